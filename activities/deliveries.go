@@ -1,0 +1,267 @@
+// Package activities holds the side effects of the workflows. Ids go in, ids
+// come out: no payload, secret or URL ever enters a workflow's history.
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/activity"
+
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+const (
+	// Attempts in flight to one webhook from one process. A receiver that
+	// answers in 10 ms takes 3,200 a second through 32; one that hangs holds 32.
+	perWebhook = 32
+	// How long a first attempt waits for a place before it moves over to the
+	// lane of later attempts: enough for a burst to a fast receiver, too short
+	// to matter to the group's other deliveries.
+	firstWait = 250 * time.Millisecond
+	// How long a later attempt waits before it asks the workflow to wait with a
+	// timer instead, which holds no slot.
+	laterWait = 30 * time.Second
+	// The longest such wait.
+	maxDeferral = 10 * time.Minute
+	// What a lease has beyond the attempt itself: time to record.
+	leaseMargin = 3 * time.Second
+	// See batcher.flush.
+	statementTimeout = 5 * time.Second
+	// Rows in one statement.
+	batchMax = 256
+	// How often an activity says that it is alive.
+	heartbeatEvery = 4 * time.Second
+)
+
+// ErrorWebhookDisabled is the error of a delivery that ended because its
+// webhook was disabled.
+const ErrorWebhookDisabled = "webhook_disabled"
+
+// Deliveries makes attempts.
+type Deliveries struct {
+	store   *store.Store
+	sender  *send.Sender
+	secrets *seal.Box
+	delays  []time.Duration
+	log     *slog.Logger
+
+	slots   *slots
+	claims  batcher[store.Claim, store.Claimed]
+	results batcher[store.Result, struct{}]
+}
+
+// NewDeliveries makes the activities. Delays are those before attempts 2, 3, ….
+func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, delays []time.Duration, log *slog.Logger) *Deliveries {
+	d := &Deliveries{
+		store: s, sender: sender, secrets: secrets, delays: delays, log: log,
+		slots: newSlots(perWebhook),
+	}
+	d.claims = batcher[store.Claim, store.Claimed]{max: batchMax, run: s.ClaimDeliveries}
+	d.results = batcher[store.Result, struct{}]{max: batchMax, run: func(ctx context.Context, r []store.Result) ([]struct{}, error) {
+		return make([]struct{}, len(r)), s.RecordResults(ctx, r)
+	}}
+	return d
+}
+
+// Due is one delivery with the attempt that it is due for.
+type Due struct {
+	ID      publicid.Delivery `json:"id"`
+	Webhook publicid.Webhook  `json:"webhook"`
+	Attempt int               `json:"attempt"`
+}
+
+// AttemptParams are the deliveries to attempt now.
+type AttemptParams struct {
+	Deliveries []Due `json:"deliveries"`
+}
+
+// Pending is a delivery that hasn't ended, and when it is due again, counted
+// from the end of the activity.
+type Pending struct {
+	Due
+	In time.Duration `json:"in"`
+}
+
+// AttemptResult holds what is left to do.
+type AttemptResult struct {
+	Pending []Pending `json:"pending,omitempty"`
+}
+
+// AttemptFirst makes the attempts of a new group, all at once, and hands back
+// at once what its webhook has no place for.
+func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
+	return d.attemptAll(ctx, p, firstWait)
+}
+
+// AttemptLater makes attempts after the first, or first ones that had no place.
+func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (AttemptResult, error) {
+	defer d.heartbeat(ctx)()
+	return d.attemptAll(ctx, p, laterWait)
+}
+
+func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(heartbeatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+	return stop
+}
+
+func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.Duration) (AttemptResult, error) {
+	var (
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		left   []outcome
+		failed error
+	)
+	run := activity.GetInfo(ctx).WorkflowExecution.ID
+	for _, due := range p.Deliveries {
+		all.Go(func() {
+			o, err := d.attempt(ctx, run, due, wait)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				// Our own fault: the receiver's attempt isn't used up. The error
+				// makes the whole activity run again, and rows that are recorded
+				// then answer for themselves.
+				failed = err
+				return
+			}
+			if o.pending {
+				left = append(left, o)
+			}
+		})
+	}
+	all.Wait()
+	if failed != nil {
+		return AttemptResult{}, failed
+	}
+	var result AttemptResult
+	for _, o := range left {
+		// Delays run from the end of each attempt, not of the slowest one.
+		o.next.In = max(0, o.next.In-time.Since(o.at))
+		result.Pending = append(result.Pending, o.next)
+	}
+	return result, nil
+}
+
+// outcome is what became of one delivery.
+type outcome struct {
+	pending bool
+	next    Pending
+	// at is when the delay began.
+	at time.Time
+}
+
+func again(due Due, attempt int, in time.Duration) outcome {
+	due.Attempt = attempt
+	return outcome{pending: true, next: Pending{Due: due, In: in}, at: time.Now()}
+}
+
+// attempt is the life of one attempt: a place, the claim, the request, the
+// record. The process may die after any line; the lease then keeps others off
+// until the attempt can be over, and the claim is made again.
+func (d *Deliveries) attempt(ctx context.Context, run string, due Due, wait time.Duration) (outcome, error) {
+	release, ahead := d.slots.acquire(ctx, due.Webhook, wait)
+	if release == nil {
+		return again(due, due.Attempt, d.deferral(ahead, wait)), nil
+	}
+	defer release()
+	claimed, err := d.claims.do(ctx, store.Claim{
+		ID: due.ID, Number: due.Attempt, WorkflowID: run, Lease: send.AttemptTimeout + leaseMargin,
+	})
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case claimed.Gone:
+		return outcome{}, nil
+	case claimed.Wait:
+		return again(due, claimed.Attempt, claimed.Delay), nil
+	case !claimed.Enabled:
+		return outcome{}, d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+	}
+	result, err := d.request(ctx, due, claimed)
+	if err != nil {
+		return outcome{}, err
+	}
+	ended := time.Now()
+	if err := d.record(ctx, result); err != nil {
+		return outcome{}, err
+	}
+	if result.Retry == nil {
+		return outcome{}, nil
+	}
+	o := again(due, due.Attempt+1, *result.Retry)
+	o.at = ended
+	return o, nil
+}
+
+// deferral is how long to wait for a place with a timer, in proportion to the
+// queue, so that thousands of deliveries to a hanging receiver don't spin.
+func (d *Deliveries) deferral(ahead int, wait time.Duration) time.Duration {
+	if wait == firstWait {
+		return 0 // on to the other lane, which waits
+	}
+	return min(maxDeferral, time.Duration(1+ahead/perWebhook)*send.AttemptTimeout)
+}
+
+// request sends and says what follows from the answer.
+func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
+	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
+	if err != nil {
+		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
+	}
+	o := d.sender.Send(ctx, send.Request{
+		URL: c.URL, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+	})
+	if ctx.Err() != nil && !o.OK() {
+		// The stop of this process cut the attempt off: not the receiver's fault.
+		return store.Result{}, ctx.Err()
+	}
+	r := store.Result{
+		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
+		Response: o.Status, Body: o.Body, Error: string(o.Error),
+	}
+	if !o.OK() && due.Attempt <= len(d.delays) {
+		r.Retry = &d.delays[due.Attempt-1]
+	}
+	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
+		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
+		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),
+		slog.Int("responseStatus", o.Status), slog.String("error", string(o.Error)),
+		slog.Duration("duration", o.Duration), slog.Bool("retry", r.Retry != nil))
+	return r, nil
+}
+
+// record keeps trying while the activity has time: an attempt whose result is
+// lost must be made again, which the receiver sees as a duplicate.
+func (d *Deliveries) record(ctx context.Context, r store.Result) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		_, err := d.results.do(ctx, r)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+			d.log.WarnContext(ctx, "record an attempt again", "deliveryId", r.ID, "error", err)
+		}
+	}
+}

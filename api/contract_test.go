@@ -1,0 +1,405 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"earshot/api/gen"
+	"earshot/internal/event"
+	"earshot/webhook"
+)
+
+// contract is the document, and its schemas as JSON Schema 2020-12. The latter
+// are compiled without kin-openapi, which for a schema with references falls
+// back to the rules of OpenAPI 3.0.
+type contract struct {
+	*openapi3.T
+	json     []byte
+	compiler *jsonschema.Compiler
+}
+
+var loadContract = sync.OnceValues(func() (*contract, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	text, err := doc.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	return &contract{doc, text, compiler}, compiler.AddResource("openapi.json", tree)
+})
+
+func load(t *testing.T) *contract {
+	t.Helper()
+	c, err := loadContract()
+	require.NoError(t, err)
+	return c
+}
+
+// compiling guards the compiler, which isn't safe for concurrent use.
+var compiling sync.Mutex
+
+// check validates a value against a component schema, given by reference.
+func (c *contract) check(ref string, value any) error {
+	compiling.Lock()
+	schema, err := c.compiler.Compile("openapi.json" + ref)
+	compiling.Unlock()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	value, err = jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
+}
+
+type operation struct {
+	*openapi3.Operation
+	method, path string
+}
+
+// operations are all of the REST interface, without the webhooks.
+func (c *contract) operations() map[string]operation {
+	all := map[string]operation{}
+	for path, item := range c.Paths.Map() {
+		for method, o := range item.Operations() {
+			all[method+" "+path] = operation{o, method, path}
+		}
+	}
+	return all
+}
+
+// bodies are all request and response bodies, by where they stand.
+func (c *contract) bodies() map[string]*openapi3.MediaType {
+	all := map[string]*openapi3.MediaType{}
+	add := func(where string, content openapi3.Content) {
+		if m := content.Get("application/json"); m != nil {
+			all[where] = m
+		}
+	}
+	for where, o := range c.operations() {
+		if o.RequestBody != nil {
+			add(where+" request", o.RequestBody.Value.Content)
+		}
+		for status, r := range o.Responses.Map() {
+			if r.Ref == "" {
+				add(where+" "+status, r.Value.Content)
+			}
+		}
+	}
+	for name, r := range c.Components.Responses {
+		add("error "+name, r.Value.Content)
+	}
+	for name, item := range c.Webhooks {
+		add("event "+name, item.Post.RequestBody.Value.Content)
+	}
+	return all
+}
+
+// examples are copies: tests run at once, and some change them.
+func examples(t *testing.T, m *openapi3.MediaType) map[string]any {
+	t.Helper()
+	given := map[string]any{}
+	if m.Example != nil {
+		given["example"] = m.Example
+	}
+	for name, e := range m.Examples {
+		given[name] = e.Value.Value
+	}
+	text, err := json.Marshal(given)
+	require.NoError(t, err)
+	var all map[string]any
+	require.NoError(t, json.Unmarshal(text, &all))
+	return all
+}
+
+func TestTheContractIsAValidOpenAPIDocument(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	require.True(t, c.IsOpenAPI31OrLater())
+	require.NoError(t, c.Validate(t.Context(), openapi3.EnableMultiError()))
+}
+
+func TestEveryBodyHasANamedSchemaAndValidExamples(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for where, m := range c.bodies() {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			require.Regexp(t, "^#/components/schemas/", m.Schema.Ref, "an inline schema gets an ugly Go name")
+			require.NotEmpty(t, examples(t, m))
+			for name, example := range examples(t, m) {
+				require.NoError(t, c.check(m.Schema.Ref, example), name)
+			}
+		})
+	}
+}
+
+func TestAStrayMemberOfAnAnswerOrAnEventIsCaught(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for where, m := range c.bodies() {
+		if strings.HasSuffix(where, " request") {
+			continue
+		}
+		for name, example := range examples(t, m) {
+			for _, object := range closedObjects(example) {
+				object["stray"] = true
+				require.Error(t, c.check(m.Schema.Ref, example), "%s %s: %v", where, name, object)
+				delete(object, "stray")
+			}
+		}
+	}
+}
+
+// closedObjects are the objects in a value, without those that are free-form.
+func closedObjects(value any) []map[string]any {
+	var found []map[string]any
+	switch value := value.(type) {
+	case map[string]any:
+		found = append(found, value)
+		for name, member := range value {
+			if !slices.Contains([]string{"metadata", "json", "payload", "details", "changes", "from", "to"}, name) {
+				found = append(found, closedObjects(member)...)
+			}
+		}
+	case []any:
+		for _, item := range value {
+			found = append(found, closedObjects(item)...)
+		}
+	}
+	return found
+}
+
+func TestUnknownMembersOfARequestAreAllowed(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for where, m := range c.bodies() {
+		if !strings.HasSuffix(where, " request") {
+			continue
+		}
+		for _, example := range examples(t, m) {
+			example.(map[string]any)["createdAt"] = "2026-03-12T10:41:07.233Z"
+			require.NoError(t, c.check(m.Schema.Ref, example), where)
+		}
+	}
+}
+
+func TestEveryOperationSaysWhatAnIntegratorMustKnow(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	ids := map[string]bool{}
+	for where, o := range c.operations() {
+		require.Regexp(t, "^[a-z]+[A-Z][A-Za-z]+$", o.OperationID, where)
+		require.False(t, ids[o.OperationID], "%s is used twice", o.OperationID)
+		ids[o.OperationID] = true
+		require.NotEmpty(t, o.Summary, where)
+		require.NotEmpty(t, o.Description, where)
+		require.Len(t, o.Tags, 1, where)
+		require.NotNil(t, c.Tags.Get(o.Tags[0]), where)
+	}
+}
+
+func TestReadingNeedsTheScopeReadAndEverythingElseReadWrite(t *testing.T) {
+	t.Parallel()
+	for where, o := range load(t).operations() {
+		scope := string(gen.APIKeyScopeReadWrite)
+		if o.method == http.MethodGet {
+			scope = string(gen.APIKeyScopeRead)
+		}
+		require.NotNil(t, o.Security, where)
+		require.Equal(t, openapi3.SecurityRequirements{{"apiKey": {scope}}}, *o.Security, where)
+	}
+}
+
+func TestEveryOperationDeclaresTheErrorsThatApply(t *testing.T) {
+	t.Parallel()
+	names := map[int]string{
+		401: "Unauthorized", 402: "PlanLimit", 403: "Forbidden", 404: "NotFound", 409: "Conflict",
+		413: "PayloadTooLarge", 415: "UnsupportedMediaType", 422: "ValidationFailed", 429: "RateLimited", 500: "InternalError",
+	}
+	for where, o := range load(t).operations() {
+		want := []int{401, 403, 422, 429, 500}
+		if strings.Contains(o.path, "{") {
+			want = append(want, 404)
+		}
+		if o.RequestBody != nil {
+			require.True(t, o.RequestBody.Value.Required, where)
+			want = append(want, 413, 415)
+		}
+		for _, status := range want {
+			require.NotNil(t, o.Responses.Status(status), "%s: %d", where, status)
+		}
+		for code, r := range o.Responses.Map() {
+			status, err := strconv.Atoi(code)
+			require.NoError(t, err, where)
+			if status >= 400 {
+				require.Equal(t, "#/components/responses/"+names[status], r.Ref, where)
+			}
+		}
+	}
+}
+
+func TestEveryAnswerDeclaresItsHeaders(t *testing.T) {
+	t.Parallel()
+	budget := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"}
+	for where, o := range load(t).operations() {
+		for code, r := range o.Responses.Map() {
+			want := budget
+			switch code {
+			case "401":
+				want = []string{"WWW-Authenticate", "X-Request-Id"}
+			case "429":
+				want = append([]string{"Retry-After"}, budget...)
+			case "500":
+				want = []string{"X-Request-Id"}
+			}
+			require.Equal(t, want, slices.Sorted(maps.Keys(r.Value.Headers)), "%s %s", where, code)
+			for name, h := range r.Value.Headers {
+				require.True(t, h.Value.Required, "%s %s %s", where, code, name)
+			}
+		}
+	}
+}
+
+func TestEveryPropertyIsDescribedOrNamedByItsSchema(t *testing.T) {
+	t.Parallel()
+	for name, schema := range load(t).Components.Schemas {
+		all := []*openapi3.SchemaRef{schema}
+		all = append(all, schema.Value.AllOf...)
+		for _, s := range all {
+			for property, p := range s.Value.Properties {
+				if p.Ref == "" && p.Value.Const == nil {
+					require.NotEmpty(t, p.Value.Description, "%s.%s", name, property)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryMemberOfAnAnswerIsAlwaysThere(t *testing.T) {
+	t.Parallel()
+	optional := map[string]bool{"ErrorBody.details": true}
+	for name, schema := range load(t).Components.Schemas {
+		if strings.HasSuffix(name, "Request") || strings.HasSuffix(name, "Input") || name == "ContactTraits" || name == "ErrorDetails" {
+			continue
+		}
+		for _, s := range append([]*openapi3.SchemaRef{schema}, schema.Value.AllOf...) {
+			for property := range s.Value.Properties {
+				if !optional[name+"."+property] {
+					require.Contains(t, s.Value.Required, property, name)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryEventHasAPayloadOfItsOwnName(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	var listed, sent []string
+	for _, e := range event.Types {
+		listed = append(listed, string(e))
+	}
+	for name, item := range c.Webhooks {
+		sent = append(sent, name)
+		body := item.Post.RequestBody.Value.Content.Get("application/json")
+		require.Equal(t, name, body.Schema.Value.Properties["event"].Value.Const)
+		require.Equal(t, name, body.Example.(map[string]any)["event"])
+	}
+	require.ElementsMatch(t, listed, sent)
+	require.Equal(t, listed, enum(c, "EventType"))
+}
+
+func enum(c *contract, schema string) []string {
+	var values []string
+	for _, v := range c.Components.Schemas[schema].Value.Enum {
+		values = append(values, v.(string))
+	}
+	return values
+}
+
+func TestTheGeneratedEnumerationsKnowTheContractsValues(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	known := map[string]func(string) bool{
+		"ApiKeyScope":    func(v string) bool { return gen.APIKeyScope(v).Valid() },
+		"BillingState":   func(v string) bool { return gen.BillingState(v).Valid() },
+		"DeliveryStatus": func(v string) bool { return gen.DeliveryStatus(v).Valid() },
+		"ErrorCode":      func(v string) bool { return gen.ErrorCode(v).Valid() },
+		"EventType":      func(v string) bool { return gen.EventType(v).Valid() },
+		"Plan":           func(v string) bool { return gen.Plan(v).Valid() },
+		"PostStatus":     func(v string) bool { return gen.PostStatus(v).Valid() },
+	}
+	for name, schema := range c.Components.Schemas {
+		if len(schema.Value.Enum) == 0 {
+			continue
+		}
+		require.Contains(t, known, name)
+		require.False(t, known[name]("nonsense"))
+		for _, v := range enum(c, name) {
+			require.True(t, known[name](v), "%s %s", name, v)
+		}
+	}
+}
+
+func TestTheGeneratedRequestsKeepAbsentAndNullApart(t *testing.T) {
+	t.Parallel()
+	var left, null, set gen.UpdatePostRequest
+	require.NoError(t, json.Unmarshal([]byte(`{}`), &left))
+	require.NoError(t, json.Unmarshal([]byte(`{"contactId":null,"body":{"json":null}}`), &null))
+	require.NoError(t, json.Unmarshal([]byte(`{"contactId":"ctc_1","body":{"json":[9007199254740993]}}`), &set))
+	require.False(t, left.ContactID.IsSpecified())
+	require.True(t, null.ContactID.IsNull())
+	require.Equal(t, "ctc_1", set.ContactID.MustGet())
+	require.Nil(t, left.Body)
+	require.JSONEq(t, "null", string(null.Body.JSON))
+	require.Equal(t, "[9007199254740993]", string(set.Body.JSON), "through a float64 the number would change")
+}
+
+func TestTheSignatureInTheIntroductionIsRight(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	find := func(pattern string) string {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(c.Info.Description)
+		require.NotNil(t, found, pattern)
+		return found[1]
+	}
+	header, secret, body := find(`X-Service-Signature: (t=\S+)`), find("`(whsec_[0-9A-Za-z]+)`"), find(`(?m)^(\{"event".*\})$`)
+	require.NoError(t, webhook.Verify(secret, header, []byte(body), time.Unix(1773312067, 0)))
+	require.Equal(t, header, c.Components.Parameters["ServiceSignatureParam"].Value.Example)
+	var payload any
+	require.NoError(t, json.Unmarshal([]byte(body), &payload))
+	require.Equal(t, c.Webhooks["post.created"].Post.RequestBody.Value.Content.Get("application/json").Example, payload)
+}
+
+func TestTheContractNeverNamesTheProduct(t *testing.T) {
+	t.Parallel()
+	require.NotContains(t, strings.ToLower(string(load(t).json)), "earshot")
+}

@@ -1,0 +1,54 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"earshot/internal/publicid"
+)
+
+// Comment is a remark on a post, or a reply to one. A deleted comment stays as
+// a tombstone without body and author.
+type Comment struct{ ent.Schema }
+
+// Mixin of the entity.
+func (Comment) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+
+// Fields of the entity.
+func (Comment) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.Comment{}).Default(publicid.NewComment).Immutable(),
+		field.UUID("post_id", publicid.Post{}),
+		// A foreign key by hand: see tables in internal/store.
+		field.UUID("parent_id", publicid.Comment{}).Optional().Nillable().Immutable(),
+		field.Text("body_text").Default(""),
+		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
+		field.UUID("author_user_id", publicid.User{}).Optional().Nillable(),
+		// HMAC of the normalised e-mail address of a commenter without an account.
+		field.Bytes("email_hash").Optional().Nillable().Immutable(),
+		field.Time("deleted_at").Optional().Nillable(),
+	}
+}
+
+// Edges of the entity.
+func (Comment) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("post", Post.Type).Field("post_id").Unique().Required(),
+		edge.To("author", User.Type).Field("author_user_id").Unique().Annotations(entsql.OnDelete(entsql.NoAction)),
+	}
+}
+
+// Indexes of the entity.
+func (Comment) Indexes() []ent.Index {
+	return []ent.Index{
+		// What the reference to the parent needs.
+		index.Fields("organization_id", "id").Unique(),
+		index.Fields("post_id", "id"),
+		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
+	}
+}

@@ -1,0 +1,48 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"earshot/internal/publicid"
+)
+
+// Contact is an end-user of the organization, with the traits it tracks.
+type Contact struct{ ent.Schema }
+
+// Mixin of the entity.
+func (Contact) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+
+// Fields of the entity.
+func (Contact) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.Contact{}).Default(publicid.NewContact).Immutable(),
+		field.String("external_user_id").Optional().Nillable(),
+		field.String("email").Optional().Nillable(),
+		// HMAC of the normalised address: what votes and comments of the public
+		// flow are matched by.
+		field.Bytes("email_hash").Optional().Nillable(),
+		field.String("name").Optional().Nillable(),
+		field.String("plan").Optional().Nillable(),
+		field.Int64("mrr_cents").Optional().Nillable(),
+		field.String("currency").Optional().Nillable(),
+		field.JSON("metadata", json.RawMessage{}).SchemaType(jsonText),
+		// Open enums: how the row came in, and on what basis it may be used.
+		field.String("source").Immutable(),
+		field.String("consent_basis").Immutable(),
+		field.Time("first_seen_at").Default(now).Immutable(),
+		field.Time("last_seen_at").Default(now),
+	}
+}
+
+// Indexes of the entity.
+func (Contact) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("organization_id", "external_user_id").Unique().
+			Annotations(entsql.IndexWhere("external_user_id IS NOT NULL")),
+	}
+}

@@ -1,0 +1,33 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"earshot/internal/publicid"
+)
+
+// Event is something that happened, with the payload as it was then.
+type Event struct{ ent.Schema }
+
+// Mixin of the entity.
+func (Event) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, created{}} }
+
+// Fields of the entity.
+func (Event) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.Event{}).Default(publicid.NewEvent).Immutable(),
+		field.String("type").Immutable(),
+		// Frozen bytes, equal in every attempt, replay and read; so not JSON
+		// to the database, which would rewrite it.
+		field.Bytes("payload").Immutable(),
+	}
+}
+
+// Indexes of the entity.
+func (Event) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("created_at"),
+	}
+}

@@ -1,0 +1,24 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+
+	"earshot/internal/publicid"
+)
+
+// Organization is the tenant: everything else belongs to exactly one.
+type Organization struct{ ent.Schema }
+
+// Mixin of the entity.
+func (Organization) Mixin() []ent.Mixin { return []ent.Mixin{times{}} }
+
+// Fields of the entity.
+func (Organization) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.Organization{}).Default(publicid.NewOrganization).Immutable(),
+		field.String("name"),
+		field.Enum("plan").Values("free", "pro", "business").Default("business"),
+		field.Enum("billing_state").Values("active", "read_only").Default("active"),
+	}
+}

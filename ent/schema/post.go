@@ -1,0 +1,64 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"earshot/internal/publicid"
+)
+
+// Post is one item of feedback.
+type Post struct{ ent.Schema }
+
+// Mixin of the entity.
+func (Post) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+
+// Fields of the entity.
+func (Post) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.Post{}).Default(publicid.NewPost).Immutable(),
+		field.UUID("board_id", publicid.Board{}).Immutable(),
+		field.String("title"),
+		field.String("slug"),
+		field.Enum("status").
+			Values("open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate").
+			Default("open"),
+		field.Text("body_text").Default(""),
+		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
+		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable(),
+		field.UUID("author_user_id", publicid.User{}).Optional().Nillable().Immutable(),
+		field.Bool("hide_from_roadmap").Default(false),
+		// Counters kept with the rows they count, in the same transaction.
+		field.Int("vote_count").Default(0),
+		field.Int("comment_count").Default(0),
+		// A foreign key by hand: see tables in internal/store.
+		field.UUID("merged_into_id", publicid.Post{}).Optional().Nillable(),
+		// The last vote, comment or change: what the sort "active" goes by.
+		field.Time("last_activity_at").Default(now),
+		field.Time("deleted_at").Optional().Nillable(),
+	}
+}
+
+// Edges of the entity.
+func (Post) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("board", Board.Type).Field("board_id").Unique().Required().Immutable(),
+		edge.To("contact", Contact.Type).Field("contact_id").Unique().Annotations(entsql.OnDelete(entsql.NoAction)),
+		edge.To("author", User.Type).Field("author_user_id").Unique().Immutable().Annotations(entsql.OnDelete(entsql.NoAction)),
+	}
+}
+
+// Indexes of the entity.
+func (Post) Indexes() []ent.Index {
+	live := entsql.IndexWhere("deleted_at IS NULL")
+	return []ent.Index{
+		index.Fields("board_id", "slug").Unique().Annotations(live),
+		index.Fields("board_id", "id").Annotations(live),
+		index.Fields("contact_id", "id").Annotations(live),
+	}
+}

@@ -1,0 +1,47 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"earshot/internal/publicid"
+)
+
+// Vote is one voter's support for a post.
+type Vote struct{ ent.Schema }
+
+// Mixin of the entity.
+func (Vote) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, created{}} }
+
+// Fields of the entity.
+func (Vote) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.Vote{}).Default(publicid.NewVote).Immutable(),
+		field.UUID("post_id", publicid.Post{}),
+		// Null for anonymous voters of the e-mail-verified public flow.
+		field.UUID("user_id", publicid.User{}).Optional().Nillable().Immutable(),
+		// HMAC of an anonymous voter's normalised e-mail address.
+		field.Bytes("email_hash").Optional().Nillable().Immutable(),
+	}
+}
+
+// Edges of the entity.
+func (Vote) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("post", Post.Type).Field("post_id").Unique().Required(),
+		edge.To("user", User.Type).Field("user_id").Unique().Immutable().Annotations(entsql.OnDelete(entsql.NoAction)),
+	}
+}
+
+// Indexes of the entity.
+func (Vote) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("post_id", "user_id").Unique(),
+		index.Fields("post_id", "email_hash").Unique(),
+		index.Fields("post_id", "id"),
+		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
+	}
+}

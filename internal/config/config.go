@@ -1,0 +1,194 @@
+// Package config reads the settings from the environment, all of them at once.
+//
+// Temporal's own settings (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key, …)
+// are not here: Temporal's envconfig package reads those.
+package config
+
+import (
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/go-faster/errors"
+)
+
+// Config is every setting of the service. The zero value is of no use; Load
+// fills it.
+type Config struct {
+	DatabaseURL      string `env:"DATABASE_URL" help:"postgres:// URL of the database" mask:"url"`
+	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections that one process may hold"`
+
+	Listen       string        `env:"EARSHOT_LISTEN" envDefault:"127.0.0.1:4280" help:"address of the HTTP server"`
+	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"how long a stop waits for requests and attempts"`
+	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests a minute for each API key"`
+
+	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all"`
+	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all"`
+
+	CommentEditWindow  time.Duration   `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long a comment can be edited; 0 means for ever"`
+	ContactCapFree     int             `env:"EARSHOT_CONTACT_CAP_FREE" envDefault:"1000" help:"contacts of an organization on the free plan"`
+	ContactCapPro      int             `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
+	WebhookCap         int             `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
+	WebhookAllowCIDRs  []netip.Prefix  `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
+	WebhookAllowHTTP   bool            `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
+	WebhookRetryDelays []time.Duration `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
+	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"64" help:"deliveries that one workflow may carry; 1 turns groups off"`
+
+	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
+	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
+}
+
+// Base64 is bytes that the environment holds as base64.
+type Base64 []byte
+
+// UnmarshalText decodes.
+func (b *Base64) UnmarshalText(text []byte) error {
+	raw, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		return errors.New("is not base64")
+	}
+	*b = raw
+	return nil
+}
+
+// SecretKey is one key that webhook secrets are sealed with.
+type SecretKey struct {
+	ID  string
+	Key []byte
+}
+
+// SecretKeys is the list of them, the sealing one first.
+type SecretKeys []SecretKey
+
+// UnmarshalText reads id:base64,id:base64.
+func (k *SecretKeys) UnmarshalText(text []byte) error {
+	for part := range strings.SplitSeq(string(text), ",") {
+		id, encoded, ok := strings.Cut(strings.TrimSpace(part), ":")
+		if !ok || id == "" {
+			return errors.New("wants id:base64, comma-separated")
+		}
+		var key Base64
+		if err := key.UnmarshalText([]byte(encoded)); err != nil {
+			return errors.Errorf("key %s %v", id, err)
+		}
+		*k = append(*k, SecretKey{ID: id, Key: key})
+	}
+	return nil
+}
+
+// Load reads the environment given as KEY=value pairs, as os.Environ returns
+// it. Its error lists every problem, a line each, in plain words.
+func Load(environ []string) (Config, error) {
+	var c Config
+	var problems []string
+	err := env.ParseWithOptions(&c, env.Options{Environment: env.ToMap(environ)})
+	var all env.AggregateError
+	if errors.As(err, &all) {
+		for _, e := range all.Errors {
+			problems = append(problems, inPlainWords(e))
+		}
+	} else if err != nil {
+		problems = append(problems, err.Error())
+	}
+	problems = append(problems, c.problems(strings.Join(problems, "\n"))...)
+	if len(problems) > 0 {
+		return Config{}, errors.New("settings:\n  " + strings.Join(problems, "\n  "))
+	}
+	return c, nil
+}
+
+// inPlainWords turns env's error, which names the Go field, into one that names
+// the variable.
+func inPlainWords(err error) string {
+	var parse env.ParseError
+	if !errors.As(err, &parse) {
+		return err.Error()
+	}
+	f, _ := reflect.TypeFor[Config]().FieldByName(parse.Name)
+	return fmt.Sprintf("%s: %v (%s)", f.Tag.Get("env"), parse.Err, f.Tag.Get("help"))
+}
+
+// problems checks what a type can't. It leaves out variables that are named
+// already, so that each problem is told once.
+func (c *Config) problems(known string) []string {
+	var found []string
+	complain := func(name, format string, args ...any) {
+		if !strings.Contains(known, name+":") {
+			found = append(found, name+": "+fmt.Sprintf(format, args...))
+		}
+	}
+	if u, err := url.Parse(c.DatabaseURL); c.DatabaseURL == "" {
+		complain("DATABASE_URL", "is missing; set it to a postgres:// URL, or use `make up` for a private database")
+	} else if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		complain("DATABASE_URL", "is not a postgres:// URL")
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		complain("EARSHOT_LISTEN", "wants host:port")
+	}
+	if len(c.SecretKeys) == 0 {
+		complain("EARSHOT_SECRET_KEYS", "is missing; make one with: echo \"k1:$(openssl rand -base64 32)\"")
+	}
+	for _, k := range c.SecretKeys {
+		if len(k.Key) != 32 || len(k.ID) > 64 {
+			complain("EARSHOT_SECRET_KEYS", "key %q must have 32 bytes and an id of at most 64 characters", k.ID)
+		}
+	}
+	if len(c.EmailHashKey) != 32 {
+		complain("EARSHOT_EMAIL_HASH_KEY", "must be the base64 of 32 bytes; make one with: openssl rand -base64 32")
+	}
+	if c.LogFormat != "json" && c.LogFormat != "text" {
+		complain("EARSHOT_LOG_FORMAT", "must be json or text")
+	}
+	// The specification has five attempts, so four delays.
+	if len(c.WebhookRetryDelays) != 4 {
+		complain("EARSHOT_WEBHOOK_RETRY_DELAYS", "wants four durations")
+	}
+	for name, v := range map[string]int{
+		"EARSHOT_DATABASE_MAX_CONNS": int(c.DatabaseMaxConns), "EARSHOT_RATE_LIMIT": c.RateLimit,
+		"EARSHOT_CONTACT_CAP_FREE": c.ContactCapFree, "EARSHOT_CONTACT_CAP_PRO": c.ContactCapPro,
+		"EARSHOT_WEBHOOK_CAP": c.WebhookCap,
+	} {
+		if v < 1 {
+			complain(name, "must be at least 1")
+		}
+	}
+	// 64 keeps a group's attempts within one workflow task and its result well
+	// under Temporal's limits.
+	if c.DeliveryGroupMax < 1 || c.DeliveryGroupMax > 64 {
+		complain("EARSHOT_DELIVERY_GROUP_MAX", "must be 1 to 64")
+	}
+	return found
+}
+
+// LogValue prints every setting by its variable's name, secrets masked.
+func (c Config) LogValue() slog.Value {
+	var attrs []slog.Attr
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		attrs = append(attrs, slog.String(f.Tag.Get("env"), shown(f.Tag.Get("mask"), v.Field(i).Interface())))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+func shown(mask string, value any) string {
+	switch mask {
+	case "all":
+		return "***"
+	case "url":
+		u, err := url.Parse(fmt.Sprint(value))
+		if err != nil {
+			return "***"
+		}
+		return u.Redacted()
+	default:
+		return fmt.Sprint(value)
+	}
+}

@@ -1,0 +1,112 @@
+package devstack
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+
+	"github.com/go-faster/errors"
+)
+
+// account is the user that Postgres runs as; nil is the caller, who isn't root.
+// Postgres refuses to run as root.
+type account struct {
+	name     string
+	uid, gid uint32
+	groups   []uint32
+}
+
+// postgresAccount picks the user for the cluster: the caller, or when the
+// caller is root the owner of the cluster's data, or the user postgres for a
+// cluster that isn't there yet.
+func postgresAccount(data string) (*account, error) {
+	owner, exists := ownerOf(data)
+	if os.Geteuid() != 0 {
+		if exists && owner != uint32(os.Geteuid()) {
+			return nil, errors.Errorf("%s belongs to user %d: run as that user or as root, or remove it", data, owner)
+		}
+		return nil, nil
+	}
+	if exists && owner != 0 {
+		found, err := user.LookupId(strconv.FormatUint(uint64(owner), 10))
+		if err != nil {
+			return nil, errors.Wrapf(err, "look up the owner of %s", data)
+		}
+		return newAccount(found)
+	}
+	found, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, errors.Wrap(err, "Postgres refuses to run as root and needs the user postgres (useradd --system postgres), or run this as another user")
+	}
+	return newAccount(found)
+}
+
+func newAccount(found *user.User) (*account, error) {
+	names, err := found.GroupIds()
+	if err != nil {
+		return nil, errors.Wrapf(err, "look up the groups of %s", found.Username)
+	}
+	ids := make([]uint32, 0, len(names)+2)
+	for _, text := range append([]string{found.Uid, found.Gid}, names...) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, errors.Wrapf(err, "read the ids of %s", found.Username)
+		}
+		ids = append(ids, uint32(id))
+	}
+	return &account{name: found.Username, uid: ids[0], gid: ids[1], groups: ids[2:]}, nil
+}
+
+// credential is what a process of the account is started with, nil for the
+// caller's own.
+func (a *account) credential() *syscall.Credential {
+	if a == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}
+}
+
+// command prepares a process of the account in the directory.
+func (a *account) command(ctx context.Context, dir, path string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir = dir
+	cmd.Env = postgresEnv()
+	cmd.SysProcAttr = attributes(syscall.SIGKILL)
+	cmd.SysProcAttr.Credential = a.credential()
+	return cmd
+}
+
+// own hands a file or directory to the account.
+func (a *account) own(path string) error {
+	if a == nil {
+		return nil
+	}
+	if err := os.Chown(path, int(a.uid), int(a.gid)); err != nil {
+		return errors.Wrapf(err, "hand %s to user %s", path, a.name)
+	}
+	return nil
+}
+
+// ownerOf returns who owns the path, false if it doesn't exist or hides below
+// a directory that the caller can't enter.
+func ownerOf(path string) (uint32, bool) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return stat.Uid, true
+}
+
+// postgresEnv holds nothing of the caller's PG… variables, which the server and
+// initdb would obey. Without LC_ALL the server refuses to start on macOS; the
+// database's own locale is fixed by initdb's arguments.
+func postgresEnv() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "LC_ALL=C"}
+}

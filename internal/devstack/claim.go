@@ -1,0 +1,118 @@
+package devstack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/gofrs/flock"
+)
+
+const (
+	// leftoverGrace is what a server gets to end that a killed program left
+	// behind: a fast shutdown of Postgres writes a checkpoint, which takes
+	// seconds on a slow disk.
+	leftoverGrace = 20 * time.Second
+	// leftoverPoll is how often its end is looked for; a process that isn't
+	// our child can't be waited for.
+	leftoverPoll = 20 * time.Millisecond
+)
+
+// claim is the right to run one server in one directory. The lock ends with
+// this process, however it ends; the file beside it says which process the
+// server is, so that the next owner can stop what a killed one left behind.
+type claim struct {
+	lock    *flock.Flock
+	pidFile string
+}
+
+// takeClaim locks dir for the server called name and stops a server that an
+// earlier owner left running. The error says that another program holds the
+// claim, or that the leftover could not be stopped.
+func takeClaim(ctx context.Context, dir, name string, stop syscall.Signal, report Report) (*claim, error) {
+	c := &claim{
+		lock:    flock.New(filepath.Join(dir, name+".lock")),
+		pidFile: filepath.Join(dir, name+".pid"),
+	}
+	locked, err := c.lock.TryLock()
+	if err != nil {
+		return nil, errors.Wrapf(err, "lock %s", c.lock.Path())
+	}
+	if !locked {
+		return nil, errors.Errorf("%s in %s is in use by another running program: stop that one first, or use another directory", name, dir)
+	}
+	if err := c.stopLeftover(ctx, name, stop, report); err != nil {
+		return nil, errors.Join(err, c.lock.Close())
+	}
+	return c, nil
+}
+
+// record notes the server's process for the next owner. The command line is
+// noted too, because a process number is soon used again by another program.
+func (c *claim) record(pid int, args []string) error {
+	text := fmt.Sprintf("%d\n%s\n", pid, strings.Join(args, " "))
+	if err := os.WriteFile(c.pidFile, []byte(text), 0o644); err != nil {
+		return errors.Wrap(err, "record the process")
+	}
+	return nil
+}
+
+// forget says that the recorded process has ended.
+func (c *claim) forget() { _ = os.Remove(c.pidFile) }
+
+// release gives the claim up. The lock file stays: removing it would let two
+// others lock two different files.
+func (c *claim) release() { _ = c.lock.Close() }
+
+func (c *claim) stopLeftover(ctx context.Context, name string, stop syscall.Signal, report Report) error {
+	text, err := os.ReadFile(c.pidFile)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Wrap(err, "read the recorded process")
+	}
+	number, command, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	pid, err := strconv.Atoi(number)
+	if err != nil || !runs(pid, command) {
+		c.forget()
+		return nil
+	}
+	report.say("stopping %s (process %d), left behind by a program that was killed", name, pid)
+	if err := syscall.Kill(pid, stop); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return errors.Wrapf(err, "stop process %d", pid)
+	}
+	if err := awaitLeftover(ctx, pid, command); err != nil {
+		return err
+	}
+	c.forget()
+	return nil
+}
+
+func awaitLeftover(ctx context.Context, pid int, command string) error {
+	ctx, cancel := context.WithTimeout(ctx, leftoverGrace)
+	defer cancel()
+	tick := time.NewTicker(leftoverPoll)
+	defer tick.Stop()
+	for runs(pid, command) {
+		select {
+		case <-ctx.Done():
+			return errors.Wrapf(ctx.Err(), "wait for the end of process %d, which was asked to stop", pid)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// runs says whether the process lives and is the recorded command; a zombie has
+// no command line and so does not.
+func runs(pid int, command string) bool {
+	current, err := commandLine(pid)
+	return err == nil && current == strings.TrimSpace(command)
+}

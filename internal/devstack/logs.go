@@ -1,0 +1,67 @@
+package devstack
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/go-faster/errors"
+)
+
+const (
+	// tailBytes is how far back Tail looks: some 300 long lines.
+	tailBytes = 64 << 10
+	// failureLines is how much of a log an error message quotes: the reason
+	// stands in the last few lines of both servers.
+	failureLines = 15
+)
+
+// Tail returns up to the given number of last lines of the file, without the
+// final newline, for use in an error message. It looks at the last 64 KiB only.
+// A file that can't be read yields one line that says so.
+func Tail(path string, lines int) string {
+	text, err := lastBytes(path, tailBytes)
+	if err != nil {
+		return fmt.Sprintf("(no log: %v)", err)
+	}
+	return lastLines(text, lines)
+}
+
+func lastLines(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return strings.Join(all, "\n")
+}
+
+func lastBytes(path string, limit int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if _, err := file.Seek(max(0, info.Size()-limit), io.SeekStart); err != nil {
+		return "", err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit))
+	return string(content), err
+}
+
+// newLog opens an empty log and keeps the one before it as path.old, because
+// after a crash the reason stands in the log of the previous run.
+func newLog(path string) (*os.File, error) {
+	if err := os.Rename(path, path+".old"); err != nil && !os.IsNotExist(err) {
+		return nil, errors.Wrap(err, "keep the previous log")
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, errors.Wrap(err, "open log")
+	}
+	return file, nil
+}

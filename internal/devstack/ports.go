@@ -1,0 +1,86 @@
+package devstack
+
+import (
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+)
+
+const (
+	// loopback is the only address that anything here listens on.
+	loopback = "127.0.0.1"
+	// lowestPort leaves the range below 10000 to what people start by hand
+	// (5432, 7233, 8080, 8233, 9090, …).
+	lowestPort = 10000
+	// ephemeralPorts is where Linux begins to hand out ports for outgoing
+	// connections; any of those can hold a port from here on.
+	ephemeralPorts = 32768
+	// portTries is far more than needed: on a busy machine a few hundred of
+	// the 22,768 ports are taken.
+	portTries = 200
+	// portDialTimeout bounds the question whether somebody answers; on the
+	// loopback interface the answer comes in microseconds.
+	portDialTimeout = 200 * time.Millisecond
+)
+
+// handedOut remembers the random ports of this process, so that two servers
+// that start at the same time never get the same one.
+var handedOut sync.Map
+
+// FreePort returns a TCP port of 127.0.0.1 that nobody listens on: preferred if
+// it is free, else a random one from 10000 to 32767. Moved says that preferred
+// was not zero and was taken. The port is not reserved: whoever binds it must
+// be ready to lose the race against another process.
+//
+// The error says that no free port was found.
+func FreePort(preferred int) (port int, moved bool, err error) {
+	if preferred > 0 && portFree(preferred) {
+		return preferred, false, nil
+	}
+	for range portTries {
+		port := lowestPort + rand.IntN(ephemeralPorts-lowestPort)
+		if _, taken := handedOut.LoadOrStore(port, true); taken {
+			continue
+		}
+		if portFree(port) {
+			return port, preferred > 0, nil
+		}
+		handedOut.Delete(port)
+	}
+	return 0, false, errors.Errorf("no free port found between %d and %d", lowestPort, ephemeralPorts-1)
+}
+
+// choosePort is FreePort that reports when the port moved.
+func choosePort(preferred int, what string, report Report) (int, error) {
+	port, moved, err := FreePort(preferred)
+	if err != nil {
+		return 0, errors.Wrapf(err, "choose a port for %s", what)
+	}
+	if moved {
+		report.say("port %d is taken, %s listens on %d", preferred, what, port)
+	}
+	return port, nil
+}
+
+// portFree dials first, because on macOS a bind to 127.0.0.1 succeeds beside a
+// listener on all addresses.
+func portFree(port int) bool {
+	address := hostPort(port)
+	if conn, err := net.DialTimeout("tcp", address, portDialTimeout); err == nil {
+		conn.Close()
+		return false
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+func hostPort(port int) string {
+	return net.JoinHostPort(loopback, strconv.Itoa(port))
+}

@@ -1,0 +1,108 @@
+package devstack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fakeRepository has a tools/go.mod whose CLI is a few lines that compile in a
+// second; the three modules that decide about a build are all there.
+func fakeRepository(t *testing.T, version, mainSource string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	mod := "module earshot/tools\n\ngo 1.26\n\ntool " + cliPackage + "\n\n"
+	imports := ""
+	for i, module := range cliModules {
+		dir := fmt.Sprintf("module%d", i)
+		moduleVersion := "v1.0.0"
+		switch {
+		case module == cliModule:
+			moduleVersion = version
+		case strings.HasSuffix(module, "/v2"):
+			moduleVersion = "v2.0.0"
+		}
+		mod += fmt.Sprintf("require %s %s\nreplace %s => ./%s\n", module, moduleVersion, module, dir)
+		write(t, "module "+module+"\n\ngo 1.26\n", root, "tools", dir, "go.mod")
+		if module != cliModule {
+			write(t, "package part\n", root, "tools", dir, "part.go")
+			imports += fmt.Sprintf("import _ %q\n", module)
+		}
+	}
+	write(t, mod, root, "tools", "go.mod")
+	write(t, "package main\n"+imports+mainSource, root, "tools", "module0", "cmd", "temporal", "main.go")
+	return root
+}
+
+func write(t *testing.T, text string, path ...string) {
+	t.Helper()
+	name := filepath.Join(path...)
+	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+}
+
+func TestManyProgramsThatNeedTheCLIBuildItOnce(t *testing.T) {
+	t.Parallel()
+	root := fakeRepository(t, "v1.0.0", "func main() {}\n")
+	var builds atomic.Int32
+	report := func(format string, args ...any) {
+		t.Logf(format, args...)
+		if strings.HasPrefix(format, "building") {
+			builds.Add(1)
+		}
+	}
+	var callers sync.WaitGroup
+	for range 3 {
+		callers.Go(func() {
+			path, err := builtCLI(t.Context(), root, report)
+			if err == nil {
+				_, err = os.Stat(path)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	require.Equal(t, int32(1), builds.Load())
+}
+
+func TestANewVersionInToolsBuildsTheCLIAgain(t *testing.T) {
+	t.Parallel()
+	root := fakeRepository(t, "v1.0.0", "func main() {}\n")
+	binary, err := builtCLI(t.Context(), root, reportTo(t))
+	require.NoError(t, err)
+	toolsMod := filepath.Join(root, "tools", "go.mod")
+	text, err := os.ReadFile(toolsMod)
+	require.NoError(t, err)
+	newer := strings.Replace(string(text), cliModule+" v1.0.0", cliModule+" v1.1.0", 1)
+	write(t, newer, toolsMod)
+	wanted, err := cliVersions(toolsMod)
+	require.NoError(t, err)
+	require.Equal(t, "v1.1.0", wanted[cliModule])
+	require.False(t, upToDate(binary, wanted))
+
+	_, err = builtCLI(t.Context(), root, reportTo(t))
+	require.NoError(t, err)
+	require.True(t, upToDate(binary, wanted))
+}
+
+func TestAFailedBuildQuotesTheCompiler(t *testing.T) {
+	t.Parallel()
+	root := fakeRepository(t, "v1.0.0", "func main() { undefinedName() }\n")
+	_, err := builtCLI(t.Context(), root, reportTo(t))
+	require.ErrorContains(t, err, "undefined: undefinedName")
+}
+
+func TestTheRepositorysToolsNameEveryModuleThatDecidesAboutABuild(t *testing.T) {
+	t.Parallel()
+	wanted, err := cliVersions(filepath.Join(repository(), "tools", "go.mod"))
+	require.NoError(t, err)
+	require.Len(t, wanted, len(cliModules))
+}

@@ -1,0 +1,160 @@
+package devstack
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+const testQueue = "devstack"
+
+func startTemporalIn(t *testing.T, o TemporalOptions) *Temporal {
+	t.Helper()
+	o.Report = reportTo(t)
+	var err error
+	o.Binary, err = TemporalBinary(t.Context(), repository(), o.Report)
+	require.NoError(t, err)
+	s, err := StartTemporal(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
+	return s
+}
+
+func dialTemporal(t *testing.T, s *Temporal, namespace string) client.Client {
+	t.Helper()
+	c, err := client.DialContext(t.Context(), client.Options{
+		HostPort: s.Address(), Namespace: namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// shortTimers would take 10 s if each were rounded up to a second.
+const shortTimers = 10
+
+// greet is a workflow that needs a worker and some timers.
+func greet(ctx workflow.Context, name string) (string, error) {
+	for range shortTimers {
+		if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
+			return "", err
+		}
+	}
+	return "hello " + name, nil
+}
+
+// work runs a worker in the client's namespace until the test ends.
+func work(t *testing.T, c client.Client) {
+	t.Helper()
+	w := worker.New(c, testQueue, worker.Options{})
+	w.RegisterWorkflow(greet)
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+}
+
+func requireGreeting(t *testing.T, run client.WorkflowRun, name string) {
+	t.Helper()
+	var greeting string
+	require.NoError(t, run.Get(t.Context(), &greeting))
+	require.Equal(t, "hello "+name, greeting)
+}
+
+func TestAWorkflowRunsInEveryNamespaceAsSoonAsTheServerIsReady(t *testing.T) {
+	t.Parallel()
+	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), Namespaces: []string{"one", "two"}, UIPort: Headless})
+	require.Empty(t, s.UIURL())
+	for _, namespace := range []string{"default", "one", "two"} {
+		c := dialTemporal(t, s, namespace)
+		work(t, c)
+		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: testQueue}, greet, namespace)
+		require.NoError(t, err)
+		requireGreeting(t, run, namespace)
+	}
+}
+
+func TestATimerOfAMillisecondDoesNotTakeASecond(t *testing.T) {
+	t.Parallel()
+	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless})
+	c := dialTemporal(t, s, "default")
+	work(t, c)
+	began := time.Now()
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: testQueue}, greet, "x")
+	require.NoError(t, err)
+	requireGreeting(t, run, "x")
+	require.Less(t, time.Since(began), shortTimers*time.Second)
+}
+
+func TestANamespaceRegisteredLaterRunsWorkflowsAndSchedulesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless})
+	_, err := dialTemporal(t, s, "default").WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: "later", WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	require.NoError(t, err)
+	c := dialTemporal(t, s, "later")
+	work(t, c)
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: testQueue}, greet, "x")
+	require.NoError(t, err)
+	requireGreeting(t, run, "x")
+	schedule, err := c.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
+		ID: "nightly", Paused: true, // only the trigger counts
+		Action: &client.ScheduleWorkflowAction{ID: "scheduled", Workflow: greet, Args: []any{"night"}, TaskQueue: testQueue},
+	})
+	require.NoError(t, err)
+	require.NoError(t, schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}))
+	var id string
+	require.Eventually(t, func() bool {
+		described, err := schedule.Describe(t.Context())
+		if err != nil || len(described.Info.RecentActions) == 0 {
+			return false
+		}
+		id = described.Info.RecentActions[0].StartWorkflowResult.WorkflowID
+		return true
+	}, 20*time.Second, 20*time.Millisecond)
+	requireGreeting(t, c.GetWorkflow(t.Context(), id, ""), "night")
+}
+
+func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, Namespaces: []string{"one"}})
+	response, err := http.Get(s.UIURL())
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	options := client.StartWorkflowOptions{ID: "kept", TaskQueue: testQueue}
+	_, err = dialTemporal(t, s, "one").ExecuteWorkflow(t.Context(), options, greet, "x")
+	require.NoError(t, err)
+	require.NoError(t, s.Stop(t.Context()))
+
+	again := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, Namespaces: []string{"one"}, UIPort: Headless})
+	described, err := dialTemporal(t, again, "one").DescribeWorkflowExecution(t.Context(), "kept", "")
+	require.NoError(t, err)
+	require.Equal(t, "kept", described.WorkflowExecutionInfo.Execution.WorkflowId)
+}
+
+func TestTwoTemporalServersRunBesideEachOther(t *testing.T) {
+	t.Parallel()
+	one := startTemporalIn(t, TemporalOptions{Dir: t.TempDir()})
+	two := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), Port: one.port, UIPort: one.uiPort})
+	require.NotEqual(t, one.Address(), two.Address())
+	require.NotEqual(t, one.UIURL(), two.UIURL())
+}
+
+func TestATemporalThatRefusesItsArgumentsSaysWhy(t *testing.T) {
+	t.Parallel()
+	binary, err := TemporalBinary(t.Context(), repository(), reportTo(t))
+	require.NoError(t, err)
+	_, err = StartTemporal(t.Context(), TemporalOptions{Dir: t.TempDir(), Binary: binary, ExtraArgs: []string{"--no-such-flag"}})
+	require.ErrorContains(t, err, "unknown flag: --no-such-flag")
+}

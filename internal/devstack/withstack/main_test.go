@@ -1,0 +1,70 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// noSignals is for commands that end by themselves.
+var noSignals = make(chan os.Signal)
+
+func TestTheCommandFindsBothServersAndItsExitCodeIsKept(t *testing.T) {
+	t.Parallel()
+	seen := filepath.Join(t.TempDir(), "seen")
+	command := `echo "$EARSHOT_TEST_POSTGRES_URL $TEMPORAL_ADDRESS" > "$0"; exit 7`
+	code, err := run([]string{"sh", "-c", command, seen}, noSignals, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 7, code)
+	text, err := os.ReadFile(seen)
+	require.NoError(t, err)
+	require.Regexp(t, `^postgres://postgres:\w+@127\.0\.0\.1:\d+/postgres\?sslmode=disable 127\.0\.0\.1:\d+\n$`, string(text))
+}
+
+func TestASignalReachesTheCommandAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	signals := make(chan os.Signal, 1)
+	go func() {
+		_, _ = os.ReadFile(fifo) // returns when the command has set its trap
+		signals <- syscall.SIGTERM
+	}()
+	command := `trap 'kill $!; exit 9' TERM; sleep 60 & echo ready > "$0"; wait`
+	var progress strings.Builder
+	code, err := run([]string{"sh", "-c", command, fifo}, signals, &progress)
+	require.NoError(t, err)
+	require.Equal(t, 9, code)
+	_, dir, found := strings.Cut(progress.String(), "cluster in ")
+	require.True(t, found)
+	dir, _, _ = strings.Cut(dir, "\n")
+	require.NoDirExists(t, filepath.Dir(dir))
+}
+
+func TestASignalDuringTheStartEndsIt(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGINT
+	code, err := run([]string{"false"}, signals, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 128+int(syscall.SIGINT), code)
+}
+
+func TestACommandThatDoesNotExistIsOurFault(t *testing.T) {
+	t.Parallel()
+	code, err := run([]string{"/no/such/command"}, noSignals, io.Discard)
+	require.ErrorContains(t, err, "start /no/such/command")
+	require.Equal(t, exitBroken, code)
+}
+
+func TestACommandKilledByASignalGivesTheShellsCode(t *testing.T) {
+	t.Parallel()
+	code, err := run([]string{"sh", "-c", "kill -KILL $$"}, noSignals, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 128+int(syscall.SIGKILL), code)
+}

@@ -1,0 +1,122 @@
+package feedback
+
+import (
+	"context"
+	stdsql "database/sql"
+	"strings"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/board"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// The specification's limits of a board.
+const (
+	maxBoardName        = 80
+	maxBoardSlug        = 60
+	maxBoardDescription = 500
+	boardPage           = 50
+)
+
+// NewBoard is what to make a board of. A nil slug is made from the name.
+type NewBoard struct {
+	Name        string
+	Slug        *string
+	Description string
+}
+
+// CreateBoard makes a board. A slug that was asked for and is taken is
+// problem.Conflict.
+func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, error) {
+	in.Name = strings.TrimSpace(in.Name)
+	var bad problem.Fields
+	text(&bad, "name", in.Name, 1, maxBoardName)
+	text(&bad, "description", in.Description, 0, maxBoardDescription)
+	if in.Slug != nil {
+		slugText(&bad, "slug", *in.Slug, maxBoardSlug)
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	var made *db.Board
+	err := s.change(ctx, func(c *change) error {
+		id := publicid.NewBoard()
+		insert := func(slug string) (bool, error) {
+			return inserted(c.Board.Create().
+				SetID(id).SetName(in.Name).SetDescription(in.Description).SetSlug(slug).
+				OnConflict(sql.DoNothing()).Exec(ctx))
+		}
+		taken := func(slug string) (bool, error) { return c.Board.Query().Where(board.Slug(slug)).Exist(ctx) }
+		if err := withSlug(in.Slug, slugFrom(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
+			return err
+		}
+		var err error
+		made, err = c.Board.Get(ctx, id)
+		return err
+	})
+	return made, err
+}
+
+// withSlug inserts under the slug that was asked for, or else under a free one
+// made from base.
+func withSlug(wanted *string, base string, high int, taken, insert func(string) (bool, error)) error {
+	if wanted == nil {
+		return freeSlug(base, high, taken, insert)
+	}
+	ok, err := insert(*wanted)
+	if err == nil && !ok {
+		return slugTaken()
+	}
+	return err
+}
+
+func slugTaken() error {
+	return problem.New(problem.Conflict, "The slug is already taken.").With("field", "slug")
+}
+
+// inserted reads the outcome of an insert that does nothing on a conflict: Ent
+// answers sql.ErrNoRows then, and the transaction goes on.
+func inserted(err error) (bool, error) {
+	if errors.Is(err, stdsql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, errors.Wrap(err, "insert")
+	}
+	return true, nil
+}
+
+// Boards lists the organization's boards, oldest first.
+func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, boardPage, boardPage)
+	last := after[publicid.Board](&bad, "boards", q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.Board]{}, err
+	}
+	query := s.store.Client().Board.Query().Order(db.Asc(board.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(board.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.Board]{}, errors.Wrap(err, "list boards")
+	}
+	return page("boards", rows, limit, func(b *db.Board) string { return b.ID.String() }), nil
+}
+
+// mustHaveBoard returns problem.NotFound unless the board is the organization's.
+func mustHaveBoard(ctx context.Context, client *db.BoardClient, id publicid.Board) error {
+	ok, err := client.Query().Where(board.ID(id)).Exist(ctx)
+	if err != nil {
+		return errors.Wrap(err, "look up the board")
+	}
+	if !ok {
+		return problem.Missing("board")
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package feedback
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/internal/problem"
+	"earshot/internal/store"
+)
+
+// Caller is who makes a request: a member of an organization, by one of its
+// API keys.
+type Caller struct {
+	Organization *db.Organization
+	User         *db.User
+	Key          *db.APIKey
+}
+
+// CanWrite reports whether the key's scope covers changes.
+func (c *Caller) CanWrite() bool { return c.Key.Scope == apikey.ScopeReadWrite }
+
+type callerKey struct{}
+
+// WithCaller limits everything done with the context to the caller's
+// organization and lets use cases know who asks.
+func WithCaller(ctx context.Context, c *Caller) context.Context {
+	return store.WithOrganization(context.WithValue(ctx, callerKey{}, c), c.Organization.ID)
+}
+
+// CallerOf is the caller put there by WithCaller. It panics without one, which
+// only a route without authentication could cause.
+func CallerOf(ctx context.Context) *Caller { return ctx.Value(callerKey{}).(*Caller) }
+
+// lastUsedEvery bounds how often the use of a key is written down: more would
+// turn every read into a write of the same row.
+const lastUsedEvery = time.Minute
+
+// Authenticate finds who a key belongs to. An unknown, revoked or expired key
+// is problem.Unauthorized, always in the same words.
+func (s *Service) Authenticate(ctx context.Context, key string) (*Caller, error) {
+	ctx = store.System(ctx, "authentication finds the organization")
+	hash := sha256.Sum256([]byte(key))
+	found, err := s.store.Client().APIKey.Query().Where(apikey.Hash(hash[:])).WithUser().Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.New(problem.Unauthorized, "The API key is missing or not valid.")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "look up the API key")
+	}
+	at := now()
+	if found.RevokedAt != nil || (found.ExpiresAt != nil && !found.ExpiresAt.After(at)) {
+		return nil, problem.New(problem.Unauthorized, "The API key is missing or not valid.")
+	}
+	organization, err := s.store.Client().Organization.Get(ctx, found.OrganizationID)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the key's organization")
+	}
+	if found.LastUsedAt == nil || at.Sub(*found.LastUsedAt) >= lastUsedEvery {
+		if err := s.store.Client().APIKey.UpdateOneID(found.ID).SetLastUsedAt(at).Exec(ctx); err != nil {
+			// Worth a line, not a refused request.
+			s.log.WarnContext(ctx, "note the use of an API key", "error", err, "keyId", found.ID)
+		}
+	}
+	return &Caller{Organization: organization, User: found.Edges.User, Key: found}, nil
+}

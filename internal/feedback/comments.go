@@ -1,0 +1,85 @@
+package feedback
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/comment"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// NewComment is what to make a comment of. ParentID makes it a reply.
+type NewComment struct {
+	Body     Body
+	ParentID *string
+}
+
+// CreateComment adds a comment or a reply to a post and records
+// comment.created. Replies nest one level: a reply to a reply is
+// problem.Validation.
+func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewComment) (*db.Comment, error) {
+	var bad problem.Fields
+	in.Body.check(&bad, "body", 1)
+	var parent *publicid.Comment
+	if in.ParentID != nil {
+		id := bodyID[publicid.Comment](&bad, "parentId", *in.ParentID)
+		parent = &id
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	var made *db.Comment
+	err := s.change(ctx, func(c *change) error {
+		p, err := c.lockPost(ctx, on)
+		if err != nil {
+			return err
+		}
+		if err := c.mustTakeReplies(ctx, on, parent); err != nil {
+			return err
+		}
+		at, author := now(), c.caller.User.ID
+		row := c.Comment.Create().
+			SetPostID(on).SetNillableParentID(parent).SetBodyText(in.Body.Text).
+			SetAuthorUserID(author).SetCreatedAt(at).SetUpdatedAt(at)
+		if document := in.Body.document(); document != nil {
+			row.SetBodyJSON(document)
+		}
+		if made, err = row.Save(ctx); err != nil {
+			return errors.Wrap(err, "insert the comment")
+		}
+		if err := c.count(ctx, p, 0, 1); err != nil {
+			return err
+		}
+		return c.record(ctx, event.CommentCreated, &event.CommentCreatedPayload{
+			BoardHead: event.BoardHead{BoardID: p.BoardID},
+			Comment: event.Comment{
+				ID: made.ID, PostID: on, ParentID: parent, AuthorUserID: author,
+				BodyText: made.BodyText, CreatedAt: made.CreatedAt,
+			},
+		})
+	})
+	return made, err
+}
+
+// mustTakeReplies checks that the parent, if any, is a top-level comment of the
+// same post.
+func (c *change) mustTakeReplies(ctx context.Context, on publicid.Post, parent *publicid.Comment) error {
+	if parent == nil {
+		return nil
+	}
+	found, err := c.Comment.Query().Where(comment.ID(*parent), comment.PostID(on)).Only(ctx)
+	if db.IsNotFound(err) {
+		return problem.MissingIn("parentId", "comment on this post")
+	}
+	if err != nil {
+		return errors.Wrap(err, "load the parent comment")
+	}
+	if found.ParentID != nil {
+		return problem.Invalid("parentId", "oneLevel", "is a reply itself; replies nest one level only")
+	}
+	return nil
+}

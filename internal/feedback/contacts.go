@@ -1,0 +1,204 @@
+package feedback
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/ent/db"
+	"earshot/ent/db/comment"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/organization"
+	"earshot/ent/db/post"
+	"earshot/ent/db/vote"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// The specification's limits of a contact.
+const (
+	maxExternalUserID = 255
+	maxContactName    = 200
+	maxContactPlan    = 100
+	maxMRRCents       = 100_000_000
+	maxMetadataKeys   = 100
+)
+
+var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// Traits are what a caller knows of a contact. A member that isn't specified
+// was left out of the request, which isn't the same as null.
+type Traits struct {
+	Email    nullable.Nullable[string]
+	Name     nullable.Nullable[string]
+	Plan     nullable.Nullable[string]
+	MRRCents nullable.Nullable[int64]
+	Currency nullable.Nullable[string]
+	// Metadata is nil when it was left out.
+	Metadata json.RawMessage
+}
+
+// check trims and lower-cases where the specification says so, and validates.
+func (t *Traits) check(bad *problem.Fields) metadata {
+	trimmed(&t.Email, strings.ToLower)
+	trimmed(&t.Name, nil)
+	trimmed(&t.Plan, nil)
+	given(t.Email, func(v string) { email(bad, "email", v) })
+	given(t.Name, func(v string) { text(bad, "name", v, 1, maxContactName) })
+	given(t.Plan, func(v string) { text(bad, "plan", v, 1, maxContactPlan) })
+	given(t.MRRCents, func(v int64) {
+		if v < 0 {
+			bad.Add("mrrCents", "minimum", "must be at least 0")
+		}
+		if v > maxMRRCents {
+			bad.Add("mrrCents", "maximum", "must be at most %d", maxMRRCents)
+		}
+	})
+	given(t.Currency, func(v string) {
+		if !currencyPattern.MatchString(v) {
+			bad.Add("currency", "pattern", "must be three upper-case letters (ISO 4217)")
+		}
+	})
+	if t.MRRCents.IsSpecified() != t.Currency.IsSpecified() || t.MRRCents.IsNull() != t.Currency.IsNull() {
+		bad.Add("mrrCents", "paired", "mrrCents and currency must be set together, or both left out or null")
+	}
+	if t.Metadata == nil {
+		return nil
+	}
+	m, err := parseMetadata(t.Metadata)
+	if err != nil {
+		bad.Add("metadata", "type", "must be an object")
+	}
+	m.check(bad)
+	return m
+}
+
+func trimmed(n *nullable.Nullable[string], also func(string) string) {
+	if v, err := n.Get(); err == nil {
+		v = strings.TrimSpace(v)
+		if also != nil {
+			v = also(v)
+		}
+		n.Set(v)
+	}
+}
+
+// given calls fn where the member has a value, neither left out nor null.
+func given[T any](n nullable.Nullable[T], fn func(T)) {
+	if v, err := n.Get(); err == nil {
+		fn(v)
+	}
+}
+
+// emailHash is what votes and comments of the public flow are matched by.
+func (s *Service) emailHash(email *string) *[]byte {
+	if email == nil {
+		return nil
+	}
+	mac := hmac.New(sha256.New, s.settings.EmailHashKey)
+	mac.Write([]byte(*email))
+	sum := mac.Sum(nil)
+	return &sum
+}
+
+// ContactDetail is a contact with what it has done. The vote and comment
+// counts are by e-mail address, so they are approximate.
+type ContactDetail struct {
+	*db.Contact
+	PostCount, VoteCount, CommentCount int
+}
+
+// Contact loads one contact with its counts.
+func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDetail, error) {
+	client := s.store.Client()
+	found, err := client.Contact.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("contact")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contact")
+	}
+	d := &ContactDetail{Contact: found}
+	d.PostCount, err = client.Post.Query().Where(post.ContactID(id), post.DeletedAtIsNil()).Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "count posts")
+	}
+	if found.EmailHash == nil {
+		return d, nil
+	}
+	if d.VoteCount, err = client.Vote.Query().Where(vote.EmailHash(*found.EmailHash)).Count(ctx); err != nil {
+		return nil, errors.Wrap(err, "count votes")
+	}
+	d.CommentCount, err = client.Comment.Query().
+		Where(comment.EmailHash(*found.EmailHash), comment.DeletedAtIsNil()).Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "count comments")
+	}
+	return d, nil
+}
+
+// mustHaveRoom returns problem.PlanLimit when the plan allows no further
+// contact. It locks the organization, so that the cap is exact however many
+// come at once; an organization without a cap pays nothing.
+func (s *Service) mustHaveRoom(ctx context.Context, c *change) error {
+	limit := 0
+	switch c.caller.Organization.Plan {
+	case organization.PlanFree:
+		limit = s.settings.ContactCapFree
+	case organization.PlanPro:
+		limit = s.settings.ContactCapPro
+	default:
+		return nil
+	}
+	if err := c.lockOrganization(ctx); err != nil {
+		return err
+	}
+	n, err := c.Contact.Query().Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "count contacts")
+	}
+	if n >= limit {
+		return planLimit("contact", limit, n)
+	}
+	return nil
+}
+
+func (c *change) lockOrganization(ctx context.Context) error {
+	if _, err := c.Organization.Query().ForUpdate().Only(ctx); err != nil {
+		return errors.Wrap(err, "lock the organization")
+	}
+	return nil
+}
+
+func planLimit(resource string, limit, current int) error {
+	return problem.New(problem.PlanLimit, "The organization's plan allows no further "+resource+".").
+		With("resource", resource).With("limit", limit).With("current", current)
+}
+
+func eventContact(c *db.Contact) event.Contact {
+	return event.Contact{
+		ID: c.ID, ExternalUserID: c.ExternalUserID, Email: c.Email, Name: c.Name, Plan: c.Plan,
+		MRRCents: c.MrrCents, Currency: c.Currency, Source: c.Source, ConsentBasis: c.ConsentBasis,
+		Metadata: c.Metadata, FirstSeenAt: c.FirstSeenAt, LastSeenAt: c.LastSeenAt,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}
+}
+
+// byExternalID finds a contact by the caller's own id for it, locked.
+func (c *change) byExternalID(ctx context.Context, id string) (*db.Contact, error) {
+	found, err := c.Contact.Query().Where(contact.ExternalUserID(id)).ForUpdate().Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contact")
+	}
+	return found, nil
+}

@@ -1,0 +1,64 @@
+package feedback
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/webhook"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+)
+
+// record freezes an event and writes it with one delivery row for each enabled
+// webhook that subscribes to it, in the transaction of the change that caused
+// it. An event that nobody subscribes to has no reader and isn't written.
+func (c *change) record(ctx context.Context, t event.Type, p event.Payload) error {
+	hooks, err := c.Webhook.Query().
+		Where(webhook.Enabled(true)).
+		Select(webhook.FieldID, webhook.FieldURL, webhook.FieldEvents).
+		All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "load webhooks")
+	}
+	hooks = slices.DeleteFunc(hooks, func(w *db.Webhook) bool { return !slices.Contains(w.Events, string(t)) })
+	if len(hooks) == 0 {
+		return nil
+	}
+	organization := c.caller.Organization.ID
+	payload, err := event.Freeze(t, organization, p)
+	if err != nil {
+		return err
+	}
+	recorded := publicid.NewEvent()
+	if err := c.Event.Create().SetID(recorded).SetType(string(t)).SetPayload(payload).Exec(ctx); err != nil {
+		return errors.Wrap(err, "insert the event")
+	}
+	at := now()
+	rows := make([]*db.DeliveryCreate, len(hooks))
+	for i, w := range hooks {
+		id := publicid.NewDelivery()
+		rows[i] = c.Delivery.Create().
+			SetID(id).SetWebhookID(w.ID).SetEventID(recorded).SetEventType(string(t)).
+			SetCreatedAt(at).SetNextAttemptAt(at)
+		c.deliveries = append(c.deliveries, Dispatch{
+			ID: id, Webhook: w.ID, Organization: organization, EventType: string(t), Host: hostOf(w.URL),
+		})
+	}
+	if err := c.Delivery.CreateBulk(rows...).Exec(ctx); err != nil {
+		return errors.Wrap(err, "insert the deliveries")
+	}
+	return nil
+}
+
+// hostOf is the part of a URL that operators may see.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,185 @@
+package feedback
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// IdentifyContact inserts the contact with the caller's own id for it, or fills
+// what is still unknown of the one that is there (specification, Identify rules
+// 1 to 7); created tells which. It records contact.created, or contact.updated
+// where a trait changed.
+func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
+	var bad problem.Fields
+	text(&bad, "externalUserId", externalUserID, 1, maxExternalUserID)
+	meta := in.check(&bad)
+	if err := bad.Err(); err != nil {
+		return nil, false, err
+	}
+	err = s.change(ctx, func(c *change) error {
+		if found, err = c.byExternalID(ctx, externalUserID); err != nil {
+			return err
+		}
+		if found == nil {
+			found, err = s.insertIdentified(ctx, c, externalUserID, in, meta)
+			if created = found != nil; created || err != nil {
+				return err
+			}
+			// Another request inserted it in between; it is committed by now.
+			if found, err = c.byExternalID(ctx, externalUserID); err != nil {
+				return err
+			}
+			if found == nil {
+				return errors.New("the contact was deleted while it was identified; try again")
+			}
+		}
+		found, err = s.fill(ctx, c, found, in, meta)
+		return err
+	})
+	return found, created, err
+}
+
+// insertIdentified returns nil when the id was taken in the meantime.
+func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
+	if err := s.mustHaveRoom(ctx, c); err != nil {
+		// Who is there already never meets the cap, so look again now that the
+		// organization is locked.
+		if again, findErr := c.byExternalID(ctx, externalUserID); again != nil || findErr != nil {
+			return nil, findErr
+		}
+		return nil, err
+	}
+	id, at := publicid.NewContact(), now()
+	mail := value(in.Email)
+	row := c.Contact.Create()
+	if mail != nil {
+		row.SetEmailHash(*s.emailHash(mail))
+	}
+	fresh, err := inserted(row.
+		SetID(id).SetExternalUserID(externalUserID).
+		SetNillableEmail(mail).
+		SetNillableName(value(in.Name)).SetNillablePlan(value(in.Plan)).
+		SetNillableMrrCents(value(in.MRRCents)).SetNillableCurrency(value(in.Currency)).
+		SetMetadata(meta.text()).
+		SetSource("identify").SetConsentBasis("sdk_identify").
+		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at).
+		OnConflict(sql.DoNothing()).Exec(ctx))
+	if err != nil || !fresh {
+		return nil, err
+	}
+	made, err := c.Contact.Get(ctx, id)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contact")
+	}
+	return made, c.record(ctx, event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+}
+
+// fill sets what is null so far and never overwrites (Identify rule 2). When
+// nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
+func (s *Service) fill(ctx context.Context, c *change, old *db.Contact, in Traits, meta metadata) (*db.Contact, error) {
+	update := c.Contact.Update().Where(contact.ID(old.ID))
+	next := *old
+	changes := map[string]event.Change{}
+	if fillTrait(changes, "email", &next.Email, in.Email) {
+		next.EmailHash = s.emailHash(next.Email)
+		update.SetEmail(*next.Email).SetEmailHash(*next.EmailHash)
+	}
+	if fillTrait(changes, "name", &next.Name, in.Name) {
+		update.SetName(*next.Name)
+	}
+	if fillTrait(changes, "plan", &next.Plan, in.Plan) {
+		update.SetPlan(*next.Plan)
+	}
+	// The amount and its currency are one trait.
+	if fillTrait(changes, "mrrCents", &next.MrrCents, in.MRRCents) {
+		fillTrait(changes, "currency", &next.Currency, in.Currency)
+		update.SetMrrCents(*next.MrrCents).SetCurrency(*next.Currency)
+	}
+	if err := fillMetadata(changes, &next, meta); err != nil {
+		return nil, err
+	}
+	if _, ok := changes["metadata"]; ok {
+		update.SetMetadata(next.Metadata)
+	}
+	// The clock of another process may be ahead: time only advances.
+	if at := now(); at.After(old.LastSeenAt) {
+		next.LastSeenAt = at
+		update.SetLastSeenAt(at)
+	}
+	if len(changes) > 0 {
+		next.UpdatedAt = later(next.LastSeenAt, old.UpdatedAt)
+		update.SetUpdatedAt(next.UpdatedAt)
+	}
+	if err := update.Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "update the contact")
+	}
+	if len(changes) == 0 {
+		return &next, nil
+	}
+	return &next, c.record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+		Contact: eventContact(&next), Changes: changes,
+	})
+}
+
+// fillTrait sets a trait that is null so far and notes the change.
+func fillTrait[T any](changes map[string]event.Change, name string, old **T, in nullable.Nullable[T]) bool {
+	v := value(in)
+	if *old != nil || v == nil {
+		return false
+	}
+	changes[name] = event.Change{From: nil, To: *v}
+	*old = v
+	return true
+}
+
+// fillMetadata adds the keys that are new. Too many after that is
+// problem.Validation.
+func fillMetadata(changes map[string]event.Change, c *db.Contact, meta metadata) error {
+	if len(meta) == 0 {
+		return nil
+	}
+	old, err := parseMetadata(c.Metadata)
+	if err != nil {
+		return errors.Wrap(err, "read the stored metadata")
+	}
+	next := old.filled(meta)
+	if len(next) == len(old) {
+		return nil
+	}
+	var bad problem.Fields
+	if next.check(&bad); bad != nil {
+		return bad.Err()
+	}
+	from := json.RawMessage(bytes.Clone(c.Metadata))
+	c.Metadata = next.text()
+	changes["metadata"] = event.Change{From: from, To: c.Metadata}
+	return nil
+}
+
+// value is nil for a member that was left out or is null.
+func value[T any](n nullable.Nullable[T]) *T {
+	v, err := n.Get()
+	if err != nil {
+		return nil
+	}
+	return &v
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,187 @@
+package feedback
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/post"
+	"earshot/ent/db/posttag"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// PostPatch is what to change of a post; a nil member stays as it is.
+type PostPatch struct {
+	Title           *string
+	Slug            *string
+	Status          *string
+	Body            *Body
+	HideFromRoadmap *bool
+	// ContactID set to nil takes the contact off.
+	ContactID **string
+	TagIDs    *[]string
+}
+
+// checked is a PostPatch whose ids are read.
+type checkedPatch struct {
+	PostPatch
+	contact *publicid.Contact
+	tags    []publicid.Tag
+}
+
+func (in PostPatch) check() (checkedPatch, error) {
+	var bad problem.Fields
+	out := checkedPatch{PostPatch: in}
+	if in.Title != nil {
+		trimmed := strings.TrimSpace(*in.Title)
+		out.Title = &trimmed
+		text(&bad, "title", trimmed, 1, maxTitle)
+	}
+	if in.Slug != nil {
+		slugText(&bad, "slug", *in.Slug, maxPostSlug)
+	}
+	if in.Status != nil && post.StatusValidator(post.Status(*in.Status)) != nil {
+		bad.Add("status", "enum", "must be open, under_review, planned, in_progress, shipped, declined or duplicate")
+	}
+	if in.Body != nil {
+		in.Body.check(&bad, "body", 0)
+	}
+	if in.ContactID != nil && *in.ContactID != nil {
+		id := bodyID[publicid.Contact](&bad, "contactId", **in.ContactID)
+		out.contact = &id
+	}
+	if in.TagIDs != nil {
+		out.tags = tagIDs(&bad, *in.TagIDs)
+	}
+	return out, bad.Err()
+}
+
+// UpdatePost changes what the patch holds and nothing else, so that patches of
+// different members don't undo each other. A status that differs records
+// post.status_changed; sending back what was read changes nothing.
+func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch) (*Post, error) {
+	patch, err := in.check()
+	if err != nil {
+		return nil, err
+	}
+	changed := &Post{}
+	err = s.change(ctx, func(c *change) error {
+		old, err := c.lockPost(ctx, id)
+		if err != nil {
+			return err
+		}
+		if changed.TagIDs, err = tagsOf(ctx, c.PostTag, id); err != nil {
+			return err
+		}
+		retagged, err := c.retag(ctx, old, patch, changed)
+		if err != nil {
+			return err
+		}
+		update := c.Post.UpdateOne(old)
+		if err := c.patchPost(ctx, update, old, patch); err != nil {
+			return err
+		}
+		if changed.Post = old; !retagged && unchanged(update.Mutation()) {
+			return nil
+		}
+		at := now()
+		changed.Post, err = update.SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
+		if db.IsConstraintError(err) {
+			return slugTaken()
+		}
+		if err != nil {
+			return errors.Wrap(err, "update the post")
+		}
+		if changed.Status == old.Status {
+			return nil
+		}
+		return c.record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
+			BoardHead: event.BoardHead{BoardID: old.BoardID}, Post: eventPost(changed.Post), PreviousStatus: string(old.Status),
+		})
+	})
+	return changed, err
+}
+
+// patchPost puts the members that differ into the update.
+func (c *change) patchPost(ctx context.Context, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
+	if patch.Title != nil && *patch.Title != old.Title {
+		update.SetTitle(*patch.Title)
+	}
+	if patch.Slug != nil && *patch.Slug != old.Slug {
+		update.SetSlug(*patch.Slug)
+	}
+	if patch.Status != nil && post.Status(*patch.Status) != old.Status {
+		update.SetStatus(post.Status(*patch.Status))
+	}
+	if patch.HideFromRoadmap != nil && *patch.HideFromRoadmap != old.HideFromRoadmap {
+		update.SetHideFromRoadmap(*patch.HideFromRoadmap)
+	}
+	if patch.Body != nil {
+		patchBody(update, old, *patch.Body)
+	}
+	switch {
+	case patch.ContactID == nil || same(patch.contact, old.ContactID):
+	case patch.contact == nil:
+		update.ClearContactID()
+	default:
+		if err := mustHaveContact(ctx, c.Contact, patch.contact); err != nil {
+			return err
+		}
+		update.SetContactID(*patch.contact)
+	}
+	return nil
+}
+
+func patchBody(update *db.PostUpdateOne, old *db.Post, body Body) {
+	if body.Text != old.BodyText {
+		update.SetBodyText(body.Text)
+	}
+	switch document := body.document(); {
+	case bytes.Equal(document, old.BodyJSON):
+	case document == nil:
+		update.ClearBodyJSON()
+	default:
+		update.SetBodyJSON(document)
+	}
+}
+
+// retag replaces the post's tags where the patch has others.
+func (c *change) retag(ctx context.Context, old *db.Post, patch checkedPatch, changed *Post) (bool, error) {
+	if patch.TagIDs == nil {
+		return false, nil
+	}
+	wanted, err := mustHaveTags(ctx, c.Tag, old.BoardID, patch.tags)
+	if err != nil {
+		return false, err
+	}
+	slices.SortFunc(wanted, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
+	if slices.Equal(wanted, changed.TagIDs) {
+		return false, nil
+	}
+	if _, err := c.PostTag.Delete().Where(posttag.PostID(old.ID)).Exec(ctx); err != nil {
+		return false, errors.Wrap(err, "take the tags off")
+	}
+	changed.TagIDs = wanted
+	return true, c.tagPost(ctx, old.ID, wanted)
+}
+
+// unchanged reports whether an update would write nothing.
+func unchanged(m db.Mutation) bool { return len(m.Fields()) == 0 && len(m.ClearedFields()) == 0 }
+
+// same reports whether both are nil or point at equal values.
+func same[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// item names one element of an array member: tagIds[3].
+func item(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

@@ -1,0 +1,188 @@
+package feedback
+
+import (
+	"context"
+	"strings"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/post"
+	"earshot/ent/db/posttag"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// Post is a post with the tags that it carries, oldest tag first.
+type Post struct {
+	*db.Post
+	TagIDs []publicid.Tag
+}
+
+// maxPostTags bounds the tags of one post: more than anybody reads, and few
+// enough that a post's row of tags is one small query.
+const maxPostTags = 50
+
+// NewPost is what to make a post of. Contact and tags are ids as the caller
+// wrote them.
+type NewPost struct {
+	Title     string
+	Body      Body
+	ContactID *string
+	TagIDs    []string
+}
+
+// CreatePost puts a post on a board and records post.created. A contact or tag
+// that isn't there is problem.NotFound, with the member in details.field.
+func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost) (*Post, error) {
+	in.Title = strings.TrimSpace(in.Title)
+	var bad problem.Fields
+	text(&bad, "title", in.Title, 1, maxTitle)
+	in.Body.check(&bad, "body", 0)
+	tags := tagIDs(&bad, in.TagIDs)
+	var from *publicid.Contact
+	if in.ContactID != nil {
+		id := bodyID[publicid.Contact](&bad, "contactId", *in.ContactID)
+		from = &id
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	made := &Post{Post: newPost(on, in)}
+	made.ContactID = from
+	err := s.change(ctx, func(c *change) (err error) {
+		if err := mustHaveBoard(ctx, c.Board, on); err != nil {
+			return err
+		}
+		if err := mustHaveContact(ctx, c.Contact, from); err != nil {
+			return err
+		}
+		if made.TagIDs, err = mustHaveTags(ctx, c.Tag, on, tags); err != nil {
+			return err
+		}
+		made.OrganizationID, made.AuthorUserID = c.caller.Organization.ID, &c.caller.User.ID
+		if err := c.insertPost(ctx, made.Post); err != nil {
+			return err
+		}
+		if err := c.tagPost(ctx, made.ID, made.TagIDs); err != nil {
+			return err
+		}
+		return c.record(ctx, event.PostCreated, &event.PostCreatedPayload{
+			BoardHead: event.BoardHead{BoardID: on}, Post: eventPost(made.Post),
+		})
+	})
+	return made, err
+}
+
+func newPost(on publicid.Board, in NewPost) *db.Post {
+	at := now()
+	return &db.Post{
+		ID: publicid.NewPost(), BoardID: on, Title: in.Title, Status: post.DefaultStatus,
+		BodyText: in.Body.Text, BodyJSON: in.Body.document(),
+		CreatedAt: at, UpdatedAt: at, LastActivityAt: at,
+	}
+}
+
+// insertPost writes the post under a free slug, which it sets.
+func (c *change) insertPost(ctx context.Context, p *db.Post) error {
+	insert := func(slug string) (bool, error) {
+		p.Slug = slug
+		row := c.Post.Create().
+			SetID(p.ID).SetBoardID(p.BoardID).SetTitle(p.Title).SetSlug(slug).SetStatus(p.Status).
+			SetBodyText(p.BodyText).SetNillableContactID(p.ContactID).SetNillableAuthorUserID(p.AuthorUserID).
+			SetCreatedAt(p.CreatedAt).SetUpdatedAt(p.UpdatedAt).SetLastActivityAt(p.LastActivityAt)
+		if p.BodyJSON != nil {
+			row.SetBodyJSON(p.BodyJSON)
+		}
+		return inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+	}
+	taken := func(slug string) (bool, error) {
+		return c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(slug), post.DeletedAtIsNil()).Exist(ctx)
+	}
+	return freeSlug(slugFrom(p.Title, "post", maxPostSlug), maxPostSlug, taken, insert)
+}
+
+func (c *change) tagPost(ctx context.Context, id publicid.Post, tags []publicid.Tag) error {
+	if len(tags) == 0 {
+		return nil
+	}
+	rows := make([]*db.PostTagCreate, len(tags))
+	for i, t := range tags {
+		rows[i] = c.PostTag.Create().SetPostID(id).SetTagID(t)
+	}
+	if err := c.PostTag.CreateBulk(rows...).Exec(ctx); err != nil {
+		return errors.Wrap(err, "tag the post")
+	}
+	return nil
+}
+
+func tagIDs(bad *problem.Fields, given []string) []publicid.Tag {
+	if len(given) > maxPostTags {
+		bad.Add("tagIds", "maxItems", "must have at most %d items, not %d", maxPostTags, len(given))
+		return nil
+	}
+	ids := make([]publicid.Tag, len(given))
+	for i, id := range given {
+		ids[i] = bodyID[publicid.Tag](bad, item("tagIds", i), id)
+	}
+	return ids
+}
+
+func mustHaveContact(ctx context.Context, client *db.ContactClient, id *publicid.Contact) error {
+	if id == nil {
+		return nil
+	}
+	ok, err := client.Query().Where(contact.ID(*id)).Exist(ctx)
+	if err != nil {
+		return errors.Wrap(err, "look up the contact")
+	}
+	if !ok {
+		return problem.MissingIn("contactId", "contact")
+	}
+	return nil
+}
+
+// Post loads one post.
+func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
+	p, err := s.store.Client().Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("post")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the post")
+	}
+	tags, err := tagsOf(ctx, s.store.Client().PostTag, id)
+	return &Post{Post: p, TagIDs: tags}, err
+}
+
+func tagsOf(ctx context.Context, client *db.PostTagClient, id publicid.Post) ([]publicid.Tag, error) {
+	rows, err := client.Query().Where(posttag.PostID(id)).Order(db.Asc(posttag.FieldTagID)).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the post's tags")
+	}
+	ids := make([]publicid.Tag, len(rows))
+	for i, r := range rows {
+		ids[i] = r.TagID
+	}
+	return ids, nil
+}
+
+// lockPost loads a live post and keeps others from changing it until the
+// transaction ends.
+func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, error) {
+	p, err := c.Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).ForUpdate().Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("post")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "lock the post")
+	}
+	return p, nil
+}
+
+func eventPost(p *db.Post) event.Post {
+	return event.Post{ID: p.ID, Title: p.Title, Slug: p.Slug, Status: string(p.Status), CreatedAt: p.CreatedAt}
+}

@@ -1,0 +1,94 @@
+// Package feedback is the domain: one file of use cases per noun, and the rules
+// they keep. README.md states the rules.
+//
+// Every use case validates its whole input first and changes nothing when any
+// of it is wrong; runs in one transaction; and hands the deliveries that it
+// recorded to the Dispatcher after the commit. Problems of the caller come back
+// as *problem.Error, anything else is our own fault.
+package feedback
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"earshot/ent/db"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+// Dispatcher starts the delivery of rows that are committed. It doesn't block
+// on the network and has no error: what it fails to start stays pending in the
+// database, where the sweep finds it.
+type Dispatcher interface {
+	Dispatch(deliveries []Dispatch)
+}
+
+// Dispatch is what an operator wants to see of a delivery that is under way.
+type Dispatch struct {
+	ID           publicid.Delivery
+	Webhook      publicid.Webhook
+	Organization publicid.Organization
+	EventType    string
+	// Host is the receiver's, without path or query, which may hold tokens.
+	Host string
+}
+
+// Settings are the limits that a deployment chooses.
+type Settings struct {
+	ContactCapFree, ContactCapPro int
+	WebhookCap                    int
+	EmailHashKey                  []byte
+}
+
+// Service offers the use cases. It is safe for concurrent use.
+type Service struct {
+	store    *store.Store
+	dispatch Dispatcher
+	guard    send.Guard
+	secrets  *seal.Box
+	settings Settings
+	log      *slog.Logger
+}
+
+// New makes the service from its collaborators.
+func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
+	return &Service{store: s, dispatch: d, guard: guard, secrets: secrets, settings: settings, log: log}
+}
+
+// now is the wall clock at the precision that Postgres keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// change is one transaction of a use case with the deliveries that it caused.
+type change struct {
+	*db.Tx
+	caller     *Caller
+	deliveries []Dispatch
+}
+
+// change runs fn in one transaction for the caller in the context and
+// dispatches after the commit. It refuses when the organization may not write.
+func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
+	caller := CallerOf(ctx)
+	if caller.Organization.BillingState == "read_only" {
+		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
+			With("reason", "billing_read_only")
+	}
+	c := &change{caller: caller}
+	err := s.store.InTx(ctx, func(tx *db.Tx) error {
+		c.Tx = tx
+		return fn(c)
+	})
+	if err != nil {
+		return err
+	}
+	// The process may die here: the rows are committed and pending, the sweep
+	// starts them.
+	if len(c.deliveries) > 0 {
+		s.dispatch.Dispatch(c.deliveries)
+	}
+	return nil
+}

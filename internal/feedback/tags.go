@@ -1,0 +1,175 @@
+package feedback
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/tag"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+const (
+	maxTagName = 40
+	// A neutral grey, for tags made without a colour.
+	defaultTagColor = "#6b7280"
+	// The page sizes of every list without its own.
+	standardPage, maxPage = 25, 100
+)
+
+var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+// TagInput is what a tag is made of, or what is changed of it; nil leaves a
+// member as it is.
+type TagInput struct{ Name, Color *string }
+
+func (in *TagInput) check() error {
+	var bad problem.Fields
+	if in.Name != nil {
+		trimmed := strings.TrimSpace(*in.Name)
+		in.Name = &trimmed
+		text(&bad, "name", trimmed, 1, maxTagName)
+	}
+	if in.Color != nil && !colorPattern.MatchString(*in.Color) {
+		bad.Add("color", "pattern", "must look like #6b7280")
+	}
+	return bad.Err()
+}
+
+// nameKey is what tag names are compared by.
+func nameKey(name string) string { return strings.ToLower(name) }
+
+func tagTaken() error {
+	return problem.New(problem.Conflict, "The board has a tag of that name already.").With("field", "name")
+}
+
+// CreateTag makes a tag on a board. A name that the board has already, without
+// regard to case, is problem.Conflict.
+func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput) (*db.Tag, error) {
+	if in.Name == nil {
+		in.Name = new(string)
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	color := defaultTagColor
+	if in.Color != nil {
+		color = *in.Color
+	}
+	var made *db.Tag
+	err := s.change(ctx, func(c *change) error {
+		if err := mustHaveBoard(ctx, c.Board, on); err != nil {
+			return err
+		}
+		id := publicid.NewTag()
+		ok, err := inserted(c.Tag.Create().
+			SetID(id).SetBoardID(on).SetName(*in.Name).SetNameKey(nameKey(*in.Name)).SetColor(color).
+			OnConflict(sql.DoNothing()).Exec(ctx))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return tagTaken()
+		}
+		made, err = c.Tag.Get(ctx, id)
+		return err
+	})
+	return made, err
+}
+
+// Tags lists a board's tags, oldest first.
+func (s *Service) Tags(ctx context.Context, on publicid.Board, q PageQuery) (Page[*db.Tag], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	last := after[publicid.Tag](&bad, "tags", q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.Tag]{}, err
+	}
+	if err := mustHaveBoard(ctx, s.store.Client().Board, on); err != nil {
+		return Page[*db.Tag]{}, err
+	}
+	query := s.store.Client().Tag.Query().Where(tag.BoardID(on)).Order(db.Asc(tag.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(tag.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.Tag]{}, errors.Wrap(err, "list tags")
+	}
+	return page("tags", rows, limit, func(t *db.Tag) string { return t.ID.String() }), nil
+}
+
+// UpdateTag changes a tag's name or colour.
+func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.Tag, in TagInput) (*db.Tag, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	var changed *db.Tag
+	err := s.change(ctx, func(c *change) error {
+		old, err := c.Tag.Query().Where(tag.ID(id), tag.BoardID(on)).ForUpdate().Only(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("tag")
+		}
+		if err != nil {
+			return errors.Wrap(err, "load the tag")
+		}
+		update := c.Tag.UpdateOne(old)
+		if in.Name != nil && *in.Name != old.Name {
+			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
+		}
+		if in.Color != nil && *in.Color != old.Color {
+			update.SetColor(*in.Color)
+		}
+		if changed = old; len(update.Mutation().Fields()) == 0 {
+			return nil
+		}
+		changed, err = update.SetUpdatedAt(now()).Save(ctx)
+		if db.IsConstraintError(err) {
+			return tagTaken()
+		}
+		return err
+	})
+	return changed, err
+}
+
+// DeleteTag removes a tag, from its board and from every post.
+func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.Tag) error {
+	return s.change(ctx, func(c *change) error {
+		n, err := c.Tag.Delete().Where(tag.ID(id), tag.BoardID(on)).Exec(ctx)
+		if err != nil {
+			return errors.Wrap(err, "delete the tag")
+		}
+		if n == 0 {
+			return problem.Missing("tag")
+		}
+		return nil
+	})
+}
+
+// mustHaveTags returns the ids without repetitions, or problem.NotFound unless
+// all of them are tags of the board.
+func mustHaveTags(ctx context.Context, client *db.TagClient, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
+	var distinct []publicid.Tag
+	for _, id := range ids {
+		if !slices.Contains(distinct, id) {
+			distinct = append(distinct, id)
+		}
+	}
+	if len(distinct) == 0 {
+		return nil, nil
+	}
+	n, err := client.Query().Where(tag.IDIn(distinct...), tag.BoardID(on)).Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look up the tags")
+	}
+	if n != len(distinct) {
+		return nil, problem.MissingIn("tagIds", "tag on this board")
+	}
+	return distinct, nil
+}

@@ -1,0 +1,194 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/organization"
+	entwebhook "earshot/ent/db/webhook"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/webhook"
+)
+
+// maxWebhookURL is the specification's.
+const maxWebhookURL = 2048
+
+// WebhookInput is what a webhook is made of, or what is changed of it; nil
+// leaves a member as it is.
+type WebhookInput struct {
+	URL     *string
+	Events  *[]string
+	Enabled *bool
+}
+
+func (s *Service) checkWebhook(in WebhookInput) error {
+	var bad problem.Fields
+	if in.URL != nil {
+		text(&bad, "url", *in.URL, 1, maxWebhookURL)
+		if verdict := s.guard.CheckURL(*in.URL); !verdict.OK() && *in.URL != "" {
+			bad.Add("url", string(verdict.Class), "%s", verdict.Reason)
+		}
+	}
+	if in.Events != nil {
+		if len(*in.Events) == 0 {
+			bad.Add("events", "minItems", "must have at least 1 item")
+		}
+		for i, name := range *in.Events {
+			if !slices.Contains(event.Types, event.Type(name)) {
+				bad.Add(item("events", i), "enum", "is not an event; the events are %s", eventNames())
+			}
+		}
+	}
+	return bad.Err()
+}
+
+func eventNames() string {
+	names := make([]string, len(event.Types))
+	for i, t := range event.Types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
+}
+
+// distinct drops repeated events: a subscription is a set.
+func distinct(events []string) []string {
+	var out []string
+	for _, e := range events {
+		if !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// RegisterWebhook makes a webhook and returns its signing secret, for the only
+// time. It needs a paid plan and room under the cap: else problem.PlanLimit.
+func (s *Service) RegisterWebhook(ctx context.Context, url string, events []string) (*db.Webhook, string, error) {
+	if err := s.checkWebhook(WebhookInput{URL: &url, Events: &events}); err != nil {
+		return nil, "", err
+	}
+	var made *db.Webhook
+	secret := webhook.NewSecret()
+	err := s.change(ctx, func(c *change) error {
+		limit := s.settings.WebhookCap
+		if c.caller.Organization.Plan == organization.PlanFree {
+			limit = 0
+		}
+		// Two registrations at once must not both take the last place.
+		if err := c.lockOrganization(ctx); err != nil {
+			return err
+		}
+		n, err := c.Webhook.Query().Count(ctx)
+		if err != nil {
+			return errors.Wrap(err, "count webhooks")
+		}
+		if n >= limit {
+			return planLimit("webhook", limit, n)
+		}
+		id, at := publicid.NewWebhook(), now()
+		made, err = c.Webhook.Create().
+			SetID(id).SetURL(url).SetEvents(distinct(events)).
+			SetSecretSealed(s.secrets.Seal(id.String(), secret)).
+			SetCreatedAt(at).SetUpdatedAt(at).
+			Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the webhook")
+		}
+		return nil
+	})
+	return made, secret, err
+}
+
+// Webhooks lists the organization's webhooks, oldest first.
+func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	last := after[publicid.Webhook](&bad, "webhooks", q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.Webhook]{}, err
+	}
+	query := s.store.Client().Webhook.Query().Order(db.Asc(entwebhook.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(entwebhook.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.Webhook]{}, errors.Wrap(err, "list webhooks")
+	}
+	return page("webhooks", rows, limit, func(w *db.Webhook) string { return w.ID.String() }), nil
+}
+
+// Webhook loads one webhook.
+func (s *Service) Webhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
+	found, err := s.store.Client().Webhook.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("webhook")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the webhook")
+	}
+	return found, nil
+}
+
+// UpdateWebhook changes a webhook. Deliveries that are under way go by the new
+// URL from their next attempt on, and end there when it is disabled.
+func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in WebhookInput) (*db.Webhook, error) {
+	if err := s.checkWebhook(in); err != nil {
+		return nil, err
+	}
+	var changed *db.Webhook
+	err := s.change(ctx, func(c *change) error {
+		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("webhook")
+		}
+		if err != nil {
+			return errors.Wrap(err, "load the webhook")
+		}
+		at := now()
+		update := c.Webhook.UpdateOne(old)
+		if in.URL != nil && *in.URL != old.URL {
+			update.SetURL(*in.URL)
+		}
+		if in.Events != nil && !slices.Equal(distinct(*in.Events), old.Events) {
+			update.SetEvents(distinct(*in.Events))
+		}
+		if in.Enabled != nil && *in.Enabled != old.Enabled {
+			update.SetEnabled(*in.Enabled)
+			if *in.Enabled {
+				update.ClearDisabledAt()
+			} else {
+				update.SetDisabledAt(at)
+			}
+		}
+		if changed = old; unchanged(update.Mutation()) {
+			return nil
+		}
+		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
+			return errors.Wrap(err, "update the webhook")
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// DeleteWebhook removes a webhook and its log; deliveries under way end
+// quietly.
+func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
+	return s.change(ctx, func(c *change) error {
+		err := c.Webhook.DeleteOneID(id).Exec(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("webhook")
+		}
+		if err != nil {
+			return errors.Wrap(err, "delete the webhook")
+		}
+		return nil
+	})
+}

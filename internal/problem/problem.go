@@ -1,0 +1,112 @@
+// Package problem is the one vocabulary of what can be wrong with a request.
+//
+// The domain returns these errors; api decides their HTTP status, in one place.
+// An error that is no problem is our own fault and becomes ERR_INTERNAL.
+package problem
+
+import (
+	"fmt"
+
+	"github.com/go-faster/errors"
+)
+
+// Code is the machine-readable half of an error answer (specification, Errors).
+type Code string
+
+// The codes. Each has one HTTP status, which api knows.
+const (
+	Unauthorized      Code = "ERR_UNAUTHORIZED"
+	PlanLimit         Code = "ERR_PLAN_LIMIT"
+	ScopeInsufficient Code = "ERR_SCOPE_INSUFFICIENT"
+	Forbidden         Code = "ERR_FORBIDDEN"
+	NotFound          Code = "ERR_NOT_FOUND"
+	MethodNotAllowed  Code = "ERR_METHOD_NOT_ALLOWED"
+	Conflict          Code = "ERR_CONFLICT"
+	PayloadTooLarge   Code = "ERR_PAYLOAD_TOO_LARGE"
+	UnsupportedMedia  Code = "ERR_UNSUPPORTED_MEDIA_TYPE"
+	Validation        Code = "ERR_VALIDATION"
+	RateLimited       Code = "ERR_RATE_LIMITED"
+	Internal          Code = "ERR_INTERNAL"
+)
+
+// Error is a problem with a request, fit to be shown to the caller.
+type Error struct {
+	Code    Code
+	Message string
+	Details map[string]any
+}
+
+// Error is the code and the message.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// New makes a problem without details.
+func New(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// With adds one detail and returns the same problem.
+func (e *Error) With(key string, value any) *Error {
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[key] = value
+	return e
+}
+
+// As finds the problem in an error's chain.
+func As(err error) (*Error, bool) {
+	var p *Error
+	ok := errors.As(err, &p)
+	return p, ok
+}
+
+// Is reports whether the error's chain holds a problem with that code.
+func Is(err error, code Code) bool {
+	p, ok := As(err)
+	return ok && p.Code == code
+}
+
+// Missing is the problem of a resource that the caller's organization doesn't
+// have, whether or not another has it. Noun is what the path named: "post".
+func Missing(noun string) *Error {
+	return New(NotFound, fmt.Sprintf("There is no such %s in this organization.", noun))
+}
+
+// MissingIn is Missing for an id that stood in the member field of a body.
+func MissingIn(field, noun string) *Error {
+	return Missing(noun).With("field", field)
+}
+
+// Field is one failure of validation. Rule is the JSON Schema keyword that the
+// contract states the limit with (maxLength, pattern, enum, …), or a word of
+// our own where no keyword fits.
+type Field struct {
+	Field   string `json:"field"`
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// Fields collects every failure of one request.
+type Fields []Field
+
+// Add notes a failure.
+func (f *Fields) Add(field, rule, format string, args ...any) {
+	*f = append(*f, Field{Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)})
+}
+
+// Err is nil where nothing failed, else one problem that names every failure.
+func (f Fields) Err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("%s: %s", f[0].Field, f[0].Message)
+	if len(f) > 1 {
+		message = fmt.Sprintf("%s (and %d more, see details.fields)", message, len(f)-1)
+	}
+	return New(Validation, message).With("fields", []Field(f))
+}
+
+// Invalid is the problem of a single failure.
+func Invalid(field, rule, format string, args ...any) error {
+	var f Fields
+	f.Add(field, rule, format, args...)
+	return f.Err()
+}

@@ -1,0 +1,121 @@
+package publicid
+
+// The kinds. A new resource adds its three lines here.
+type (
+	organizationKind   struct{}
+	userKind           struct{}
+	apiKeyKind         struct{}
+	boardKind          struct{}
+	tagKind            struct{}
+	postKind           struct{}
+	voteKind           struct{}
+	commentKind        struct{}
+	changelogEntryKind struct{}
+	contactKind        struct{}
+	webhookKind        struct{}
+	eventKind          struct{}
+	deliveryKind       struct{}
+	attemptKind        struct{}
+)
+
+func (organizationKind) prefix() string   { return "org" }
+func (userKind) prefix() string           { return "usr" }
+func (apiKeyKind) prefix() string         { return "key" }
+func (boardKind) prefix() string          { return "brd" }
+func (tagKind) prefix() string            { return "tag" }
+func (postKind) prefix() string           { return "pst" }
+func (voteKind) prefix() string           { return "vot" }
+func (commentKind) prefix() string        { return "cmt" }
+func (changelogEntryKind) prefix() string { return "chg" }
+func (contactKind) prefix() string        { return "ctc" }
+func (webhookKind) prefix() string        { return "whk" }
+func (eventKind) prefix() string          { return "evt" }
+func (deliveryKind) prefix() string       { return "dlv" }
+func (attemptKind) prefix() string        { return "att" }
+
+type (
+	// Organization is the id of an organization.
+	Organization struct{ id[organizationKind] }
+	// User is the id of a member of an organization.
+	User struct{ id[userKind] }
+	// APIKey is the id of an API key.
+	APIKey struct{ id[apiKeyKind] }
+	// Board is the id of a board.
+	Board struct{ id[boardKind] }
+	// Tag is the id of a tag.
+	Tag struct{ id[tagKind] }
+	// Post is the id of a post.
+	Post struct{ id[postKind] }
+	// Vote is the id of a vote.
+	Vote struct{ id[voteKind] }
+	// Comment is the id of a comment.
+	Comment struct{ id[commentKind] }
+	// ChangelogEntry is the id of a changelog entry.
+	ChangelogEntry struct{ id[changelogEntryKind] }
+	// Contact is the id of a contact.
+	Contact struct{ id[contactKind] }
+	// Webhook is the id of a webhook.
+	Webhook struct{ id[webhookKind] }
+	// Event is the id of an event.
+	Event struct{ id[eventKind] }
+	// Delivery is the id of a delivery: what receivers dedupe by.
+	Delivery struct{ id[deliveryKind] }
+	// Attempt is the id of one attempt of a delivery.
+	Attempt struct{ id[attemptKind] }
+)
+
+// NewOrganization makes a fresh id.
+func NewOrganization() Organization { return Organization{fresh[organizationKind]()} }
+
+// NewUser makes a fresh id.
+func NewUser() User { return User{fresh[userKind]()} }
+
+// NewAPIKey makes a fresh id.
+func NewAPIKey() APIKey { return APIKey{fresh[apiKeyKind]()} }
+
+// NewBoard makes a fresh id.
+func NewBoard() Board { return Board{fresh[boardKind]()} }
+
+// NewTag makes a fresh id.
+func NewTag() Tag { return Tag{fresh[tagKind]()} }
+
+// NewPost makes a fresh id.
+func NewPost() Post { return Post{fresh[postKind]()} }
+
+// NewVote makes a fresh id.
+func NewVote() Vote { return Vote{fresh[voteKind]()} }
+
+// NewComment makes a fresh id.
+func NewComment() Comment { return Comment{fresh[commentKind]()} }
+
+// NewChangelogEntry makes a fresh id.
+func NewChangelogEntry() ChangelogEntry { return ChangelogEntry{fresh[changelogEntryKind]()} }
+
+// NewContact makes a fresh id.
+func NewContact() Contact { return Contact{fresh[contactKind]()} }
+
+// NewWebhook makes a fresh id.
+func NewWebhook() Webhook { return Webhook{fresh[webhookKind]()} }
+
+// NewEvent makes a fresh id.
+func NewEvent() Event { return Event{fresh[eventKind]()} }
+
+// NewDelivery makes a fresh id.
+func NewDelivery() Delivery { return Delivery{fresh[deliveryKind]()} }
+
+// NewAttempt makes a fresh id.
+func NewAttempt() Attempt { return Attempt{fresh[attemptKind]()} }
+
+// parser is what every kind's pointer offers.
+type parser[T any] interface {
+	*T
+	UnmarshalText(text []byte) error
+}
+
+// Parse reads the public form of an id: Parse[Post]("pst_…"). It returns
+// ErrMalformed for text that can't be an id of that kind.
+func Parse[T any, P parser[T]](text string) (T, error) {
+	var v T
+	err := P(&v).UnmarshalText([]byte(text))
+	return v, err
+}

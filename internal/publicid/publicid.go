@@ -1,0 +1,85 @@
+// Package publicid holds the typed ids of every resource.
+//
+// An id is a UUIDv7, so it sorts by the time it was made. The database keeps
+// the 16 bytes as uuid; everything outside sees a prefix that names the kind,
+// an underscore, and the same bytes as 26 characters of lower-case Crockford
+// base32: pst_01k9v3…. Clients treat the whole as opaque.
+//
+// There is one Go type for each kind, so that the compiler refuses a post's id
+// where a board's is wanted.
+package publicid
+
+import (
+	"database/sql/driver"
+	"encoding/base32"
+	"strings"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+)
+
+// ErrMalformed is returned by Parse and UnmarshalText for text that can't be
+// an id of the wanted kind: wrong prefix, wrong length or a foreign character.
+var ErrMalformed = errors.New("malformed id")
+
+// Crockford's alphabet leaves out i, l, o and u. The 128 bits of a UUID fill
+// 26 characters of 5 bits with two bits to spare; here they stand at the end
+// and are zero, which Parse insists on, so that one id has one spelling.
+var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+const encodedLen = 26
+
+// kind names a resource by the prefix of its ids.
+type kind interface{ prefix() string }
+
+// id is the part that all kinds share. Each kind embeds it in a type of its
+// own below, which is what the rest of the code uses.
+type id[K kind] struct{ value uuid.UUID }
+
+func fresh[K kind]() id[K] {
+	// NewV7 fails only when the system has no randomness left to give, and
+	// then nothing else here can be trusted either.
+	return id[K]{uuid.Must(uuid.NewV7())}
+}
+
+// IsZero reports whether the id was never set.
+func (i id[K]) IsZero() bool { return i.value == uuid.Nil }
+
+// String is the public form: prefix, underscore, 26 characters.
+func (i id[K]) String() string {
+	var k K
+	return k.prefix() + "_" + encoding.EncodeToString(i.value[:])
+}
+
+// UUID is the form that the database keeps.
+func (i id[K]) UUID() uuid.UUID { return i.value }
+
+// MarshalText writes the public form, in JSON and in map keys.
+func (i id[K]) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
+// UnmarshalText reads the public form; it returns ErrMalformed for all else.
+func (i *id[K]) UnmarshalText(text []byte) error {
+	var k K
+	body, ok := strings.CutPrefix(string(text), k.prefix()+"_")
+	if !ok || len(body) != encodedLen {
+		return ErrMalformed
+	}
+	raw, err := encoding.DecodeString(body)
+	if err != nil || encoding.EncodeToString(raw) != body {
+		return ErrMalformed
+	}
+	copy(i.value[:], raw)
+	return nil
+}
+
+// Value gives the database driver the UUID's text form. Without it Ent's
+// upserts can't return ids.
+func (i id[K]) Value() (driver.Value, error) { return i.value.String(), nil }
+
+// Scan reads what the driver returns for a uuid column.
+func (i *id[K]) Scan(src any) error {
+	if err := i.value.Scan(src); err != nil {
+		return errors.Wrap(err, "scan id")
+	}
+	return nil
+}

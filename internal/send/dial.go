@@ -1,0 +1,143 @@
+package send
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+)
+
+// maxDialed bounds how many addresses of one name an attempt tries. Whoever
+// owns a name can list hundreds of addresses of somebody else; eight is a
+// large service's usual answer, four of each family.
+const maxDialed = 8
+
+// Resolver looks up the addresses of a name. *net.Resolver is one. The network
+// is always "ip", for IPv4 and IPv6 together.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+var errNotAllowed = errors.New("address is not allowed")
+
+// dialer connects to what the guard allows. A name is looked up once: the
+// addresses that were judged are the addresses that are dialled, so that a
+// second, different answer has no effect.
+type dialer struct {
+	guard    Guard
+	resolver Resolver
+	tls      *tls.Config
+}
+
+// plain connects over TCP. It is a Transport.DialContext.
+func (d *dialer) plain(ctx context.Context, _, hostport string) (net.Conn, error) {
+	ctx = attemptOf(ctx)
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, errors.Wrap(err, "split host and port")
+	}
+	raw, err := d.connect(ctx, host, port)
+	if err != nil {
+		return nil, err
+	}
+	return newQuietConn(raw, raw), nil
+}
+
+// secure connects and makes the handshake. It is a Transport.DialTLSContext.
+func (d *dialer) secure(ctx context.Context, _, hostport string) (net.Conn, error) {
+	ctx = attemptOf(ctx)
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, errors.Wrap(err, "split host and port")
+	}
+	raw, err := d.connect(ctx, host, port)
+	if err != nil {
+		return nil, err
+	}
+	config := d.tls.Clone()
+	config.ServerName = host
+	secured := tls.Client(raw, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, failedStep(TLSError, errors.Wrap(err, "handshake"))
+	}
+	return newQuietConn(secured, raw), nil
+}
+
+// connect tries the addresses of a host one after the other. The error is that
+// of the first, which the resolver prefers.
+func (d *dialer) connect(ctx context.Context, host, port string) (net.Conn, error) {
+	addrs, err := d.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for i, addr := range addrs {
+		limited, cancel := share(ctx, len(addrs)-i)
+		conn, err := d.try(limited, net.JoinHostPort(addr.String(), port))
+		cancel()
+		if err != nil {
+			if first == nil {
+				first = failedStep(ConnectionRefused, errors.Wrap(err, "dial"))
+			}
+			continue // at once, when the attempt's time is up
+		}
+		return conn, nil
+	}
+	return nil, first
+}
+
+// share gives one address an equal part of the time that is left for it and
+// those after it: an address that swallows packets must not cost the next one
+// its chance.
+func share(ctx context.Context, left int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+}
+
+func (d *dialer) try(ctx context.Context, hostport string) (net.Conn, error) {
+	dialer := net.Dialer{ControlContext: d.control}
+	return dialer.DialContext(ctx, "tcp", hostport)
+}
+
+// control is the last look, at the socket's own address. It finds nothing
+// unless resolve was changed for the worse.
+func (d *dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	addr, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &stepError{BlockedAddress, errors.Wrap(err, "parse address")}
+	}
+	if !d.guard.Allowed(addr.Addr()) {
+		return &stepError{BlockedAddress, errNotAllowed}
+	}
+	return nil
+}
+
+// resolve returns the addresses to dial. One address that is not allowed
+// refuses the host as a whole: a name that points inward as well as outward
+// was made for nothing good.
+func (d *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	var addrs []netip.Addr
+	if addr, err := netip.ParseAddr(host); err == nil {
+		addrs = []netip.Addr{addr}
+	} else if addrs, err = d.resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, &stepError{DNSError, errors.Wrap(err, "resolve")}
+	}
+	if len(addrs) == 0 {
+		return nil, &stepError{DNSError, errors.New("the name has no address")}
+	}
+	for i, addr := range addrs {
+		if !d.guard.Allowed(addr) {
+			return nil, &stepError{BlockedAddress, errNotAllowed}
+		}
+		addrs[i] = addr.Unmap()
+	}
+	return addrs[:min(len(addrs), maxDialed)], nil
+}

@@ -1,0 +1,104 @@
+package send
+
+import "net/netip"
+
+// forbidden lists the networks that no attempt reaches unless configuration
+// opens them: everything that the registries of IANA keep for private, local,
+// documentation, benchmark, multicast or future use, and addresses at which a
+// cloud serves its machines. The predicates of net/netip know about half.
+var forbidden = prefixes(
+	"0.0.0.0/8",        // this host; the kernel connects 0.0.0.0 to loopback
+	"10.0.0.0/8",       // private
+	"100.64.0.0/10",    // shared by carriers; metadata of some clouds
+	"127.0.0.0/8",      // loopback
+	"169.254.0.0/16",   // link-local; metadata of most clouds
+	"172.16.0.0/12",    // private
+	"192.0.0.0/24",     // protocol assignments
+	"192.0.2.0/24",     // documentation
+	"192.88.99.0/24",   // 6to4 relays, withdrawn
+	"192.168.0.0/16",   // private
+	"198.18.0.0/15",    // benchmarks
+	"198.51.100.0/24",  // documentation
+	"203.0.113.0/24",   // documentation
+	"224.0.0.0/4",      // multicast
+	"240.0.0.0/4",      // reserved, and broadcast
+	"168.63.129.16/32", // the platform address of one cloud, public by number
+	"::/8",             // unspecified, loopback, embedded IPv4, 64:ff9b::/32
+	"64:ff9b::/32",     // translation; its ::/96 is judged by the embedded IPv4
+	"100::/64",         // discard
+	"2001::/23",        // protocol assignments, Teredo among them
+	"2001:db8::/32",    // documentation
+	"2002::/16",        // 6to4: an IPv4 address of anybody's choice inside
+	"3fff::/20",        // documentation
+	"5f00::/16",        // segment routing
+	"fc00::/7",         // unique local
+	"fe80::/10",        // link-local
+	"fec0::/10",        // site-local, withdrawn
+	"ff00::/8",         // multicast
+)
+
+// nat64 is the prefix by which a translating network reaches IPv4: an address
+// in it is the IPv4 address in its last four bytes.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}
+
+// Guard decides which URLs and addresses an attempt may go to. It holds no
+// connection and looks nothing up, so that a registration can ask it as well
+// as the Sender. The zero Guard allows public addresses over https only. A
+// Guard is safe for concurrent use.
+type Guard struct {
+	allow     []netip.Prefix
+	allowHTTP bool
+}
+
+// NewGuard returns a Guard that allows, besides public addresses, those in
+// allow; and URLs of the scheme http, if allowHTTP. A prefix wins over the
+// list of forbidden networks. An IPv4 address that is embedded in IPv6 is
+// judged as IPv4, so only an IPv4 prefix (or one under ::ffff:0:0/96, which
+// is the same) opens it. A prefix that is not valid opens nothing.
+func NewGuard(allow []netip.Prefix, allowHTTP bool) Guard {
+	g := Guard{allowHTTP: allowHTTP}
+	for _, p := range allow {
+		if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+		}
+		if p.IsValid() {
+			g.allow = append(g.allow, p.Masked())
+		}
+	}
+	return g
+}
+
+// Allowed reports whether an attempt may connect to addr. IPv4 that is mapped
+// into IPv6, or embedded in 64:ff9b::/96, has the verdict of the IPv4 address.
+// A zone makes no difference. The zero Addr is not allowed.
+func (g Guard) Allowed(addr netip.Addr) bool {
+	addr = judged(addr)
+	return addr.IsValid() && (within(g.allow, addr) || !within(forbidden, addr))
+}
+
+// judged is the address that a packet to addr reaches in the end.
+func judged(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap().WithZone("") // no prefix contains an address with a zone
+	if nat64.Contains(addr) {
+		bytes := addr.As16()
+		return netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return addr
+}
+
+func within(list []netip.Prefix, addr netip.Addr) bool {
+	for _, p := range list {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

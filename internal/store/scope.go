@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/intercept"
+	"earshot/internal/publicid"
+)
+
+// ErrNoOrganization is returned by every query and change that runs without an
+// organization in its context.
+var ErrNoOrganization = errors.New("no organization in the context")
+
+// ErrForeignOrganization is returned when a row would be created in an
+// organization other than the context's.
+var ErrForeignOrganization = errors.New("row belongs to another organization")
+
+type scopeKey struct{}
+
+type scope struct {
+	organization publicid.Organization
+	system       string
+}
+
+// WithOrganization limits everything done with the context to one organization.
+func WithOrganization(ctx context.Context, id publicid.Organization) context.Context {
+	return context.WithValue(ctx, scopeKey{}, scope{organization: id})
+}
+
+// System lifts the limit, for work that belongs to no organization or to all:
+// authentication, the command line, sweeps. The reason is for the reader.
+func System(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, scopeKey{}, scope{system: reason})
+}
+
+// scopeToOrganization puts the limit into the client, where no use case can
+// forget it: queries, updates and deletions only see the organization's rows,
+// creations are stamped with it. Transactions of the client inherit it.
+//
+// Raw SQL and HasX predicates aren't covered. A foreign key to another
+// organization's row is refused by the database: see tables in migrate.go.
+func scopeToOrganization(client *db.Client) {
+	client.Intercept(intercept.TraverseFunc(func(ctx context.Context, q intercept.Query) error {
+		limit, all, err := limitOf(ctx, q.Type())
+		if err == nil && !all {
+			q.WhereP(limit)
+		}
+		return err
+	}))
+	client.Use(func(next ent.Mutator) ent.Mutator {
+		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+			if err := limitMutation(ctx, m); err != nil {
+				return nil, err
+			}
+			return next.Mutate(ctx, m)
+		})
+	})
+}
+
+const organizationColumn = "organization_id"
+
+// limitOf is the predicate that the context puts on an entity's rows; all says
+// that there is none.
+func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
+	held, ok := ctx.Value(scopeKey{}).(scope)
+	switch {
+	case !ok:
+		return nil, false, errors.Wrap(ErrNoOrganization, entity)
+	case held.system != "":
+		return nil, true, nil
+	}
+	column := organizationColumn
+	if entity == db.TypeOrganization {
+		column = "id"
+	}
+	return func(s *sql.Selector) { s.Where(sql.EQ(s.C(column), held.organization)) }, false, nil
+}
+
+func limitMutation(ctx context.Context, m ent.Mutation) error {
+	limit, all, err := limitOf(ctx, m.Type())
+	if err != nil || all {
+		return err
+	}
+	if !m.Op().Is(ent.OpCreate) {
+		m.(interface{ WhereP(...func(*sql.Selector)) }).WhereP(limit)
+		return nil
+	}
+	if m.Type() == db.TypeOrganization {
+		return ErrForeignOrganization
+	}
+	held := ctx.Value(scopeKey{}).(scope).organization
+	if given, ok := m.Field(organizationColumn); ok && given != held {
+		return ErrForeignOrganization
+	}
+	if err := m.SetField(organizationColumn, held); err != nil {
+		return errors.Wrap(err, "stamp the organization")
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Package store keeps the data: the connection pool, the Ent client with the
+// organization scope built in, transactions, and the migrations.
+//
+// What it refuses: a query or a change through Ent without an organization in
+// the context (see scope.go), and to serve on a schema that is behind (see
+// migrate.go). Hand-written SQL is outside the scope's reach, so it stays in
+// this package and says in its comment whose rows it touches.
+package store
+
+import (
+	"context"
+	stdsql "database/sql"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"earshot/ent/db"
+	_ "earshot/ent/db/runtime" // the schema's defaults; without it ids stay zero
+)
+
+// Store is the way to the database. It is safe for concurrent use.
+type Store struct {
+	pool   *pgxpool.Pool
+	sql    *stdsql.DB
+	client *db.Client
+}
+
+// Options of a store.
+type Options struct {
+	// URL is a postgres:// connection string.
+	URL string
+	// MaxConns bounds the pool; 0 takes pgx's default.
+	MaxConns int32
+}
+
+// Open makes the pool. It doesn't connect yet: a database that is away shows
+// at the first use, and in Ping.
+func Open(o Options) (*Store, error) {
+	config, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		// pgx masks the password in its message.
+		return nil, errors.Wrap(err, "parse the database URL")
+	}
+	if o.MaxConns > 0 {
+		config.MaxConns = o.MaxConns
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, errors.Wrap(err, "make the connection pool")
+	}
+	handle := stdlib.OpenDBFromPool(pool)
+	// The pool below keeps the connections; a second layer of idle ones would
+	// hold them back from the raw queries.
+	handle.SetMaxIdleConns(0)
+	client := db.NewClient(db.Driver(entsql.OpenDB(dialect.Postgres, handle)))
+	scopeToOrganization(client)
+	return &Store{pool: pool, sql: handle, client: client}, nil
+}
+
+// Close gives all connections back.
+func (s *Store) Close() {
+	_ = s.sql.Close()
+	s.pool.Close()
+}
+
+// Ping makes sure that the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return errors.Wrap(err, "ping the database")
+	}
+	return nil
+}
+
+// Client reads, and writes outside a transaction, within the organization of
+// the context.
+func (s *Store) Client() *db.Client { return s.client }
+
+// InTx runs fn in one transaction and commits when it returns nil. Nothing
+// slow belongs into fn: it holds a connection and row locks.
+func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return errors.Wrap(err, "begin")
+	}
+	// After a commit this does nothing; after an error or a panic it frees the
+	// connection.
+	defer func() { _ = tx.Rollback() }()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return errors.Wrap(err, "commit")
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// MaxBody is how many bytes of body VerifyRequest reads, at most. The largest
+// event is contact.updated, which can hold the metadata three times (in the
+// contact, and before and after in its changes). A request that sets metadata
+// has at most 1 MiB; 8 MiB is three of those with room for escapes.
+const MaxBody = 8 << 20
+
+// ErrBodyTooLarge is returned by VerifyRequest for a body of more than
+// MaxBody bytes. Nothing of such a body was checked.
+var ErrBodyTooLarge = errors.New("webhook: the body is too large")
+
+// Event is a delivery whose signature was found genuine.
+type Event struct {
+	// Type is the event's name, for example "post.created". It comes from a
+	// header that the signature does not cover; the member "event" of the
+	// body says the same, signed.
+	Type string
+	// DeliveryID is the same in every attempt of one delivery: what was seen
+	// before was handled before. It comes from a header, too.
+	DeliveryID string
+	// Body is the payload, byte for byte as it was signed.
+	Body []byte
+}
+
+// VerifyRequest reads the body of r, verifies its signature against secret,
+// and returns the event. The body is consumed; Event.Body holds it. The errors
+// are those of Verify, ErrBodyTooLarge, or that of reading the body, wrapped;
+// with any of them the Event is empty.
+func VerifyRequest(r *http.Request, secret string, now time.Time) (Event, error) {
+	if !usable(secret) { // the receiver's own mistake is told before the sender's
+		return Event{}, ErrMissingSecret
+	}
+	header, err := single(r.Header, HeaderSignature)
+	if err != nil {
+		return Event{}, err
+	}
+	// The header is read before the body: a stranger without one does not get
+	// to fill memory.
+	c, err := readClaim(secret, header)
+	if err != nil {
+		return Event{}, err
+	}
+	event := Event{}
+	if event.Type, err = single(r.Header, HeaderEvent); err != nil {
+		return Event{}, err
+	}
+	if event.DeliveryID, err = single(r.Header, HeaderDelivery); err != nil {
+		return Event{}, err
+	}
+	if event.Body, err = readBody(r); err != nil {
+		return Event{}, err
+	}
+	if err := c.check(secret, event.Body, now); err != nil {
+		return Event{}, err
+	}
+	return event, nil
+}
+
+// single returns the one value of a header. Several would leave open which one
+// was meant, so they are as bad as none.
+func single(h http.Header, name string) (string, error) {
+	values := h.Values(name)
+	if len(values) > 1 {
+		return "", fmt.Errorf("%w: several %s", ErrMalformedHeader, name)
+	}
+	if len(values) == 0 || values[0] == "" {
+		return "", fmt.Errorf("%w: %s", ErrMissingHeader, name)
+	}
+	return values[0], nil
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil { // a request made by hand, as in a test
+		return nil, nil
+	}
+	if r.ContentLength > MaxBody {
+		return nil, ErrBodyTooLarge
+	}
+	// One byte more than allowed tells a full body from one that goes on.
+	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("webhook: read body: %w", err)
+	}
+	if len(body) > MaxBody {
+		return nil, ErrBodyTooLarge
+	}
+	return body, nil
+}

@@ -1,0 +1,152 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a receiver can meet when it verifies. They are compared with errors.Is;
+// none of their texts holds a part of the secret, the header or the body. A
+// receiver answers all of them but ErrMissingSecret with a 4xx status.
+var (
+	// ErrMissingSecret: the receiver was configured with no secret, or with
+	// the bare prefix. Nothing was checked.
+	ErrMissingSecret = errors.New("webhook: the secret is empty")
+	// ErrMissingHeader: a delivery header is absent or empty.
+	ErrMissingHeader = errors.New("webhook: a delivery header is missing")
+	// ErrMalformedHeader: the signature header is not a list of name=value
+	// with exactly one plain, non-negative t, is longer than 1 KiB, or a
+	// delivery header occurs more than once.
+	ErrMalformedHeader = errors.New("webhook: the signature header is malformed")
+	// ErrNoMatch: no v1 signature of the header belongs to this secret,
+	// timestamp and body.
+	ErrNoMatch = errors.New("webhook: no signature matches")
+	// ErrTimestamp: the signature is genuine, but was made more than Tolerance
+	// before or after now: a repetition of an old delivery, or a wrong clock.
+	ErrTimestamp = errors.New("webhook: the timestamp is too far from now")
+)
+
+const (
+	// maxHeader bounds the work that a stranger's header can cause. Ours has
+	// 80 bytes; 1 KiB has room for a dozen more signatures.
+	maxHeader = 1 << 10
+	// maxDigits bounds t. Twelve digits reach beyond the year 33000, and stay
+	// far from where arithmetic on times overflows.
+	maxDigits = 12
+)
+
+// Sign returns the value of the signature header for a body that is sent at
+// the given moment: "t=<unix seconds>,v1=<lower-case hex of HMAC-SHA256>"
+// (specification, Signature rules 1 and 2). The key is the whole secret,
+// prefix included; the signed text is the seconds, a dot and the body as it
+// travels. Fractions of a second are cut off. A secret that Verify would call
+// missing signs all the same, and no receiver accepts the result.
+func Sign(secret string, at time.Time, body []byte) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	return "t=" + t + ",v1=" + digest(secret, t, body)
+}
+
+// Verify returns nil when header is a signature that the holder of secret made
+// for exactly these body bytes within Tolerance of now. Otherwise the error is
+// ErrMissingSecret, ErrMissingHeader, ErrMalformedHeader, ErrNoMatch or
+// ErrTimestamp.
+//
+// The parts of the header may come in any order. One right v1 among several is
+// enough, so that a secret can be exchanged without a gap; parts of unknown
+// name are passed over.
+func Verify(secret, header string, body []byte, now time.Time) error {
+	c, err := readClaim(secret, header)
+	if err != nil {
+		return err
+	}
+	return c.check(secret, body, now)
+}
+
+func digest(secret, t string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(t))
+	mac.Write([]byte{'.'})
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// claim is what a signature header says, before anything of it is believed.
+type claim struct {
+	t  string // as written: the signed text holds these very digits
+	at time.Time
+	v1 []string
+}
+
+func readClaim(secret, header string) (claim, error) {
+	switch {
+	case !usable(secret):
+		return claim{}, ErrMissingSecret
+	case header == "":
+		return claim{}, fmt.Errorf("%w: %s", ErrMissingHeader, HeaderSignature)
+	case len(header) > maxHeader:
+		return claim{}, ErrMalformedHeader
+	}
+	var c claim
+	for part := range strings.SplitSeq(header, ",") {
+		name, value, found := strings.Cut(part, "=")
+		switch {
+		case !found:
+			return claim{}, ErrMalformedHeader
+		case name == "t" && c.t != "":
+			// Two moments: whoever wrote this wants one checked and
+			// another believed.
+			return claim{}, ErrMalformedHeader
+		case name == "t":
+			at, ok := moment(value)
+			if !ok {
+				return claim{}, ErrMalformedHeader
+			}
+			c.t, c.at = value, at
+		case name == "v1":
+			c.v1 = append(c.v1, value)
+		}
+	}
+	if c.t == "" {
+		return claim{}, ErrMalformedHeader
+	}
+	return c, nil
+}
+
+// moment reads t: decimal digits as Sign writes them, with no sign, blank or
+// leading zero.
+func moment(t string) (time.Time, bool) {
+	if len(t) > maxDigits {
+		return time.Time{}, false
+	}
+	seconds, err := strconv.ParseInt(t, 10, 64)
+	if err != nil || seconds < 0 || strconv.FormatInt(seconds, 10) != t {
+		return time.Time{}, false
+	}
+	return time.Unix(seconds, 0), true
+}
+
+// check compares the text of the signatures, not the bytes that they stand
+// for: upper-case hex is not what the sender writes (specification, Signature
+// rule 2). The timestamp comes last, so that ErrTimestamp is said of genuine
+// signatures only.
+func (c claim) check(secret string, body []byte, now time.Time) error {
+	want := []byte(digest(secret, c.t, body))
+	matched := false
+	for _, got := range c.v1 {
+		// No early exit: how long it takes says nothing of which one matched.
+		matched = hmac.Equal([]byte(got), want) || matched
+	}
+	if !matched {
+		return ErrNoMatch
+	}
+	if age := now.Sub(c.at); age > Tolerance || age < -Tolerance {
+		return ErrTimestamp
+	}
+	return nil
+}

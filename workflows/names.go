@@ -1,0 +1,31 @@
+// Package workflows holds what runs durably in Temporal, one file per workflow.
+// The code here is deterministic: no clock, no randomness, no network and no
+// database of its own; activities have those.
+package workflows
+
+// Wire names. Open runs and operators know them, so they stay when the Go
+// identifier changes.
+const (
+	// DeliverWebhooksName is the workflow of one delivery or a group.
+	DeliverWebhooksName = "deliver_webhooks"
+	// SweepOutboxName is the workflow that finds forgotten deliveries.
+	SweepOutboxName = "sweep_outbox"
+
+	// AttemptFirstName and the following are the activities.
+	AttemptFirstName = "attempt_first"
+	AttemptLaterName = "attempt_later"
+	SweepActivity    = "sweep_outbox_rows"
+
+	// StatusQuery answers with Status.
+	StatusQuery = "status"
+
+	// SweepSchedule starts the sweep.
+	SweepSchedule = "sweep_outbox"
+)
+
+// Task queues. The lane of later attempts has workers and slots of its own, so
+// that dead and slow receivers never hold what healthy ones need.
+const (
+	MainQueue  = "earshot"
+	LaterQueue = "earshot-later"
+)

@@ -1,0 +1,51 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// Above an attempt's 10 s, so that a first round fits into one workflow
+	// task even when a receiver uses its whole time.
+	workflowTaskTimeout = 15 * time.Second
+	// How often the sweep looks, and how overdue a delivery is then. Starts are
+	// lost only when a process dies or Temporal is away, so once a minute is
+	// often enough; a delivery waits its turn for seconds at the most.
+	sweepEvery = time.Minute
+	sweepGrace = 30 * time.Second
+)
+
+var (
+	// The first round runs inside the first workflow task: 10 s for the
+	// attempt, the rest for the place, the claim and the record. It isn't
+	// repeated: what fails here goes on in the lane of later attempts.
+	firstRound = workflow.LocalActivityOptions{
+		StartToCloseTimeout: 20 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+	}
+
+	// Later attempts are repeated for as long as it takes: they fail only for
+	// reasons of our own, which must not use up a receiver's five attempts.
+	laterRound = workflow.ActivityOptions{
+		// 30 s for a place, 10 s for the attempt, the rest for the database.
+		StartToCloseTimeout: time.Minute,
+		// Three beats of 4 s: a killed worker is noticed about when its
+		// deliveries' leases end.
+		HeartbeatTimeout: 13 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    30 * time.Second,
+		},
+	}
+
+	sweepRound = workflow.ActivityOptions{
+		// A hundred thousand rows take seconds; the next sweep goes on.
+		StartToCloseTimeout: 5 * time.Minute,
+		HeartbeatTimeout:    time.Minute,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3},
+	}
+)

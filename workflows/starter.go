@@ -1,0 +1,168 @@
+package workflows
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"earshot/internal/feedback"
+)
+
+const (
+	// Starts under way at once. While all are, further deliveries gather and
+	// the next start takes up to a group of them: an idle service starts one
+	// workflow per delivery at once, a busy one forms groups by itself.
+	startsAtOnce = 4
+	// How long a start tries to reach Temporal before it leaves the deliveries
+	// to the sweep.
+	startTimeout = 10 * time.Second
+	// Deliveries that may wait for a start; beyond, the sweep finds them. 100,000
+	// of them take some 10 MB.
+	maxWaiting = 100_000
+)
+
+// Starter is the domain's Dispatcher: it starts the workflows of deliveries
+// whose rows are committed. It is the only place that does.
+type Starter struct {
+	client   client.Client
+	groupMax int
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	waiting []feedback.Dispatch
+	running int
+	idle    *sync.Cond
+}
+
+// NewStarter makes a starter whose groups have at most groupMax deliveries.
+func NewStarter(c client.Client, groupMax int, log *slog.Logger) *Starter {
+	s := &Starter{client: c, groupMax: groupMax, log: log}
+	s.idle = sync.NewCond(&s.mu)
+	return s
+}
+
+// Dispatch queues deliveries for their start and returns at once.
+func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting)+len(deliveries) > maxWaiting {
+		s.log.Warn("too many deliveries wait for their start; the sweep will start these", "deliveries", len(deliveries))
+		return
+	}
+	s.waiting = append(s.waiting, deliveries...)
+	for s.running < startsAtOnce && s.running < len(s.waiting) {
+		s.running++
+		go s.work()
+	}
+}
+
+// Drain waits until nothing is waiting or on its way, or for the context.
+func (s *Starter) Drain(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.waiting = nil
+		s.idle.Broadcast()
+	})
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.running > 0 && ctx.Err() == nil {
+		s.idle.Wait()
+	}
+}
+
+func (s *Starter) work() {
+	for {
+		group := s.take()
+		if group == nil {
+			return
+		}
+		s.start(group)
+	}
+}
+
+// take cuts the next group off the queue: deliveries of one event type, because
+// that is one search attribute. It ends the worker when there is none.
+func (s *Starter) take() []feedback.Dispatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.running--
+		s.idle.Broadcast()
+		return nil
+	}
+	var group, rest []feedback.Dispatch
+	for i, d := range s.waiting {
+		if len(group) == s.groupMax {
+			rest = append(rest, s.waiting[i:]...)
+			break
+		}
+		if d.EventType == s.waiting[0].EventType {
+			group = append(group, d)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	s.waiting = rest
+	return group
+}
+
+// groupID is the delivery's own id for a group of one; a larger group adds how
+// many more there are.
+func groupID(group []feedback.Dispatch) string {
+	if len(group) == 1 {
+		return group[0].ID.String()
+	}
+	return fmt.Sprintf("%s+%d", group[0].ID, len(group)-1)
+}
+
+func (s *Starter) start(group []feedback.Dispatch) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	params := DeliverParams{Deliveries: make([]DeliveryRef, len(group))}
+	for i, d := range group {
+		params.Deliveries[i] = DeliveryRef{ID: d.ID, Webhook: d.Webhook}
+	}
+	_, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:        groupID(group),
+		TaskQueue: MainQueue,
+		// A run that is open looks after its deliveries; a closed one may be
+		// started again, because the rows decide what is still to be done.
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		WorkflowTaskTimeout:                      workflowTaskTimeout,
+		// This process has the worker too, most of the time: then the first
+		// workflow task comes back with the answer to the start.
+		EnableEagerStart:      true,
+		TypedSearchAttributes: attributesOf(group),
+		StaticSummary:         summaryOf(group),
+	}, DeliverWebhooksName, params)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if err != nil && !errors.As(err, &already) {
+		// Never told to the caller, whose change is committed: the sweep starts
+		// what stays pending.
+		s.log.Warn("start deliveries", "deliveries", len(group), "first", group[0].ID, "error", err)
+	}
+}
+
+// IsOpen reports whether a workflow is running.
+func (s *Starter) IsOpen(ctx context.Context, workflowID string) (bool, error) {
+	d, err := s.client.DescribeWorkflowExecution(ctx, workflowID, "")
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return false, nil
+	}
+	if err != nil {
+		return false, errors.Wrap(err, "describe the workflow")
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+}
