@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/singleflight"
+
+	"earshot/internal/feedback"
+	"earshot/internal/problem"
+)
+
+// rememberKey is how long an authenticated key is taken at its word. A revoked
+// key must be refused everywhere within 1 s.
+const rememberKey = 900 * time.Millisecond
+
+// keyring remembers who valid keys belong to, so that a busy key isn't looked
+// up for every request.
+type keyring struct {
+	authenticate func(ctx context.Context, key string) (*feedback.Caller, error)
+
+	flight singleflight.Group
+	mu     sync.Mutex
+	known  map[[sha256.Size]byte]remembered
+}
+
+type remembered struct {
+	caller *feedback.Caller
+	until  time.Time
+}
+
+// maxKnown bounds the memory; beyond, everything is looked up again once.
+const maxKnown = 10_000
+
+func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error) {
+	hash := sha256.Sum256([]byte(key))
+	k.mu.Lock()
+	r, ok := k.known[hash]
+	k.mu.Unlock()
+	if ok && time.Now().Before(r.until) {
+		return r.caller, nil
+	}
+	// Taken before the look-up: a revocation that comes during it counts.
+	until := time.Now().Add(rememberKey)
+	found, err, _ := k.flight.Do(string(hash[:]), func() (any, error) {
+		return k.authenticate(context.WithoutCancel(ctx), key)
+	})
+	if err != nil {
+		return nil, err
+	}
+	caller := found.(*feedback.Caller)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.known) >= maxKnown {
+		clear(k.known)
+	}
+	k.known[hash] = remembered{caller, until}
+	return caller, nil
+}
+
+// authorize lets a request through that carries a valid key whose scope covers
+// the operation.
+func (s *server) authorize(c *gin.Context) {
+	key, ok := bearer(c.GetHeader("Authorization"))
+	if !ok {
+		s.refuse(c, problem.New(problem.Unauthorized, "The API key is missing or not valid."))
+		return
+	}
+	caller, err := s.keys.find(c.Request.Context(), key)
+	if err != nil {
+		s.refuse(c, err)
+		return
+	}
+	c.Request = c.Request.WithContext(feedback.WithCaller(c.Request.Context(), caller))
+	c.Set(callerKey, caller)
+}
+
+// checkScope comes after the rate limit, whose headers every authenticated
+// answer carries.
+func (s *server) checkScope(c *gin.Context) {
+	caller, _ := callerOf(c)
+	if s.operation(c).scope != "read" && !caller.CanWrite() {
+		s.refuse(c, problem.New(problem.ScopeInsufficient, "The API key lacks the scope read:write.").
+			With("required", "read:write"))
+	}
+}
+
+// bearer takes the credential out of the header. The scheme's name has no case
+// (RFC 9110, section 11.1).
+func bearer(header string) (string, bool) {
+	scheme, key, ok := strings.Cut(header, " ")
+	key = strings.TrimSpace(key)
+	return key, ok && strings.EqualFold(scheme, "Bearer") && key != ""
+}
+
+const callerKey = "caller"
+
+func callerOf(c *gin.Context) (*feedback.Caller, bool) {
+	v, ok := c.Get(callerKey)
+	if !ok {
+		return nil, false
+	}
+	return v.(*feedback.Caller), true
+}

@@ -1,0 +1,37 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+)
+
+func (s *server) ListBoards(ctx context.Context, r gen.ListBoardsRequestObject) (gen.ListBoardsResponseObject, error) {
+	p, err := s.feedback.Boards(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListBoards200JSONResponse{Data: each(p.Items, board), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject) (gen.CreateBoardResponseObject, error) {
+	in := feedback.NewBoard{Name: r.Body.Name, Slug: r.Body.Slug}
+	if r.Body.Description != nil {
+		in.Description = *r.Body.Description
+	}
+	b, err := s.feedback.CreateBoard(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return gen.CreateBoard200JSONResponse{Data: board(b)}, nil
+}
+
+func board(b *db.Board) gen.Board {
+	return gen.Board{
+		ID: b.ID.String(), OrganizationID: b.OrganizationID.String(), Name: b.Name, Slug: b.Slug,
+		Description: b.Description, ShowChangelog: b.ShowChangelog, ShowRoadmap: b.ShowRoadmap,
+		CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
+	}
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-faster/errors"
+
+	"earshot/internal/problem"
+)
+
+// maxBody is the largest request body (docs/decisions.md, Errors).
+const maxBody = 1 << 20
+
+const bodyKey = "body"
+
+// readBody takes the whole body in and refuses what isn't one JSON object in
+// UTF-8, before anything is decoded: the decoder would mend some of it silently.
+func (s *server) readBody(c *gin.Context) {
+	op := s.operation(c)
+	if op.body == nil {
+		return
+	}
+	if t, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); c.GetHeader("Content-Type") != "" &&
+		(err != nil || (t != "application/json" && !strings.HasSuffix(t, "+json"))) {
+		s.refuse(c, problem.New(problem.UnsupportedMedia, "The body must be application/json."))
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		s.refuse(c, problem.New(problem.PayloadTooLarge, "The body has more than 1 MiB."))
+		return
+	case err != nil:
+		s.refuse(c, problem.Invalid("", "json", "the body could not be read to its end"))
+		return
+	}
+	if err := checkJSON(op, body); err != nil {
+		s.refuse(c, err)
+		return
+	}
+	c.Set(bodyKey, body)
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+func checkJSON(op operation, body []byte) error {
+	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	case !json.Valid(body):
+		return problem.Invalid("", "json", "the body is not valid JSON")
+	case !utf8.Valid(body):
+		return problem.Invalid("", "encoding", "the body is not valid UTF-8")
+	case hasLoneSurrogate(body):
+		return problem.Invalid("", "encoding", `the body has half of a surrogate pair (\ud800 to \udfff) standing alone`)
+	case trimmed[0] != '{':
+		return problem.Invalid("", "type", "the body must be an object")
+	case op.hasNull(body):
+		return op.failures(body).Err()
+	}
+	return nil
+}
+
+// A backslash that is itself escaped is consumed as a pair, so that \\ud800 is
+// no escape.
+var escapes = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
+
+// hasLoneSurrogate finds what the decoder would replace by U+FFFD in silence.
+func hasLoneSurrogate(body []byte) bool {
+	if !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) {
+		return false
+	}
+	high := -1 // where a high surrogate wants its low one
+	for _, at := range escapes.FindAllIndex(body, -1) {
+		e := bytes.ToLower(body[at[0]:at[1]])
+		isHigh := len(e) == 6 && e[2] == 'd' && strings.IndexByte("89ab", e[3]) >= 0
+		isLow := len(e) == 6 && e[2] == 'd' && strings.IndexByte("cdef", e[3]) >= 0
+		if (high >= 0 && (!isLow || at[0] != high)) || (high < 0 && isLow) {
+			return true
+		}
+		high = -1
+		if isHigh {
+			high = at[1]
+		}
+	}
+	return high >= 0
+}
+
+// refuseBody answers a body that doesn't fit its Go type with everything that
+// the contract finds wrong with it.
+func (s *server) refuseBody(c *gin.Context, err error) {
+	body, _ := c.Get(bodyKey)
+	raw, _ := body.([]byte)
+	bad := s.operation(c).failures(raw)
+	if len(bad) == 0 {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			bad.Add(wrong.Field, "type", "has the wrong type")
+		} else {
+			bad.Add("", "json", "the body can't be decoded")
+		}
+	}
+	s.refuse(c, bad.Err())
+}
+
+var parameterName = regexp.MustCompile(`parameter (\w+)`)
+
+// refuseParameter answers a query or path parameter that doesn't fit its type.
+func (s *server) refuseParameter(c *gin.Context, err error, _ int) {
+	name := ""
+	if m := parameterName.FindStringSubmatch(err.Error()); m != nil {
+		name = m[1]
+	}
+	s.refuse(c, problem.Invalid(name, "type", "has the wrong type or format"))
+}

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequestObject) (gen.ListDeliveriesResponseObject, error) {
+	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Deliveries(ctx, of, feedback.DeliveryQuery{
+		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit),
+		Status:    (*string)(r.Params.Status), EventType: (*string)(r.Params.EventType), Since: r.Params.Since,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListDeliveries200JSONResponse{Data: each(p.Items, delivery), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject) (gen.GetDeliveryResponseObject, error) {
+	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	id, err := feedback.PathID[publicid.Delivery]("deliveryId", r.DeliveryID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.feedback.Delivery(ctx, of, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetDelivery200JSONResponse{Data: gen.DeliveryDetail{
+		DeliveryFields: delivery(d.Delivery), Payload: d.Payload, Attempts: each(d.Attempts, attempt),
+	}}, nil
+}
+
+func delivery(d *db.Delivery) gen.DeliveryFields {
+	return gen.DeliveryFields{
+		ID: d.ID.String(), WebhookID: d.WebhookID.String(), EventID: d.EventID.String(),
+		EventType: gen.EventType(d.EventType), Status: gen.DeliveryStatus(d.Status), AttemptCount: d.AttemptCount,
+		NextAttemptAt: orNull(d.NextAttemptAt), LastAttemptAt: orNull(d.LastAttemptAt),
+		LastResponseStatus: orNull(d.LastResponseStatus), LastError: orNull(d.LastError),
+		DurationMs: orNull(d.DurationMs), DeliveredAt: orNull(d.DeliveredAt), FailedAt: orNull(d.FailedAt),
+		ReplayOf: idOrNull(d.ReplayOf), CreatedAt: d.CreatedAt,
+	}
+}
+
+func attempt(a *db.Attempt) gen.DeliveryAttempt {
+	return gen.DeliveryAttempt{
+		Number: a.Number, StartedAt: a.StartedAt, DurationMs: a.DurationMs,
+		ResponseStatus: orNull(a.ResponseStatus), ResponseBody: textOrNull(a.ResponseBody), Error: orNull(a.Error),
+	}
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/internal/feedback"
+)
+
+// orNull turns a pointer into a member that is there or null. A Nullable that
+// is left unset would be encoded as a zero value.
+func orNull[T any](p *T) nullable.Nullable[T] {
+	if p == nil {
+		return nullable.NewNullNullable[T]()
+	}
+	return nullable.NewNullableWithValue(*p)
+}
+
+// idOrNull does the same with an id.
+func idOrNull[T fmt.Stringer](p *T) nullable.Nullable[string] {
+	if p == nil {
+		return nullable.NewNullNullable[string]()
+	}
+	return nullable.NewNullableWithValue((*p).String())
+}
+
+// textOrNull keeps a text that came from outside valid UTF-8, which JSON is.
+func textOrNull(raw *[]byte) nullable.Nullable[string] {
+	if raw == nil {
+		return nullable.NewNullNullable[string]()
+	}
+	return nullable.NewNullableWithValue(strings.ToValidUTF8(string(*raw), "\uFFFD"))
+}
+
+// each maps a list; the result is never nil, because an empty list isn't null.
+func each[From, To any](from []From, to func(From) To) []To {
+	out := make([]To, len(from))
+	for i, f := range from {
+		out[i] = to(f)
+	}
+	return out
+}
+
+func pageQuery(cursor *string, limit *int) feedback.PageQuery {
+	return feedback.PageQuery{Cursor: cursor, Limit: limit}
+}

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"earshot/internal/problem"
+)
+
+// statuses is the only place that decides the HTTP status of a problem.
+var statuses = map[problem.Code]int{
+	problem.Unauthorized:      http.StatusUnauthorized,
+	problem.PlanLimit:         http.StatusPaymentRequired,
+	problem.ScopeInsufficient: http.StatusForbidden,
+	problem.Forbidden:         http.StatusForbidden,
+	problem.NotFound:          http.StatusNotFound,
+	problem.MethodNotAllowed:  http.StatusMethodNotAllowed,
+	problem.Conflict:          http.StatusConflict,
+	problem.PayloadTooLarge:   http.StatusRequestEntityTooLarge,
+	problem.UnsupportedMedia:  http.StatusUnsupportedMediaType,
+	problem.Validation:        http.StatusUnprocessableEntity,
+	problem.RateLimited:       http.StatusTooManyRequests,
+	problem.Internal:          http.StatusInternalServerError,
+}
+
+type errorAnswer struct {
+	Error errorBody `json:"error"`
+}
+
+type errorBody struct {
+	Code    problem.Code   `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// refuse ends a request with an error in the specified envelope. What isn't a
+// problem of the caller is logged, and the caller learns the request's id only.
+func (s *server) refuse(c *gin.Context, err error) {
+	p, ok := problem.As(err)
+	switch {
+	case ok:
+	case c.Request.Context().Err() != nil:
+		// The caller left, or the server stops: nobody reads the answer.
+		p = s.internal(c)
+		s.log.InfoContext(c, "request was given up", "error", err, "requestId", requestID(c))
+	default:
+		p = s.internal(c)
+		s.log.ErrorContext(c, "request failed", "error", err, "requestId", requestID(c),
+			slog.String("route", c.FullPath()))
+	}
+	if p.Code == problem.Unauthorized {
+		c.Header("WWW-Authenticate", "Bearer")
+	}
+	c.AbortWithStatusJSON(statuses[p.Code], errorAnswer{errorBody{p.Code, p.Message, p.Details}})
+}
+
+func (s *server) internal(c *gin.Context) *problem.Error {
+	return problem.New(problem.Internal, "Something went wrong on our side.").With("requestId", requestID(c))
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"earshot/api/gen"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) (gen.CreatePostResponseObject, error) {
+	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	in := feedback.NewPost{Title: r.Body.Title}
+	if b := postBody(r.Body.Body); b != nil {
+		in.Body = *b
+	}
+	if v, err := r.Body.ContactID.Get(); err == nil {
+		in.ContactID = &v
+	}
+	if r.Body.TagIDs != nil {
+		in.TagIDs = *r.Body.TagIDs
+	}
+	p, err := s.feedback.CreatePost(ctx, on, in)
+	if err != nil {
+		return nil, err
+	}
+	return gen.CreatePost201JSONResponse{Data: post(p)}, nil
+}
+
+func (s *server) GetPost(ctx context.Context, r gen.GetPostRequestObject) (gen.GetPostResponseObject, error) {
+	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Post(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetPost200JSONResponse{Data: post(p)}, nil
+}
+
+func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) (gen.UpdatePostResponseObject, error) {
+	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	in := feedback.PostPatch{
+		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
+		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
+	}
+	if r.Body.ContactID.IsSpecified() {
+		var contact *string
+		if v, err := r.Body.ContactID.Get(); err == nil {
+			contact = &v
+		}
+		in.ContactID = &contact
+	}
+	p, err := s.feedback.UpdatePost(ctx, id, in)
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpdatePost200JSONResponse{Data: post(p)}, nil
+}
+
+func postBody(in *gen.PostBodyInput) *feedback.Body {
+	if in == nil {
+		return nil
+	}
+	b := &feedback.Body{JSON: in.JSON}
+	if in.Text != nil {
+		b.Text = *in.Text
+	}
+	return b
+}
+
+func post(p *feedback.Post) gen.Post {
+	return gen.Post{
+		ID: p.ID.String(), OrganizationID: p.OrganizationID.String(), BoardID: p.BoardID.String(),
+		Title: p.Title, Slug: p.Slug, Status: gen.PostStatus(p.Status), Body: richText(p.BodyJSON, p.BodyText),
+		ContactID: idOrNull(p.ContactID), AuthorUserID: idOrNull(p.AuthorUserID),
+		HideFromRoadmap: p.HideFromRoadmap,
+		TagIDs:          each(p.TagIDs, publicid.Tag.String),
+		VoteCount:       p.VoteCount, CommentCount: p.CommentCount, MergedIntoID: idOrNull(p.MergedIntoID),
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+}
+
+func richText(document json.RawMessage, text string) gen.RichText {
+	if document == nil {
+		document = json.RawMessage("null")
+	}
+	return gen.RichText{JSON: document, Text: text}
+}

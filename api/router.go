@@ -1,0 +1,80 @@
+// Package api is the HTTP edge: it decodes, authorizes, calls a use case and
+// encodes. It holds no SQL, no transaction and no Temporal type.
+package api
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-faster/errors"
+
+	"earshot/api/gen"
+	"earshot/internal/feedback"
+	"earshot/internal/problem"
+)
+
+// Options of the HTTP interface.
+type Options struct {
+	// RateLimit is the standard budget of a key, in requests a minute.
+	RateLimit int
+	// Checks decide on /readyz.
+	Checks []Check
+	Log    *slog.Logger
+}
+
+type server struct {
+	feedback *feedback.Service
+	contract *contract
+	keys     *keyring
+	limits   *limiter
+	checks   []Check
+	log      *slog.Logger
+}
+
+// New makes the handler of everything that the service serves over HTTP.
+func New(f *feedback.Service, o Options) (http.Handler, error) {
+	c, err := loadContract()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		feedback: f, contract: c, checks: o.Checks, log: o.Log, limits: newLimiter(o.RateLimit),
+		keys: &keyring{authenticate: f.Authenticate, known: map[[32]byte]remembered{}},
+	}
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	// Handlers get the Gin context as their context; what middleware put into
+	// the request's must be found through it.
+	r.ContextWithFallback = true
+	r.HandleMethodNotAllowed = true
+	r.RedirectTrailingSlash = false
+	// Nothing here believes in X-Forwarded-For.
+	_ = r.SetTrustedProxies(nil)
+	r.Use(withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
+	r.NoMethod(func(c *gin.Context) {
+		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
+	})
+	r.GET("/healthz", live)
+	r.GET("/readyz", s.ready)
+	s.serveDocs(r)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.readBody)
+	strict := gen.NewStrictHandlerWithOptions(s, nil, gen.StrictGinServerOptions{
+		RequestErrorHandlerFunc:  s.refuseBody,
+		HandlerErrorFunc:         s.refuse,
+		ResponseErrorHandlerFunc: s.refuse,
+	})
+	gen.RegisterHandlersWithOptions(operations, strict, gen.GinServerOptions{ErrorHandler: s.refuseParameter})
+	return r, nil
+}
+
+// recovered answers a panic like any other fault of ours.
+func (s *server) recovered(c *gin.Context, what any) {
+	s.refuse(c, errors.Errorf("panic: %v", what))
+}
+
+// operation is the contract's, of the request's route.
+func (s *server) operation(c *gin.Context) operation {
+	return s.contract.operations[c.Request.Method+" "+c.FullPath()]
+}

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
+	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	v, fresh, err := s.feedback.CastVote(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		return gen.CastVote201JSONResponse{Data: vote(v)}, nil
+	}
+	return gen.CastVote200JSONResponse{Data: vote(v)}, nil
+}
+
+func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {
+	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.feedback.RetractVote(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	var id *publicid.Vote
+	if v != nil {
+		id = &v.ID
+	}
+	return gen.RetractVote200JSONResponse{Data: gen.RetractedVote{ID: idOrNull(id), PostID: on.String()}}, nil
+}
+
+func vote(v *db.Vote) gen.Vote {
+	return gen.Vote{ID: v.ID.String(), PostID: v.PostID.String(), UserID: idOrNull(v.UserID), CreatedAt: v.CreatedAt}
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestObject) (gen.CreateWebhookResponseObject, error) {
+	w, secret, err := s.feedback.RegisterWebhook(ctx, r.Body.URL, eventNames(r.Body.Events))
+	if err != nil {
+		return nil, err
+	}
+	return gen.CreateWebhook201JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
+}
+
+func (s *server) ListWebhooks(ctx context.Context, r gen.ListWebhooksRequestObject) (gen.ListWebhooksResponseObject, error) {
+	p, err := s.feedback.Webhooks(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListWebhooks200JSONResponse{Data: each(p.Items, webhook), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) GetWebhook(ctx context.Context, r gen.GetWebhookRequestObject) (gen.GetWebhookResponseObject, error) {
+	id, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.feedback.Webhook(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetWebhook200JSONResponse{Data: webhook(w)}, nil
+}
+
+func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestObject) (gen.UpdateWebhookResponseObject, error) {
+	id, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	in := feedback.WebhookInput{URL: r.Body.URL, Enabled: r.Body.Enabled}
+	if r.Body.Events != nil {
+		names := eventNames(*r.Body.Events)
+		in.Events = &names
+	}
+	w, err := s.feedback.UpdateWebhook(ctx, id, in)
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpdateWebhook200JSONResponse{Data: webhook(w)}, nil
+}
+
+func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
+	id, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.DeleteWebhook(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.DeleteWebhook200JSONResponse{Data: gen.DeletedResource{ID: id.String()}}, nil
+}
+
+func eventNames(types []gen.EventType) []string {
+	return each(types, func(t gen.EventType) string { return string(t) })
+}
+
+func webhook(w *db.Webhook) gen.WebhookFields {
+	return gen.WebhookFields{
+		ID: w.ID.String(), OrganizationID: w.OrganizationID.String(), URL: w.URL,
+		Events:  each(w.Events, func(e string) gen.EventType { return gen.EventType(e) }),
+		Enabled: w.Enabled, DisabledAt: orNull(w.DisabledAt), CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
+	}
+}
