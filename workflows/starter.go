@@ -20,9 +20,12 @@ const (
 	// the next start takes up to a group of them: an idle service starts one
 	// workflow per delivery at once, a busy one forms groups by itself.
 	startsAtOnce = 4
-	// How long a start tries to reach Temporal before it leaves the deliveries
-	// to the sweep.
+	// How long a start tries to reach Temporal before it steps back behind the
+	// others, and the pause before the next try. Deliveries keep waiting here
+	// for as long as this process lives, so that they go out as soon as Temporal
+	// is back; those of a process that died are the sweep's.
 	startTimeout = 10 * time.Second
+	startPause   = time.Second
 	// Deliveries that may wait for a start; beyond, the sweep finds them. 100,000
 	// of them take some 10 MB.
 	maxWaiting = 100_000
@@ -39,11 +42,13 @@ type Starter struct {
 	waiting []feedback.Dispatch
 	running int
 	idle    *sync.Cond
+	// quit is closed when nobody waits for the queue any more.
+	quit chan struct{}
 }
 
 // NewStarter makes a starter whose groups have at most groupMax deliveries.
 func NewStarter(c client.Client, groupMax int, log *slog.Logger) *Starter {
-	s := &Starter{client: c, groupMax: groupMax, log: log}
+	s := &Starter{client: c, groupMax: groupMax, log: log, quit: make(chan struct{})}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
@@ -63,11 +68,17 @@ func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
 	}
 }
 
-// Drain waits until nothing is waiting or on its way, or for the context.
+// Drain waits until nothing is waiting or on its way, or for the context; then
+// what still waits is left to the sweep. It is called once, after the last
+// Dispatch.
 func (s *Starter) Drain(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		close(s.quit)
+		if n := len(s.waiting); n > 0 {
+			s.log.Warn("the sweep will start what still waits", "deliveries", n)
+		}
 		s.waiting = nil
 		s.idle.Broadcast()
 	})
@@ -85,8 +96,20 @@ func (s *Starter) work() {
 		if group == nil {
 			return
 		}
-		s.start(group)
+		if !s.start(group) {
+			s.putBack(group)
+		}
 	}
+}
+
+// putBack queues a group again after a pause.
+func (s *Starter) putBack(group []feedback.Dispatch) {
+	select {
+	case <-s.quit:
+		return
+	case <-time.After(startPause):
+	}
+	s.Dispatch(group)
 }
 
 // take cuts the next group off the queue: deliveries of one event type, because
@@ -124,7 +147,9 @@ func groupID(group []feedback.Dispatch) string {
 	return fmt.Sprintf("%s+%d", group[0].ID, len(group)-1)
 }
 
-func (s *Starter) start(group []feedback.Dispatch) {
+// start reports whether the group is off the queue's hands: its workflow runs,
+// or Temporal answered that it can't.
+func (s *Starter) start(group []feedback.Dispatch) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	params := DeliverParams{Deliveries: make([]DeliveryRef, len(group))}
@@ -147,11 +172,25 @@ func (s *Starter) start(group []feedback.Dispatch) {
 		StaticSummary:         summaryOf(group),
 	}, DeliverWebhooksName, params)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if err != nil && !errors.As(err, &already) {
-		// Never told to the caller, whose change is committed: the sweep starts
-		// what stays pending.
-		s.log.Warn("start deliveries", "deliveries", len(group), "first", group[0].ID, "error", err)
+	if err == nil || errors.As(err, &already) {
+		return true
 	}
+	// Never told to the caller, whose change is committed: the sweep starts what
+	// stays pending.
+	again := unreachable(err)
+	s.log.Warn("start deliveries", "deliveries", len(group), "first", group[0].ID, "error", err, "again", again)
+	return !again
+}
+
+// unreachable tells a Temporal that is away or too busy from one that says no.
+func unreachable(err error) bool {
+	var (
+		away *serviceerror.Unavailable
+		late *serviceerror.DeadlineExceeded
+		busy *serviceerror.ResourceExhausted
+	)
+	return errors.As(err, &away) || errors.As(err, &late) || errors.As(err, &busy) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // IsOpen reports whether a workflow is running.

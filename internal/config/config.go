@@ -19,6 +19,9 @@ import (
 	"github.com/go-faster/errors"
 )
 
+// DatabaseURL is the variable that the command line reads without the others.
+const DatabaseURL = "DATABASE_URL"
+
 // Config is every setting of the service. The zero value is of no use; Load
 // fills it.
 type Config struct {
@@ -32,7 +35,6 @@ type Config struct {
 	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all"`
 	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all"`
 
-	CommentEditWindow  time.Duration   `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long a comment can be edited; 0 means for ever"`
 	ContactCapFree     int             `env:"EARSHOT_CONTACT_CAP_FREE" envDefault:"1000" help:"contacts of an organization on the free plan"`
 	ContactCapPro      int             `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
 	WebhookCap         int             `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
@@ -69,14 +71,15 @@ type SecretKeys []SecretKey
 
 // UnmarshalText reads id:base64,id:base64.
 func (k *SecretKeys) UnmarshalText(text []byte) error {
-	for part := range strings.SplitSeq(string(text), ",") {
+	for i, part := range strings.Split(string(text), ",") {
 		id, encoded, ok := strings.Cut(strings.TrimSpace(part), ":")
 		if !ok || id == "" {
 			return errors.New("wants id:base64, comma-separated")
 		}
 		var key Base64
 		if err := key.UnmarshalText([]byte(encoded)); err != nil {
-			return errors.Errorf("key %s %v", id, err)
+			// Not by its id: whoever swaps the two has the key there.
+			return errors.Errorf("key number %d %v", i+1, err)
 		}
 		*k = append(*k, SecretKey{ID: id, Key: key})
 	}
@@ -104,15 +107,36 @@ func Load(environ []string) (Config, error) {
 	return c, nil
 }
 
-// inPlainWords turns env's error, which names the Go field, into one that names
-// the variable.
+// inPlainWords turns env's error, which names the Go field and speaks of strconv,
+// into one that names the variable and says what it wants.
 func inPlainWords(err error) string {
 	var parse env.ParseError
 	if !errors.As(err, &parse) {
 		return err.Error()
 	}
 	f, _ := reflect.TypeFor[Config]().FieldByName(parse.Name)
-	return fmt.Sprintf("%s: %v (%s)", f.Tag.Get("env"), parse.Err, f.Tag.Get("help"))
+	return fmt.Sprintf("%s: %s (%s)", f.Tag.Get("env"), wanted(f.Type, parse.Err), f.Tag.Get("help"))
+}
+
+// wanted says what a type's text must look like; our own types say it
+// themselves.
+func wanted(t reflect.Type, err error) string {
+	switch t {
+	case reflect.TypeFor[int](), reflect.TypeFor[int32]():
+		return "is not a whole number, or too large a one"
+	case reflect.TypeFor[bool]():
+		return "must be true or false"
+	case reflect.TypeFor[time.Duration]():
+		return "is not a duration such as 90s or 15m"
+	case reflect.TypeFor[[]time.Duration]():
+		return "is not a list of durations such as 90s,15m"
+	case reflect.TypeFor[[]netip.Prefix]():
+		return "is not a list of networks such as 10.0.0.0/8,fd00::/8"
+	case reflect.TypeFor[slog.Level]():
+		return "is not a level of the log"
+	default:
+		return err.Error()
+	}
 }
 
 // problems checks what a type can't. It leaves out variables that are named
@@ -135,10 +159,8 @@ func (c *Config) problems(known string) []string {
 	if len(c.SecretKeys) == 0 {
 		complain("EARSHOT_SECRET_KEYS", "is missing; make one with: echo \"k1:$(openssl rand -base64 32)\"")
 	}
-	for _, k := range c.SecretKeys {
-		if len(k.Key) != 32 || len(k.ID) > 64 {
-			complain("EARSHOT_SECRET_KEYS", "key %q must have 32 bytes and an id of at most 64 characters", k.ID)
-		}
+	for _, complaint := range c.SecretKeys.problems() {
+		complain("EARSHOT_SECRET_KEYS", "%s", complaint)
 	}
 	if len(c.EmailHashKey) != 32 {
 		complain("EARSHOT_EMAIL_HASH_KEY", "must be the base64 of 32 bytes; make one with: openssl rand -base64 32")
@@ -150,19 +172,37 @@ func (c *Config) problems(known string) []string {
 	if len(c.WebhookRetryDelays) != 4 {
 		complain("EARSHOT_WEBHOOK_RETRY_DELAYS", "wants four durations")
 	}
-	for name, v := range map[string]int{
-		"EARSHOT_DATABASE_MAX_CONNS": int(c.DatabaseMaxConns), "EARSHOT_RATE_LIMIT": c.RateLimit,
-		"EARSHOT_CONTACT_CAP_FREE": c.ContactCapFree, "EARSHOT_CONTACT_CAP_PRO": c.ContactCapPro,
-		"EARSHOT_WEBHOOK_CAP": c.WebhookCap,
+	for _, count := range []struct {
+		name  string
+		value int
+	}{
+		{"EARSHOT_DATABASE_MAX_CONNS", int(c.DatabaseMaxConns)}, {"EARSHOT_RATE_LIMIT", c.RateLimit},
+		{"EARSHOT_CONTACT_CAP_FREE", c.ContactCapFree}, {"EARSHOT_CONTACT_CAP_PRO", c.ContactCapPro},
+		{"EARSHOT_WEBHOOK_CAP", c.WebhookCap},
 	} {
-		if v < 1 {
-			complain(name, "must be at least 1")
+		if count.value < 1 {
+			complain(count.name, "must be at least 1")
 		}
 	}
 	// 64 keeps a group's attempts within one workflow task and its result well
 	// under Temporal's limits.
 	if c.DeliveryGroupMax < 1 || c.DeliveryGroupMax > 64 {
 		complain("EARSHOT_DELIVERY_GROUP_MAX", "must be 1 to 64")
+	}
+	return found
+}
+
+// problems tells keys apart by their place: an id may be a key by mistake.
+func (k SecretKeys) problems() (found []string) {
+	named := map[string]bool{}
+	for i, key := range k {
+		if len(key.Key) != 32 || len(key.ID) > 64 {
+			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 characters", i+1))
+		}
+		if named[key.ID] {
+			found = append(found, fmt.Sprintf("key number %d has the id of another", i+1))
+		}
+		named[key.ID] = true
 	}
 	return found
 }
@@ -187,6 +227,14 @@ func shown(mask string, value any) string {
 		if err != nil {
 			return "***"
 		}
+		// Postgres takes passwords among the parameters too.
+		q := u.Query()
+		for _, name := range []string{"password", "sslpassword"} {
+			if q.Has(name) {
+				q.Set(name, "xxxxx")
+			}
+		}
+		u.RawQuery = q.Encode()
 		return u.Redacted()
 	default:
 		return fmt.Sprint(value)

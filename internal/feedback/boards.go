@@ -50,7 +50,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 				SetID(id).SetName(in.Name).SetDescription(in.Description).SetSlug(slug).
 				OnConflict(sql.DoNothing()).Exec(ctx))
 		}
-		taken := func(slug string) (bool, error) { return c.Board.Query().Where(board.Slug(slug)).Exist(ctx) }
+		taken := func(slug string) (bool, error) { return exists(ctx, c.Board.Query().Where(board.Slug(slug))) }
 		if err := withSlug(in.Slug, slugFrom(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], err
 
 // mustHaveBoard returns problem.NotFound unless the board is the organization's.
 func mustHaveBoard(ctx context.Context, client *db.BoardClient, id publicid.Board) error {
-	ok, err := client.Query().Where(board.ID(id)).Exist(ctx)
+	ok, err := exists(ctx, client.Query().Where(board.ID(id)))
 	if err != nil {
 		return errors.Wrap(err, "look up the board")
 	}

@@ -100,7 +100,7 @@ func (c *change) insertPost(ctx context.Context, p *db.Post) error {
 		return inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	}
 	taken := func(slug string) (bool, error) {
-		return c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(slug), post.DeletedAtIsNil()).Exist(ctx)
+		return exists(ctx, c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(slug), post.DeletedAtIsNil()))
 	}
 	return freeSlug(slugFrom(p.Title, "post", maxPostSlug), maxPostSlug, taken, insert)
 }
@@ -135,7 +135,7 @@ func mustHaveContact(ctx context.Context, client *db.ContactClient, id *publicid
 	if id == nil {
 		return nil
 	}
-	ok, err := client.Query().Where(contact.ID(*id)).Exist(ctx)
+	ok, err := exists(ctx, client.Query().Where(contact.ID(*id)))
 	if err != nil {
 		return errors.Wrap(err, "look up the contact")
 	}

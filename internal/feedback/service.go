@@ -92,3 +92,13 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	}
 	return nil
 }
+
+// exists reports whether a query that finds one row at most finds it. Ent's own
+// Exist scans the id into a slice, which it can't do with a typed id.
+func exists(ctx context.Context, query interface {
+	Count(ctx context.Context) (int, error)
+},
+) (bool, error) {
+	n, err := query.Count(ctx)
+	return n > 0, err
+}

@@ -1,0 +1,22 @@
+package store
+
+import (
+	"context"
+
+	"go.uber.org/fx"
+
+	"earshot/internal/config"
+)
+
+// Module provides the store and refuses to start on a schema that is behind.
+var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config) (*Store, error) {
+	s, err := Open(Options{URL: c.DatabaseURL, MaxConns: c.DatabaseMaxConns})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.Hook{
+		OnStart: s.CheckSchema,
+		OnStop:  func(context.Context) error { s.Close(); return nil },
+	})
+	return s, nil
+}))

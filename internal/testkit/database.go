@@ -1,0 +1,142 @@
+package testkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/migrations"
+	"earshot/internal/store"
+)
+
+// templateLock is the advisory lock under which test processes make the
+// template; any number that nothing else takes would do.
+const templateLock = 4280
+
+// Database makes a database with the current schema for one test and returns
+// its URL. It is dropped when the test ends.
+func Database(t testing.TB) string {
+	t.Helper()
+	template, err := templateOnce()
+	require.NoError(t, err)
+	return newDatabase(t, "TEMPLATE "+template)
+}
+
+// EmptyDatabase is a Database without a schema.
+func EmptyDatabase(t testing.TB) string {
+	t.Helper()
+	return newDatabase(t, "")
+}
+
+// Store opens a store on a new Database.
+func Store(t testing.TB) *store.Store {
+	t.Helper()
+	s, err := store.Open(store.Options{URL: Database(t)})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func newDatabase(t testing.TB, from string) string {
+	t.Helper()
+	name := "test_" + hex.EncodeToString(uuidBytes())
+	require.NoError(t, administer(t.Context(), "CREATE DATABASE "+name+" "+from))
+	t.Cleanup(func() {
+		// FORCE, because a test that failed may have left connections.
+		if err := administer(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Log("drop the test's database:", err)
+		}
+	})
+	return databaseURL(name)
+}
+
+func uuidBytes() []byte { u := uuid.New(); return u[:] }
+
+// templateOnce makes the database that others are copied from, once for all
+// processes that share a server: its name holds the migrations' hash.
+var templateOnce = sync.OnceValues(func() (string, error) {
+	hash := sha256.New()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		return "", errors.Wrap(err, "list the migrations")
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			return "", errors.Wrap(err, "read a migration")
+		}
+		hash.Write(text)
+	}
+	name := "earshot_template_" + hex.EncodeToString(hash.Sum(nil)[:8])
+	return name, makeTemplate(context.Background(), name)
+})
+
+func makeTemplate(ctx context.Context, name string) error {
+	c, err := pgx.Connect(ctx, os.Getenv(postgresVariable))
+	if err != nil {
+		return errors.Wrap(err, "reach the tests' Postgres")
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock($1)", templateLock); err != nil {
+		return errors.Wrap(err, "lock the template")
+	}
+	var there bool
+	err = c.QueryRow(ctx, "SELECT datistemplate FROM pg_database WHERE datname = $1", name).Scan(&there)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return errors.Wrap(err, "look for the template")
+	}
+	if there {
+		return nil
+	}
+	// What is there and no template yet was left by a process that died.
+	if _, err := c.Exec(ctx, "DROP DATABASE IF EXISTS "+name); err != nil {
+		return errors.Wrap(err, "drop an unfinished template")
+	}
+	if _, err := c.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return errors.Wrap(err, "create the template")
+	}
+	s, err := store.Open(store.Options{URL: databaseURL(name)})
+	if err != nil {
+		return err
+	}
+	_, err = s.Migrate(ctx)
+	s.Close()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, "ALTER DATABASE "+name+" IS_TEMPLATE true"); err != nil {
+		return errors.Wrap(err, "finish the template")
+	}
+	return nil
+}
+
+func administer(ctx context.Context, sql string) error {
+	c, err := pgx.Connect(ctx, os.Getenv(postgresVariable))
+	if err != nil {
+		return errors.Wrap(err, "reach the tests' Postgres")
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if _, err := c.Exec(ctx, sql); err != nil {
+		return errors.Wrap(err, "administer the tests' Postgres")
+	}
+	return nil
+}
+
+func databaseURL(name string) string {
+	u, err := url.Parse(os.Getenv(postgresVariable))
+	if err != nil {
+		panic(err) // the server's own URL, which was used before
+	}
+	u.Path = "/" + name
+	return u.String()
+}

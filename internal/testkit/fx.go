@@ -1,0 +1,107 @@
+package testkit
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/fx"
+
+	"earshot/activities"
+	"earshot/api"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/store"
+	"earshot/worker"
+)
+
+// App is the service, running for one test with a database and a namespace of
+// its own.
+type App struct {
+	URL      string
+	Store    *store.Store
+	Feedback *feedback.Service
+	Temporal client.Client
+	// Deliveries are the activities of a worker; nil without one.
+	Deliveries *activities.Deliveries
+	Config     config.Config
+
+	t testing.TB
+}
+
+// Options of an App.
+type Options struct {
+	// Worker runs deliveries. Without it their workflows start and wait.
+	Worker bool
+	// Environ are further settings, KEY=value.
+	Environ []string
+	// Checks of /readyz.
+	Checks []api.Check
+	// Logs gets the log; nil puts it into the test's output.
+	Logs *slog.Logger
+	// Temporal is where to start workflows; nil makes a namespace.
+	Temporal *client.Options
+	// DatabaseURL names the database; "" makes one.
+	DatabaseURL string
+}
+
+// Start runs the service, wired by the same modules as the program, and stops
+// it when the test ends. Receivers may be on loopback, and a failed attempt is
+// made again after 10 ms unless Environ says otherwise.
+func Start(t testing.TB, o Options) *App {
+	t.Helper()
+	if o.DatabaseURL == "" {
+		o.DatabaseURL = Database(t)
+	}
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	c, err := config.Load(append([]string{
+		config.DatabaseURL + "=" + o.DatabaseURL,
+		"EARSHOT_SECRET_KEYS=test:" + key,
+		"EARSHOT_EMAIL_HASH_KEY=" + key,
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8,::1/128",
+		"EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_WEBHOOK_RETRY_DELAYS=10ms,10ms,10ms,10ms",
+		// Many tests run at once on one server with a few hundred connections.
+		"EARSHOT_DATABASE_MAX_CONNS=8",
+		"EARSHOT_RATE_LIMIT=100000",
+		"EARSHOT_DRAIN_TIMEOUT=5s",
+	}, o.Environ...))
+	require.NoError(t, err)
+	if o.Temporal == nil {
+		n := Namespace(t)
+		o.Temporal = &n
+	}
+	if o.Logs == nil {
+		o.Logs = testLog(t)
+	}
+	a := &App{Config: c, t: t}
+	var handler http.Handler
+	parts := []fx.Option{
+		fx.NopLogger,
+		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
+		store.Module, feedback.Module, worker.Starts, api.Handler,
+		fx.Populate(&a.Store, &a.Feedback, &a.Temporal),
+	}
+	if o.Worker {
+		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries))
+	}
+	app := fx.New(append(parts, fx.Populate(&handler))...)
+	require.NoError(t, app.Start(t.Context()))
+	server := httptest.NewServer(handler)
+	a.URL = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), Wait)
+		defer cancel()
+		if err := app.Stop(ctx); err != nil {
+			t.Log("stop the service:", err)
+		}
+	})
+	return a
+}

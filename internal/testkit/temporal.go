@@ -1,0 +1,58 @@
+package testkit
+
+import (
+	"encoding/hex"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"earshot/worker"
+)
+
+// retention is the shortest that Temporal takes; the server of the tests is
+// thrown away long before.
+const retention = 24 * time.Hour
+
+// Namespace makes a Temporal namespace for one test, set up as the service
+// needs it, and returns the options of a client for it.
+func Namespace(t testing.TB) client.Options {
+	t.Helper()
+	o := client.Options{
+		HostPort:  os.Getenv(temporalVariable),
+		Namespace: "test-" + hex.EncodeToString(uuidBytes()),
+		Logger:    log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	}
+	c, err := client.DialContext(t.Context(), o)
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: o.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(retention),
+	})
+	require.NoError(t, err)
+	attributes, err := worker.ReadAttributes(filepath.Join(Root(), "temporal-dev.yaml"))
+	require.NoError(t, err)
+	// A namespace that was registered a moment ago may not be known everywhere.
+	require.EventuallyWithT(t, func(c2 *assert.CollectT) {
+		_, err := worker.SetUpNamespace(t.Context(), c, o.Namespace, attributes)
+		require.NoError(c2, err)
+	}, Wait, 50*time.Millisecond)
+	return o
+}
+
+// Temporal is a client in a new Namespace.
+func Temporal(t testing.TB) client.Client {
+	t.Helper()
+	c, err := client.DialContext(t.Context(), Namespace(t))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}

@@ -1,0 +1,185 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+
+	earshot "earshot/client"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/store"
+)
+
+// Tenant is an organization with its keys, as a test talks to the API.
+type Tenant struct {
+	Organization *db.Organization
+	Owner        *db.User
+	// Key has the scope read:write, ReadKey the scope read.
+	Key, ReadKey string
+	// Client is the generated one, with Key; every answer is held against the
+	// contract.
+	Client *earshot.ClientWithResponses
+
+	app  *App
+	http *http.Client
+}
+
+// Tenant makes an organization on the business plan.
+func (a *App) Tenant(t testing.TB) *Tenant { return a.TenantOn(t, "business") }
+
+// TenantOn makes an organization on a plan.
+func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
+	t.Helper()
+	org, owner, err := a.Feedback.CreateOrganization(t.Context(), feedback.NewOrganization{
+		Name: "Acme", Plan: plan, OwnerEmail: "owner@example.com", OwnerName: "Olive Owner",
+	})
+	require.NoError(t, err)
+	n := &Tenant{Organization: org, Owner: owner, app: a, http: &http.Client{Transport: Contract(t)}}
+	n.Key = n.NewKey(t, feedback.NewAPIKey{Name: "test", Scope: "read:write"})
+	n.ReadKey = n.NewKey(t, feedback.NewAPIKey{Name: "test", Scope: "read"})
+	n.Client, err = earshot.NewClientWithResponses(a.URL, earshot.WithHTTPClient(n.http),
+		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+n.Key)
+			return nil
+		}))
+	require.NoError(t, err)
+	return n
+}
+
+// Context is the organization's, for use of the store.
+func (n *Tenant) Context(ctx context.Context) context.Context {
+	return store.WithOrganization(ctx, n.Organization.ID)
+}
+
+// NewKey makes an API key of the owner and returns it in clear.
+func (n *Tenant) NewKey(t testing.TB, k feedback.NewAPIKey) string {
+	t.Helper()
+	k.User = n.Owner.ID
+	key, _, err := n.app.Feedback.CreateAPIKey(n.Context(t.Context()), k)
+	require.NoError(t, err)
+	return key
+}
+
+// Answer is what came back from Do.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is the decoded JSON; numbers are json.Number.
+	Body map[string]any
+	Raw  []byte
+}
+
+// Data is the member of that name.
+func (a Answer) Data() map[string]any {
+	data, _ := a.Body["data"].(map[string]any)
+	return data
+}
+
+// Code is the error's code, "" where there is none.
+func (a Answer) Code() string { return text(a.error()["code"]) }
+
+// Details are the error's.
+func (a Answer) Details() map[string]any {
+	details, _ := a.error()["details"].(map[string]any)
+	return details
+}
+
+// Fields are the names of the fields that validation refused, in order.
+func (a Answer) Fields() []string {
+	list, _ := a.Details()["fields"].([]any)
+	names := make([]string, len(list))
+	for i, f := range list {
+		field, _ := f.(map[string]any)
+		names[i] = text(field["field"])
+	}
+	return names
+}
+
+func (a Answer) error() map[string]any {
+	e, _ := a.Body["error"].(map[string]any)
+	return e
+}
+
+func text(v any) string { s, _ := v.(string); return s }
+
+// Do sends a request with the read:write key. The body is encoded as JSON,
+// unless it is nil, a string or bytes. Header pairs come last and win.
+func (n *Tenant) Do(t testing.TB, method, path string, body any, header ...string) Answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, n.app.URL+path, reader(t, body))
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+n.Key)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i+1] == "" {
+			r.Header.Del(header[i])
+		}
+	}
+	answer, err := n.http.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	raw, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	a := Answer{Status: answer.StatusCode, Header: answer.Header, Raw: raw}
+	if isJSON(answer) {
+		require.NoError(t, decodeJSON(raw, &a.Body), "%s", raw)
+	}
+	return a
+}
+
+// Make sends a request that must succeed and returns its data.
+func (n *Tenant) Make(t testing.TB, method, path string, body any) map[string]any {
+	t.Helper()
+	a := n.Do(t, method, path, body)
+	require.Less(t, a.Status, 300, "%s %s: %s", method, path, a.Raw)
+	return a.Data()
+}
+
+// ID makes something and returns its id.
+func (n *Tenant) ID(t testing.TB, path string, body any) string {
+	t.Helper()
+	return text(n.Make(t, http.MethodPost, path, body)["id"])
+}
+
+// Register makes a webhook for the receiver, which checks its signatures from
+// now on, and returns its id.
+func (n *Tenant) Register(t testing.TB, r *Receiver, events ...string) string {
+	t.Helper()
+	made := n.Make(t, http.MethodPost, "/v1/webhooks", map[string]any{"url": r.URL, "events": events})
+	r.Verify(text(made["secret"]))
+	return text(made["id"])
+}
+
+func reader(t testing.TB, body any) io.Reader {
+	t.Helper()
+	switch b := body.(type) {
+	case nil:
+		return nil
+	case string:
+		return bytes.NewReader([]byte(b))
+	case []byte:
+		return bytes.NewReader(b)
+	}
+	raw, err := json.Marshal(body)
+	require.NoError(t, err)
+	return bytes.NewReader(raw)
+}
+
+func decodeJSON(raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return errors.Wrap(err, "decode the answer")
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+// Package testkit gives tests the real thing: a database of their own, a
+// Temporal namespace of their own, the service as it runs in production, and a
+// receiver of webhooks. Nothing here stands in for a part of Earshot.
+//
+// A Postgres and a Temporal server come from the environment (`make test` sets
+// EARSHOT_TEST_POSTGRES_URL and TEMPORAL_ADDRESS); without them Main starts both
+// for the one package, so that plain `go test` works too.
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/devstack"
+)
+
+const (
+	postgresVariable = "EARSHOT_TEST_POSTGRES_URL"
+	temporalVariable = "TEMPORAL_ADDRESS"
+	// stopTime is ample: what the servers keep is thrown away.
+	stopTime = 10 * time.Second
+)
+
+// Wait is how long a test waits for something that must happen. It is far
+// longer than anything takes, because machines that run tests are busy.
+const Wait = 30 * time.Second
+
+// Main runs a package's tests, for its TestMain. It makes sure that Postgres
+// and Temporal are there.
+func Main(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	stop, err := ensureStack()
+	defer stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testkit:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func ensureStack() (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for i := len(stops) - 1; i >= 0; i-- {
+			stops[i]()
+		}
+	}
+	if os.Getenv(postgresVariable) != "" && os.Getenv(temporalVariable) != "" {
+		return stop, nil
+	}
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "earshot-test-")
+	if err != nil {
+		return stop, errors.Wrap(err, "make a temporary directory")
+	}
+	stops = append(stops, func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the user postgres must pass
+		return stop, errors.Wrap(err, "open the temporary directory")
+	}
+	report := devstack.Report(func(format string, args ...any) { fmt.Fprintf(os.Stderr, "testkit: "+format+"\n", args...) })
+	if os.Getenv(postgresVariable) == "" {
+		at := filepath.Join(dir, "postgres")
+		p, err := devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: at, Report: report})
+		if err != nil {
+			return stop, err
+		}
+		stops = append(stops, func() { withTimeout(p.Stop); _ = devstack.Remove(at) })
+		_ = os.Setenv(postgresVariable, p.URL("postgres"))
+	}
+	if os.Getenv(temporalVariable) == "" {
+		binary, err := devstack.TemporalBinary(ctx, Root(), report)
+		if err != nil {
+			return stop, err
+		}
+		t, err := devstack.StartTemporal(ctx, devstack.TemporalOptions{
+			Dir: filepath.Join(dir, "temporal"), Binary: binary, UIPort: devstack.Headless, Report: report,
+		})
+		if err != nil {
+			return stop, err
+		}
+		stops = append(stops, func() { withTimeout(t.Stop) })
+		_ = os.Setenv(temporalVariable, t.Address())
+	}
+	return stop, nil
+}
+
+func withTimeout(stop func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := stop(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "testkit:", err)
+	}
+}
+
+// Root is the repository's root directory.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}

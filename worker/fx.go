@@ -1,0 +1,74 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+	"go.uber.org/fx"
+
+	"earshot/activities"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+	"earshot/workflows"
+)
+
+// Starts provides the client of Temporal and the dispatcher, which every
+// process has that makes changes. It needs client.Options.
+var Starts = fx.Module("starts", fx.Provide(
+	func(lc fx.Lifecycle, o client.Options) (client.Client, error) {
+		// Lazy, because Temporal may be away when the service starts.
+		c, err := client.NewLazyClient(o)
+		if err != nil {
+			return nil, err
+		}
+		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
+		return c, nil
+	},
+	func(lc fx.Lifecycle, c client.Client, set config.Config, log *slog.Logger) *workflows.Starter {
+		s := workflows.NewStarter(c, set.DeliveryGroupMax, log)
+		lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
+			defer cancel()
+			s.Drain(ctx)
+			return nil
+		}})
+		return s
+	},
+	func(s *workflows.Starter) feedback.Dispatcher { return s },
+))
+
+// Module runs the worker. It needs Starts.
+var Module = fx.Module("worker",
+	fx.Provide(
+		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, c config.Config, log *slog.Logger) *activities.Deliveries {
+			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
+			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
+			return activities.NewDeliveries(s, sender, box, c.WebhookRetryDelays, log)
+		},
+		func(s *store.Store, starter *workflows.Starter, log *slog.Logger) *activities.Outbox {
+			return activities.NewOutbox(s, starter, starter, log)
+		},
+		func(lc fx.Lifecycle, c client.Client, d *activities.Deliveries, out *activities.Outbox,
+			o client.Options, set config.Config, log *slog.Logger,
+		) *Worker {
+			w := New(c, d, out, Options{Namespace: namespaceOf(o), Drain: set.DrainTimeout, Log: log})
+			lc.Append(fx.Hook{
+				OnStart: func(context.Context) error { w.Start(); return nil },
+				OnStop:  func(context.Context) error { w.Stop(); return nil },
+			})
+			return w
+		},
+	),
+	fx.Invoke(func(*Worker) {}),
+)
+
+func namespaceOf(o client.Options) string {
+	if o.Namespace == "" {
+		return client.DefaultNamespace
+	}
+	return o.Namespace
+}

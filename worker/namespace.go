@@ -1,0 +1,111 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/errors"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.yaml.in/yaml/v3"
+
+	"earshot/workflows"
+)
+
+// Attributes are search attributes by name.
+type Attributes map[string]enumspb.IndexedValueType
+
+// ReadAttributes reads the list in temporal-dev.yaml.
+func ReadAttributes(file string) (Attributes, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, errors.Wrap(err, "read the search attributes")
+	}
+	var content struct {
+		SearchAttributes map[string]string `yaml:"searchAttributes"`
+	}
+	if err := yaml.Unmarshal(text, &content); err != nil {
+		return nil, errors.Wrapf(err, "read %s", file)
+	}
+	wanted := Attributes{}
+	for name, word := range content.SearchAttributes {
+		t, err := enumspb.IndexedValueTypeFromString(word)
+		if err != nil {
+			return nil, errors.Errorf("%s: search attribute %s has the unknown type %q", file, name, word)
+		}
+		wanted[name] = t
+	}
+	return wanted, nil
+}
+
+// SetUpNamespace registers the search attributes that a namespace lacks and
+// returns their names. It can be repeated. An attribute that is there with
+// another type is an error: Temporal can't change it and would say nothing.
+func SetUpNamespace(ctx context.Context, c client.Client, namespace string, wanted Attributes) ([]string, error) {
+	missing, err := missingAttributes(ctx, c, namespace, wanted)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+		Namespace: namespace, SearchAttributes: missing,
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "register search attributes")
+	}
+	// The server accepts some that it then hasn't: with room for three keyword
+	// lists, for example.
+	left, err := missingAttributes(ctx, c, namespace, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if len(left) > 0 {
+		return nil, errors.Errorf("namespace %s has no room for the search attributes %s",
+			namespace, strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	}
+	return slices.Sorted(maps.Keys(missing)), nil
+}
+
+func missingAttributes(ctx context.Context, c client.Client, namespace string, wanted Attributes) (Attributes, error) {
+	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{
+		Namespace: namespace,
+	})
+	if err != nil {
+		return nil, errors.Wrapf(err, "list the search attributes of namespace %s", namespace)
+	}
+	missing := Attributes{}
+	var wrong []string
+	for name, t := range wanted {
+		has, ok := known.GetCustomAttributes()[name]
+		switch {
+		case !ok:
+			missing[name] = t
+		case has != t:
+			wrong = append(wrong, fmt.Sprintf("%s is %s and must be %s", name, has, t))
+		}
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return nil, errors.Errorf("namespace %s has search attributes of another type: %s; use another namespace (TEMPORAL_NAMESPACE)",
+			namespace, strings.Join(wrong, ", "))
+	}
+	return missing, nil
+}
+
+// checkNamespace returns an error that names the command to run when deliveries
+// could not be started for want of a search attribute.
+func checkNamespace(ctx context.Context, c client.Client, namespace string) error {
+	missing, err := missingAttributes(ctx, c, namespace, workflows.SearchAttributes())
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return errors.Errorf("namespace %s lacks the search attributes %s: run `earshot temporal setup`",
+			namespace, strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// Package worker runs the workflows and activities: which task queue takes
+// what, how much at once, how a worker comes up while Temporal is away, and how
+// it goes down without cutting an attempt off.
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"earshot/activities"
+	"earshot/workflows"
+)
+
+const (
+	// Groups of later attempts at once. Each may hold 64 deliveries, of which
+	// the activities let 32 at a time go to one webhook.
+	laterGroups = 200
+	// How long one try to come up may take, and the pauses between two.
+	tryTimeout = 10 * time.Second
+	firstPause = 250 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// Options of a worker.
+type Options struct {
+	Namespace string
+	// Drain is how long a stop waits for attempts that are under way.
+	Drain time.Duration
+	Log   *slog.Logger
+}
+
+// Worker runs workflows and activities in this process.
+type Worker struct {
+	client     client.Client
+	deliveries *activities.Deliveries
+	outbox     *activities.Outbox
+	options    Options
+
+	running atomic.Bool
+	quit    context.CancelFunc
+	done    chan struct{}
+}
+
+// New makes a worker; nothing runs before Start.
+func New(c client.Client, d *activities.Deliveries, o *activities.Outbox, options Options) *Worker {
+	return &Worker{client: c, deliveries: d, outbox: o, options: options}
+}
+
+// Start returns at once. The worker comes up in the background, as soon as
+// Temporal answers and the namespace is set up, so that the service can accept
+// writes meanwhile.
+func (w *Worker) Start() {
+	ctx, quit := context.WithCancel(context.Background())
+	w.quit, w.done = quit, make(chan struct{})
+	go func() {
+		defer close(w.done)
+		stop := w.comeUp(ctx)
+		<-ctx.Done()
+		stop()
+	}()
+}
+
+// Stop takes no more work, gives what is under way the drain time, and waits.
+func (w *Worker) Stop() {
+	w.quit()
+	<-w.done
+}
+
+// Running reports whether the worker came up.
+func (w *Worker) Running() bool { return w.running.Load() }
+
+// comeUp tries until it succeeds or ctx ends, and returns what stops the
+// workers again.
+func (w *Worker) comeUp(ctx context.Context) (stop func()) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		stop, err := w.try(ctx)
+		if err == nil {
+			w.running.Store(true)
+			w.options.Log.Info("worker runs", "queues", []string{workflows.MainQueue, workflows.LaterQueue})
+			return stop
+		}
+		if ctx.Err() != nil {
+			return func() {}
+		}
+		w.options.Log.Warn("worker can't come up yet", "error", err, "next", pause)
+		select {
+		case <-ctx.Done():
+			return func() {}
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (w *Worker) try(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	if err := checkNamespace(ctx, w.client, w.options.Namespace); err != nil {
+		return nil, err
+	}
+	first, later := w.main(), w.later()
+	if err := later.Start(); err != nil {
+		return nil, errors.Wrapf(err, "start the worker of %s", workflows.LaterQueue)
+	}
+	if err := first.Start(); err != nil {
+		later.Stop()
+		return nil, errors.Wrapf(err, "start the worker of %s", workflows.MainQueue)
+	}
+	stop = func() {
+		// Both have the drain time, at once.
+		ended := make(chan struct{})
+		go func() { defer close(ended); later.Stop() }()
+		first.Stop()
+		<-ended
+	}
+	if err := workflows.EnsureSweep(ctx, w.client); err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+// main runs the workflows with their first rounds, and the sweep.
+func (w *Worker) main() worker.Worker {
+	m := worker.New(w.client, workflows.MainQueue, worker.Options{WorkerStopTimeout: w.options.Drain})
+	Register(m)
+	m.RegisterActivityWithOptions(w.deliveries.AttemptFirst, activity.RegisterOptions{Name: workflows.AttemptFirstName})
+	m.RegisterActivityWithOptions(w.outbox.SweepOutbox, activity.RegisterOptions{Name: workflows.SweepActivity})
+	return m
+}
+
+// later runs what came after the first round.
+func (w *Worker) later() worker.Worker {
+	l := worker.New(w.client, workflows.LaterQueue, worker.Options{
+		DisableWorkflowWorker:              true,
+		MaxConcurrentActivityExecutionSize: laterGroups,
+		WorkerStopTimeout:                  w.options.Drain,
+	})
+	l.RegisterActivityWithOptions(w.deliveries.AttemptLater, activity.RegisterOptions{Name: workflows.AttemptLaterName})
+	return l
+}
+
+// Register adds every workflow under its wire name. A replay of recorded
+// histories uses it too.
+func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(workflows.DeliverWebhooks, workflow.RegisterOptions{Name: workflows.DeliverWebhooksName})
+	r.RegisterWorkflowWithOptions(workflows.SweepOutbox, workflow.RegisterOptions{Name: workflows.SweepOutboxName})
+}
