@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// Groups of later attempts at once. Each may hold 64 deliveries, of which
+	// Groups of later attempts at once. Each may hold 60 deliveries, of which
 	// the activities let 32 at a time go to one webhook.
 	laterGroups = 200
 	// How long one try to come up may take, and the pauses between two.

@@ -10,7 +10,7 @@ import (
 )
 
 // DeliverParams are the deliveries that a run looks after: one, or a group of
-// up to 64 of one event type.
+// up to 60 of one event type.
 type DeliverParams struct {
 	Deliveries []DeliveryRef `json:"deliveries"`
 }

@@ -3,23 +3,182 @@ package workflows_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/workflows"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
+// bundle is a running service with one tenant, one board and one receiver.
+type bundle struct {
+	app      *testkit.App
+	tenant   *testkit.Tenant
+	receiver *testkit.Receiver
+	board    string
+	webhook  string
+}
+
+func setup(t *testing.T, o testkit.Options) *bundle {
+	t.Helper()
+	b := &bundle{app: testkit.Start(t, o), receiver: testkit.NewReceiver(t)}
+	b.tenant = b.app.Tenant(t)
+	b.board = b.tenant.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
+	b.webhook = b.tenant.Register(t, b.receiver, "post.created")
+	return b
+}
+
+// post makes an event.
+func (b *bundle) post(t *testing.T) {
+	t.Helper()
+	b.tenant.ID(t, "/v1/boards/"+b.board+"/posts", map[string]any{"title": "Dark mode"})
+}
+
+// delivery is the only one of the webhook, as soon as its status is as wanted.
+func (b *bundle) delivery(t *testing.T, status string) map[string]any {
+	t.Helper()
+	var found map[string]any
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		list, _ := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries", nil).Body["data"].([]any)
+		require.Len(c, list, 1)
+		row, _ := list[0].(map[string]any)
+		require.Equal(c, status, row["status"])
+		id, _ := row["id"].(string)
+		found = b.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries/"+id, nil)
+	}, testkit.Wait, 20*time.Millisecond)
+	return found
+}
+
+// answers gives the statuses in order, then 200.
+func answers(statuses ...int) func(int, testkit.Received) int {
+	return func(n int, _ testkit.Received) int {
+		if n <= len(statuses) {
+			return statuses[n-1]
+		}
+		return http.StatusOK
+	}
+}
+
 func TestAPostArrivesAsASignedWebhook(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
-	n := app.Tenant(t)
-	r := testkit.NewReceiver(t)
-	n.Register(t, r, "post.created")
-	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
-	n.Make(t, http.MethodPost, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
-	got := r.Await(t, 1)[0]
+	b := setup(t, testkit.Options{Worker: true})
+	b.post(t)
+	got := b.receiver.Await(t, 1)[0]
 	require.NoError(t, got.Invalid)
 	require.Equal(t, "post.created", got.Event.Type)
+	d := b.delivery(t, "succeeded")
+	require.Equal(t, got.DeliveryID(), d["id"])
+	require.Len(t, d["attempts"], 1)
+}
+
+func TestAFailedAttemptIsMadeAgainWithTheSameBytes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(answers(500, 302, 200))
+	b.post(t)
+	got := b.receiver.Await(t, 3)
+	for _, r := range got {
+		require.NoError(t, r.Invalid)
+		require.Equal(t, got[0].DeliveryID(), r.DeliveryID())
+		require.Equal(t, got[0].Body, r.Body)
+	}
+	d := b.delivery(t, "succeeded")
+	attempts, _ := d["attempts"].([]any)
+	require.Len(t, attempts, 3)
+	for i, want := range []any{"http_status", "redirect", nil} {
+		a, _ := attempts[i].(map[string]any)
+		require.Equal(t, want, a["error"], "attempt %d", i+1)
+	}
+}
+
+func TestADeliveryFailsForGoodAfterFiveAttempts(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(answers(500, 500, 500, 500, 500))
+	b.post(t)
+	d := b.delivery(t, "failed")
+	require.Len(t, d["attempts"], 5)
+	require.NotNil(t, d["failedAt"])
+	require.Nil(t, d["nextAttemptAt"])
+	require.Len(t, b.receiver.All(), 5)
+}
+
+func TestTheRetryGoesToTheCorrectedURL(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	fixed := testkit.NewReceiver(t)
+	// The first attempt is answered only after the webhook is corrected, so the
+	// second can't come too early.
+	b.receiver.Answer(func(int, testkit.Received) int {
+		b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"url": fixed.URL})
+		return http.StatusInternalServerError
+	})
+	b.post(t)
+	require.Equal(t, b.receiver.Await(t, 1)[0].DeliveryID(), fixed.Await(t, 1)[0].DeliveryID())
+	b.delivery(t, "succeeded")
+}
+
+func TestTheDeliveriesOfADisabledWebhookEndAtTheirNextAttempt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(func(int, testkit.Received) int {
+		b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"enabled": false})
+		return http.StatusInternalServerError
+	})
+	b.post(t)
+	d := b.delivery(t, "failed")
+	require.Equal(t, "webhook_disabled", d["lastError"])
+	require.Len(t, d["attempts"], 1)
+}
+
+func TestTheDeliveriesOfADeletedWebhookEndQuietly(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(func(int, testkit.Received) int {
+		b.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+b.webhook, nil)
+		return http.StatusInternalServerError
+	})
+	b.post(t)
+	id := b.receiver.Await(t, 1)[0].DeliveryID()
+	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+	require.Len(t, b.receiver.All(), 1)
+}
+
+func TestAHangingReceiverHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	hanging := testkit.NewReceiver(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) }) // before the receiver's own, which waits for its answers
+	hanging.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
+	b.tenant.Register(t, hanging, "post.created")
+	// More than a webhook may have in flight, to use up what there is.
+	const posts = 60
+	for range posts {
+		b.post(t)
+	}
+	b.receiver.Await(t, posts)
+	require.LessOrEqual(t, len(hanging.All()), 32, "attempts in flight to one webhook")
+}
+
+func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"}})
+	b.receiver.Answer(answers(500))
+	b.post(t)
+	id := b.receiver.Await(t, 1)[0].DeliveryID()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, "", workflows.StatusQuery)
+		require.NoError(c, err)
+		var s workflows.Status
+		require.NoError(c, answer.Get(&s))
+		require.Len(c, s.Pending, 1)
+		require.Equal(c, 2, s.Pending[0].Attempt)
+		require.NotNil(c, s.Pending[0].DueAt)
+		require.WithinDuration(c, time.Now().Add(time.Hour), *s.Pending[0].DueAt, time.Minute)
+	}, testkit.Wait, 50*time.Millisecond)
 }

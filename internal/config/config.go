@@ -41,7 +41,7 @@ type Config struct {
 	WebhookAllowCIDRs  []netip.Prefix  `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
 	WebhookAllowHTTP   bool            `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
 	WebhookRetryDelays []time.Duration `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
-	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"64" help:"deliveries that one workflow may carry; 1 turns groups off"`
+	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
@@ -184,10 +184,10 @@ func (c *Config) problems(known string) []string {
 			complain(count.name, "must be at least 1")
 		}
 	}
-	// 64 keeps a group's attempts within one workflow task and its result well
-	// under Temporal's limits.
-	if c.DeliveryGroupMax < 1 || c.DeliveryGroupMax > 64 {
-		complain("EARSHOT_DELIVERY_GROUP_MAX", "must be 1 to 64")
+	// A run is found by the ids of its deliveries, and Temporal allows 2,048
+	// bytes for one search attribute: 62 ids of 30 characters.
+	if c.DeliveryGroupMax < 1 || c.DeliveryGroupMax > 60 {
+		complain("EARSHOT_DELIVERY_GROUP_MAX", "must be 1 to 60")
 	}
 	return found
 }

@@ -78,7 +78,7 @@ func Start(t testing.TB, o Options) *App {
 		o.Temporal = &n
 	}
 	if o.Logs == nil {
-		o.Logs = testLog(t)
+		o.Logs = Log(t)
 	}
 	a := &App{Config: c, t: t}
 	var handler http.Handler

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// testLog writes into the test's output, which is shown when it fails. What
+// Log writes into the test's output, which is shown when it fails. What
 // comes after the test's end, from a connection that closes late, is dropped:
 // the testing package would panic.
-func testLog(t testing.TB) *slog.Logger {
+func Log(t testing.TB) *slog.Logger {
 	w := &testWriter{to: t.Output()}
 	t.Cleanup(func() {
 		w.mu.Lock()

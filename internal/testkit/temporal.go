@@ -29,7 +29,9 @@ func Namespace(t testing.TB) client.Options {
 	o := client.Options{
 		HostPort:  os.Getenv(temporalVariable),
 		Namespace: "test-" + hex.EncodeToString(uuidBytes()),
-		Logger:    log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		// Recorded histories hold it, and mustn't hold a machine's name.
+		Identity: "earshot-test",
+		Logger:   log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	}
 	c, err := client.DialContext(t.Context(), o)
 	require.NoError(t, err)

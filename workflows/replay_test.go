@@ -1,0 +1,175 @@
+package workflows_test
+
+import (
+	"compress/gzip"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	sdk "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"earshot/activities"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+	"earshot/worker"
+	"earshot/workflows"
+)
+
+// Histories are recorded once for each version of a workflow and stay for ever:
+// runs that began with an old version must go on with the new code.
+//
+//	go test ./workflows -run TestRecord -record v2
+var record = flag.String("record", "", "record histories as this version")
+
+// names collects what the worker registers.
+type names []string
+
+func (n *names) RegisterWorkflow(any) { panic("a workflow is registered without a wire name") }
+func (n *names) RegisterWorkflowWithOptions(_ any, o workflow.RegisterOptions) {
+	*n = append(*n, o.Name)
+}
+
+func (n *names) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {
+	panic("dynamic workflows have no history to record")
+}
+
+func TestRecordedHistoriesReplay(t *testing.T) {
+	t.Parallel()
+	var registered names
+	worker.Register(&registered)
+	require.NotEmpty(t, registered)
+	replayer := sdk.NewWorkflowReplayer()
+	worker.Register(replayer)
+	for _, name := range registered {
+		files, err := filepath.Glob(filepath.Join("testdata", name, "*.json.gz"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, "workflow %s has no recorded history; see the flag -record", name)
+		for _, file := range files {
+			t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
+				err := replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), readHistory(t, file))
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+func readHistory(t *testing.T, file string) *history.History {
+	t.Helper()
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	text, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	h, err := client.HistoryFromJSON(text, client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	return h
+}
+
+func TestRecord(t *testing.T) {
+	if *record == "" {
+		t.Skip("records only with -record")
+	}
+	t.Run("first attempt succeeds", func(t *testing.T) { recordDelivery(t, "first_attempt_succeeds", "succeeded") })
+	t.Run("one retry", func(t *testing.T) { recordDelivery(t, "one_retry", "succeeded", 500) })
+	t.Run("fails for good", func(t *testing.T) {
+		recordDelivery(t, "fails_for_good", "failed", 500, 500, 500, 500, 500)
+	})
+	t.Run("group with failures", recordGroup)
+	t.Run("sweep", recordSweep)
+}
+
+func recordDelivery(t *testing.T, name, end string, statuses ...int) {
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(answers(statuses...))
+	b.post(t)
+	id := fmt.Sprint(b.delivery(t, end)["id"])
+	writeHistory(t, b.app.Temporal, workflows.DeliverWebhooksName, name, id)
+}
+
+// recordGroup has deliveries of one group that end at different attempts.
+func recordGroup(t *testing.T) {
+	temporal := testkit.Namespace(t)
+	database := testkit.Database(t)
+	waiting := setup(t, testkit.Options{Temporal: &temporal, DatabaseURL: database})
+	for range 5 {
+		waiting.post(t)
+	}
+	rows, err := waiting.app.Store.OverdueDeliveries(t.Context(), 0, store.Overdue{}, 10)
+	require.NoError(t, err)
+	require.Len(t, rows, 5)
+	var group []feedback.Dispatch
+	for _, r := range rows {
+		// In the place of the runs that wait for a worker already.
+		require.NoError(t, waiting.app.Temporal.TerminateWorkflow(t.Context(), r.ID.String(), "", "recording"))
+		group = append(group, feedback.Dispatch{
+			ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType,
+		})
+	}
+	running := testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
+	seen := map[string]int{}
+	waiting.receiver.Answer(func(_ int, r testkit.Received) int {
+		// Each delivery fails once more than the one before it.
+		for i, d := range group {
+			if d.ID.String() == r.DeliveryID() {
+				if seen[r.DeliveryID()]++; seen[r.DeliveryID()] <= i {
+					return http.StatusServiceUnavailable
+				}
+			}
+		}
+		return http.StatusOK
+	})
+	starter := workflows.NewStarter(running.Temporal, 60, testkit.Log(t))
+	starter.Dispatch(group)
+	starter.Drain(t.Context())
+	id := group[0].ID.String() + "+4"
+	require.NoError(t, running.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+	writeHistory(t, running.Temporal, workflows.DeliverWebhooksName, "group_with_failures", id)
+}
+
+func recordSweep(t *testing.T) {
+	b := setup(t, testkit.Options{Worker: true})
+	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.SweepOutboxName, activities.SweepParams{})
+	require.NoError(t, err)
+	require.NoError(t, run.Get(t.Context(), nil))
+	writeHistory(t, b.app.Temporal, workflows.SweepOutboxName, "nothing_to_do", run.GetID())
+}
+
+func writeHistory(t *testing.T, c client.Client, workflowName, name, id string) {
+	t.Helper()
+	require.NoError(t, c.GetWorkflow(t.Context(), id, "").Get(context.Background(), nil))
+	h := &history.History{}
+	events := c.GetWorkflowHistory(t.Context(), id, "", false, 0)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(t, err)
+		h.Events = append(h.Events, event)
+	}
+	file := filepath.Join("testdata", workflowName, strings.Join([]string{*record, name}, "_")+".json.gz")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+	require.NoFileExists(t, file, "recorded histories are never replaced")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	z := gzip.NewWriter(f)
+	text, err := protojson.Marshal(h)
+	require.NoError(t, err)
+	_, err = z.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.NoError(t, f.Close())
+}
