@@ -52,7 +52,8 @@ func (s *slots) acquire(ctx context.Context, webhook publicid.Webhook, wait time
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if own.sem.Acquire(ctx, 1) != nil {
+	// A free place is taken however short the wait.
+	if !own.sem.TryAcquire(1) && own.sem.Acquire(ctx, 1) != nil {
 		return nil, leave()
 	}
 	return func() { own.sem.Release(1); leave() }, 0

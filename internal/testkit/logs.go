@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"sync"
@@ -29,4 +30,32 @@ func (w *testWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.to.Write(p)
+}
+
+// Logs keeps log lines for a test about them.
+type Logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// NewLogs makes an empty one.
+func NewLogs() *Logs { return &Logs{} }
+
+// Logger writes JSON lines of every level into it.
+func (l *Logs) Logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// Write appends.
+func (l *Logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String is everything so far.
+func (l *Logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/go-faster/errors"
+	"github.com/spf13/cobra"
+
+	"earshot/ent/db"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+// admin is the domain as the command line uses it: organizations and keys,
+// which cause no event and so need no Temporal.
+type admin struct {
+	store    *store.Store
+	feedback *feedback.Service
+}
+
+func openAdmin(environ []string) (*admin, error) {
+	s, err := openStore(environ)
+	if err != nil {
+		return nil, err
+	}
+	f := feedback.New(s, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
+	return &admin{store: s, feedback: f}, nil
+}
+
+// Close gives the connections back.
+func (a *admin) Close() { a.store.Close() }
+
+// noDeliveries leaves deliveries pending for the service's sweep.
+type noDeliveries struct{}
+
+func (noDeliveries) Dispatch([]feedback.Dispatch) {}
+
+// openStore needs the database's URL only, so that an operator's shell doesn't
+// need the service's secrets.
+func openStore(environ []string) (*store.Store, error) {
+	url, ok := lookup(environ).LookupEnv(config.DatabaseURL)
+	if !ok || url == "" {
+		return nil, errors.Errorf("%s is missing; for the development stack: set -a; . .earshot/dev.env", config.DatabaseURL)
+	}
+	return store.Open(store.Options{URL: url})
+}
+
+// withAdmin runs a command against a database whose schema is up to date.
+func withAdmin(run func(cmd *cobra.Command, args []string, a *admin) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a, err := openAdmin(os.Environ())
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		if err := a.store.CheckSchema(cmd.Context()); err != nil {
+			return err
+		}
+		return run(cmd, args, a)
+	}
+}
+
+// organization finds the one that --org names, or the only one there is.
+func (a *admin) organization(ctx context.Context, text string) (*db.Organization, *db.User, error) {
+	if text == "" {
+		return a.feedback.FindOrganization(ctx, nil)
+	}
+	id, err := publicid.Parse[publicid.Organization](text)
+	if err != nil {
+		return nil, nil, errors.Errorf("--org %s is not the id of an organization", text)
+	}
+	return a.feedback.FindOrganization(ctx, &id)
+}
+
+// printJSON is what --json prints.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return errors.Wrap(err, "print")
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"earshot/api"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/store"
+	"earshot/worker"
+)
+
+// role says which parts a process runs. API and worker in one process are the
+// usual set-up: then a delivery's first attempt needs no way through a queue.
+type role int
+
+const (
+	roleAPI role = 1 << iota
+	roleWorker
+)
+
+// startTimeout bounds the start: the database must answer within it.
+const startTimeout = 15 * time.Second
+
+// application is the service as fx builds it.
+func application(c config.Config, temporal client.Options, l *slog.Logger, r role) fx.Option {
+	options := []fx.Option{
+		fx.Supply(c, temporal, l),
+		fx.WithLogger(func() fxevent.Logger {
+			e := &fxevent.SlogLogger{Logger: l}
+			e.UseLogLevel(slog.LevelDebug)
+			return e
+		}),
+		fx.StartTimeout(startTimeout),
+		// Requests, then starts, then attempts have the drain time each.
+		fx.StopTimeout(3*c.DrainTimeout + startTimeout),
+		store.Module, feedback.Module, worker.Starts,
+	}
+	// Parts stop in the reverse of this order: the API first, because what it
+	// has accepted still wants to be started.
+	if r&roleWorker != 0 {
+		options = append(options, worker.Module)
+	}
+	if r&roleAPI != 0 {
+		options = append(options, api.Module, fx.Provide(readiness(r)))
+	}
+	return fx.Options(options...)
+}
+
+// readiness are the checks of /readyz.
+func readiness(r role) any {
+	base := func(s *store.Store, c client.Client) []api.Check {
+		return []api.Check{
+			{Name: "postgres", Run: s.Ping},
+			{Name: "schema", Run: s.CheckSchema},
+			{Name: "temporal", Run: func(ctx context.Context) error {
+				_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
+				return err
+			}},
+		}
+	}
+	if r&roleWorker == 0 {
+		return base
+	}
+	return func(s *store.Store, c client.Client, w *worker.Worker) []api.Check {
+		return append(base(s, c), api.Check{Name: "worker", Run: func(context.Context) error {
+			if !w.Running() {
+				return errors.New("the worker hasn't come up yet")
+			}
+			return nil
+		}})
+	}
+}
+
+// runService runs the service until ctx ends or a part of it fails, then stops
+// it in order. Environ is KEY=value pairs as os.Environ returns them; logs gets
+// the structured log.
+func runService(ctx context.Context, environ []string, r role, logs io.Writer) error {
+	c, err := config.Load(environ)
+	if err != nil {
+		return err
+	}
+	l := newLogger(c, logs)
+	temporal, err := temporalOptions(environ, l)
+	if err != nil {
+		return err
+	}
+	l.Info("starting", "settings", c, "temporal", temporal.HostPort, "namespace", temporal.Namespace)
+	app := fx.New(application(c, temporal, l, r))
+	if err := app.Start(ctx); err != nil {
+		return plainly(err)
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+	case signal := <-app.Wait():
+		if signal.ExitCode != 0 {
+			failed = errors.New("a part of the service ended; the log says why")
+		}
+	}
+	l.Info("stopping")
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
+	defer cancel()
+	if err := app.Stop(stop); err != nil {
+		return plainly(err)
+	}
+	l.Info("stopped")
+	return failed
+}
+
+// plainly is the cause without fx's account of the constructors on the way.
+func plainly(err error) error {
+	if errors.Is(err, store.ErrSchemaBehind) {
+		return store.ErrSchemaBehind
+	}
+	return errors.Wrap(err, "run the service")
+}
+
+func newLogger(c config.Config, to io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(to, o))
+	}
+	return slog.New(slog.NewJSONHandler(to, o))
+}
+
+// temporalOptions are Temporal's own settings (TEMPORAL_ADDRESS, …).
+func temporalOptions(environ []string, l *slog.Logger) (client.Options, error) {
+	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
+	if err != nil {
+		return client.Options{}, errors.Wrap(err, "read Temporal's settings")
+	}
+	o.Logger = log.NewStructuredLogger(l.With("part", "temporal-sdk"))
+	return o, nil
+}

@@ -1,0 +1,19 @@
+package main
+
+import "strings"
+
+// lookup reads KEY=value pairs; the last of a name counts, as in a process.
+type lookup []string
+
+// Environ returns all pairs.
+func (l lookup) Environ() []string { return l }
+
+// LookupEnv returns the value of a name.
+func (l lookup) LookupEnv(name string) (string, bool) {
+	for i := len(l) - 1; i >= 0; i-- {
+		if key, value, ok := strings.Cut(l[i], "="); ok && key == name {
+			return value, true
+		}
+	}
+	return "", false
+}

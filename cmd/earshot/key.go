@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/spf13/cobra"
+
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+func newKeyCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "key", Short: "Manage API keys"}
+	var (
+		org    string
+		asJSON bool
+	)
+	cmd.PersistentFlags().StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newKeyCreateCommand(&org, &asJSON), newKeyListCommand(&org, &asJSON), newKeyRevokeCommand(&asJSON))
+	return cmd
+}
+
+func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
+	var (
+		in      feedback.NewAPIKey
+		expires time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make an API key and show it, once",
+		Args:  cobra.NoArgs,
+		RunE: withAdmin(func(cmd *cobra.Command, _ []string, a *admin) error {
+			o, owner, err := a.organization(cmd.Context(), *org)
+			if err != nil {
+				return inWords(err)
+			}
+			in.User = owner.ID
+			if cmd.Flags().Changed("expires-in") {
+				at := time.Now().Add(expires)
+				in.ExpiresAt = &at
+			}
+			secret, key, err := a.feedback.CreateAPIKey(store.WithOrganization(cmd.Context(), o.ID), in)
+			if err != nil {
+				return inWords(err)
+			}
+			if *asJSON {
+				shown := keyJSON(key)
+				shown["key"] = secret
+				return printJSON(cmd.OutOrStdout(), shown)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s (%s, %s); the key is shown only now\n", secret, key.ID, key.Name, key.Scope)
+			return nil
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.Name, "name", "command line", "what the key is for")
+	f.StringVar(&in.Scope, "scope", "read:write", "read or read:write")
+	f.DurationVar(&expires, "expires-in", 0, "how long the key is valid, as 720h; for ever when left out")
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"read", "read:write"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List an organization's API keys",
+		Args:  cobra.NoArgs,
+		RunE: withAdmin(func(cmd *cobra.Command, _ []string, a *admin) error {
+			o, _, err := a.organization(cmd.Context(), *org)
+			if err != nil {
+				return inWords(err)
+			}
+			keys, err := a.feedback.APIKeys(store.WithOrganization(cmd.Context(), o.ID))
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				all := make([]map[string]any, len(keys))
+				for i, k := range keys {
+					all[i] = keyJSON(k)
+				}
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "ID\tNAME\tKEY\tSCOPE\tSTATE\tLAST USED")
+			for _, k := range keys {
+				fmt.Fprintf(t, "%s\t%s\t%s…\t%s\t%s\t%s\n", k.ID, k.Name, k.Prefix, k.Scope, keyState(k), moment(k.LastUsedAt))
+			}
+			return t.Flush()
+		}),
+	}
+}
+
+func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Make an API key useless, within a second",
+		Args:  cobra.ExactArgs(1),
+		RunE: withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
+			id, err := publicid.Parse[publicid.APIKey](args[0])
+			if err != nil {
+				return errors.Errorf("%s is not the id of an API key; `earshot key list` shows them", args[0])
+			}
+			key, err := a.feedback.RevokeAPIKey(store.System(cmd.Context(), "the operator names the key"), id)
+			if err != nil {
+				return inWords(err)
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), keyJSON(key))
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is revoked since %s\n", key.ID, key.Name, moment(key.RevokedAt))
+			return nil
+		}),
+	}
+}
+
+func keyJSON(k *db.APIKey) map[string]any {
+	return map[string]any{
+		"id": k.ID, "organizationId": k.OrganizationID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
+		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": k.ExpiresAt,
+		"lastUsedAt": k.LastUsedAt, "revokedAt": k.RevokedAt,
+	}
+}
+
+func keyState(k *db.APIKey) string {
+	switch {
+	case k.RevokedAt != nil:
+		return "revoked"
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(time.Now()):
+		return "expired"
+	default:
+		return "valid"
+	}
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return t.Local().Format(time.DateTime)
+}

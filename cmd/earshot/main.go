@@ -1,0 +1,45 @@
+// Command earshot is the service and what goes with it: the API, the worker,
+// the database's migrations, organizations and API keys, and a whole stack for
+// a developer's machine. One file a command.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the build (-ldflags "-X main.version=…").
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// After the first signal the usual meaning is back: a second one kills.
+	context.AfterFunc(ctx, stop)
+	if err := newRootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "earshot:", err)
+		os.Exit(1)
+	}
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "earshot",
+		Short: "Product feedback with webhooks that arrive",
+		Long: "Earshot collects product feedback and tells other systems about it by signed webhooks.\n" +
+			"`earshot up` runs everything on this machine; `earshot serve` is for production.",
+		Version: version,
+		// A mistake gets its own words, not a page of help.
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(
+		newUpCommand(), newDownCommand(), newResetCommand(),
+		newServeCommand(), newWorkerCommand(), newMigrateCommand(), newTemporalCommand(),
+		newOrgCommand(), newKeyCommand(), newListenCommand(),
+	)
+	return root
+}

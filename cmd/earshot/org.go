@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"earshot/internal/feedback"
+)
+
+func newOrgCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "org", Short: "Manage organizations"}
+	var (
+		in     feedback.NewOrganization
+		asJSON bool
+	)
+	create := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an organization with its first member",
+		Args:  cobra.ExactArgs(1),
+		RunE: withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
+			in.Name = args[0]
+			org, owner, err := a.feedback.CreateOrganization(cmd.Context(), in)
+			if err != nil {
+				return inWords(err)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{
+					"id": org.ID, "name": org.Name, "plan": org.Plan,
+					"owner": map[string]any{"id": owner.ID, "email": owner.Email, "name": owner.Name},
+				})
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s (%s), owner %s\nnext: earshot key create --org %s\n",
+				org.ID, org.Name, org.Plan, owner.Email, org.ID)
+			return nil
+		}),
+	}
+	f := create.Flags()
+	// A self-hoster meets no cap (docs/decisions.md, Access).
+	f.StringVar(&in.Plan, "plan", "business", "free, pro or business")
+	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, whom API keys act as")
+	f.StringVar(&in.OwnerName, "owner-name", "Owner", "name of the first member")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	_ = create.RegisterFlagCompletionFunc("plan", cobra.FixedCompletions([]string{"free", "pro", "business"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(create)
+	return cmd
+}

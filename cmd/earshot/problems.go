@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/problem"
+)
+
+// inWords turns a problem of the caller into what a person at a terminal reads:
+// every wrong field with its reason, no code.
+func inWords(err error) error {
+	p, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	fields, _ := p.Details["fields"].([]problem.Field)
+	if len(fields) == 0 {
+		return errors.New(p.Message)
+	}
+	lines := make([]string, len(fields))
+	for i, f := range fields {
+		lines[i] = f.Field + " " + f.Message
+	}
+	return errors.New(strings.Join(lines, "; "))
+}

@@ -1,0 +1,115 @@
+package worker_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// seed makes a tenant with a webhook on the receiver and one post.
+func seed(t *testing.T, app *testkit.App, r *testkit.Receiver) {
+	t.Helper()
+	n := app.Tenant(t)
+	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
+	n.Register(t, r, "post.created")
+	n.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
+}
+
+// sweep runs the sweep once.
+func sweep(t *testing.T, app *testkit.App) activities.SweepResult {
+	t.Helper()
+	run, err := app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewEvent().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.SweepOutboxName, activities.SweepParams{})
+	require.NoError(t, err)
+	var result activities.SweepResult
+	require.NoError(t, run.Get(t.Context(), &result))
+	return result
+}
+
+// makeOverdue moves the next attempt of every delivery into the past.
+func makeOverdue(t *testing.T, database string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		tag, err := c.Exec(t.Context(), `UPDATE deliveries SET next_attempt_at = now() - interval '1 hour'
+			WHERE attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`)
+		require.NoError(collect, err)
+		require.EqualValues(collect, 1, tag.RowsAffected())
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+func TestAProcessThatStartsDeliversWhatItsPredecessorCouldNot(t *testing.T) {
+	t.Parallel()
+	database, r := testkit.Database(t), testkit.NewReceiver(t)
+	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	seed(t, testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
+	testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	require.NoError(t, r.Await(t, 1)[0].Invalid)
+}
+
+func TestTheSweepStartsARunThatWasLost(t *testing.T) {
+	t.Parallel()
+	database, r := testkit.Database(t), testkit.NewReceiver(t)
+	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
+	app := testkit.Start(t, testkit.Options{
+		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
+	})
+	seed(t, app, r)
+	id := r.Await(t, 1)[0].DeliveryID()
+	makeOverdue(t, database)
+	require.NoError(t, app.Temporal.TerminateWorkflow(t.Context(), id, "", "the run is lost"))
+	require.Equal(t, activities.SweepResult{Lost: 1}, sweep(t, app))
+	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())
+}
+
+func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
+	t.Parallel()
+	database, r := testkit.Database(t), testkit.NewReceiver(t)
+	r.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
+	app := testkit.Start(t, testkit.Options{
+		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
+	})
+	seed(t, app, r)
+	r.Await(t, 1)
+	makeOverdue(t, database)
+	require.Equal(t, activities.SweepResult{}, sweep(t, app))
+}
+
+func TestTheSweepRunsOnASchedule(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Worker: true})
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		d, err := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).Describe(t.Context())
+		require.NoError(c, err)
+		require.Equal(c, time.Minute, d.Schedule.Spec.Intervals[0].Every)
+	}, testkit.Wait, 50*time.Millisecond)
+}
+
+func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
+	t.Parallel()
+	logs := testkit.NewLogs()
+	// The namespace "default" of the tests' Temporal is never set up.
+	temporal := testkit.Namespace(t)
+	temporal.Namespace = client.DefaultNamespace
+	testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal, Logs: logs.Logger()})
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Contains(c, logs.String(), fmt.Sprintf("namespace %s lacks the search attributes", client.DefaultNamespace))
+		require.Contains(c, logs.String(), "run `earshot temporal setup`")
+	}, testkit.Wait, 20*time.Millisecond)
+}
