@@ -34,9 +34,10 @@ const Wait = 30 * time.Second
 
 // Main runs a package's tests, for its TestMain. It makes sure that Postgres
 // and Temporal are there.
-func Main(m *testing.M) { os.Exit(run(m)) }
+func Main(m *testing.M) { os.Exit(Run(m)) }
 
-func run(m *testing.M) int {
+// Run is Main for a package that has something to tidy up before it exits.
+func Run(m *testing.M) int {
 	stop, err := ensureStack()
 	defer stop()
 	if err != nil {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/spf13/cobra"
+)
+
+const (
+	// defaultListenPort is next to the API's.
+	defaultListenPort = 4290
+	// listenGrace is for the answer to the last delivery.
+	listenGrace = 5 * time.Second
+	// listenHeaderTimeout frees connections that say nothing.
+	listenHeaderTimeout = 10 * time.Second
+	secretVariable      = "EARSHOT_WEBHOOK_SECRET"
+)
+
+// listenOptions are the flags of `earshot listen`.
+type listenOptions struct {
+	host       string
+	port       int
+	portChosen bool // a chosen port that is taken is an error
+	secrets    []string
+	secretFile string
+	failFirst  int
+	count      int
+	timeout    time.Duration
+	asJSON     bool
+	payload    bool
+}
+
+func newListenCommand() *cobra.Command {
+	var o listenOptions
+	cmd := &cobra.Command{
+		Use:   "listen",
+		Short: "Receive webhooks and show them, for trying things out",
+		Long: "Takes POST requests on any path, checks their signatures, shows a line for each and answers 200, or 400\n" +
+			"when the signature is wrong. Its URL goes to stderr, the lines go to stdout.",
+		Example: "  earshot listen --secret whsec_…\n" +
+			"  earshot listen --fail-first 1 --count 3 --timeout 2m --secret-file secret.txt",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.portChosen = cmd.Flags().Changed("port")
+			if secret := os.Getenv(secretVariable); secret != "" && len(o.secrets) == 0 && o.secretFile == "" {
+				o.secrets = []string{secret}
+			}
+			return listen(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.host, "host", "127.0.0.1", "address to listen at")
+	f.IntVarP(&o.port, "port", "p", defaultListenPort, "port to listen at; 0 takes any free one")
+	f.StringArrayVar(&o.secrets, "secret", nil, "signing secret; repeat it to accept several ("+secretVariable+" sets it too)")
+	f.StringVar(&o.secretFile, "secret-file", "", "file with a signing secret on each line, read again at every request")
+	f.IntVar(&o.failFirst, "fail-first", 0, "answer 500 to this many requests first")
+	f.IntVarP(&o.count, "count", "n", 0, "end after this many accepted deliveries")
+	f.DurationVar(&o.timeout, "timeout", 0, "end after this time; an error if --count is not reached by then")
+	f.BoolVar(&o.asJSON, "json", false, "print a line of JSON for each request")
+	f.BoolVarP(&o.payload, "payload", "v", false, "print the bodies, too")
+	cmd.MarkFlagsMutuallyExclusive("secret", "secret-file")
+	return cmd
+}
+
+// listen receives until ctx ends, the count is reached or the time is over.
+func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) error {
+	listener, err := bind(o, errOut)
+	if err != nil {
+		return err
+	}
+	r := newReceiver(o, out)
+	server := &http.Server{Handler: r, ReadHeaderTimeout: listenHeaderTimeout}
+	broken := make(chan error, 1)
+	go func() { broken <- server.Serve(listener) }()
+	fmt.Fprintf(errOut, "Listening on http://%s/ (%s)\n", listener.Addr(), o.checking())
+
+	var over <-chan time.Time
+	if o.timeout > 0 {
+		timer := time.NewTimer(o.timeout)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case err := <-broken:
+		return errors.Wrap(err, "listen")
+	case <-ctx.Done():
+	case <-over:
+	case <-r.enough:
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenGrace)
+	defer cancel()
+	_ = server.Shutdown(grace) // a request that hangs has no claim on an answer
+	if accepted := r.acceptedCount(); accepted < o.count {
+		return errors.Errorf("%d of %d deliveries arrived", accepted, o.count)
+	}
+	return nil
+}
+
+// bind takes the port. A default that is taken moves, because the URL is
+// registered after it is known.
+func bind(o listenOptions, errOut io.Writer) (net.Listener, error) {
+	address := net.JoinHostPort(o.host, strconv.Itoa(o.port))
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) && !o.portChosen {
+		fmt.Fprintf(errOut, "Port %d is taken, another one is used\n", o.port)
+		listener, err = net.Listen("tcp", net.JoinHostPort(o.host, "0"))
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, errors.Errorf("port %d is taken: choose another with --port, or 0 for any free one", o.port)
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "listen")
+	}
+	return listener, nil
+}
+
+// checking says at the start what becomes of signatures.
+func (o listenOptions) checking() string {
+	switch {
+	case o.secretFile != "":
+		return "signatures are checked with the secret in " + o.secretFile
+	case len(o.secrets) > 0:
+		return "signatures are checked"
+	default:
+		return "signatures are not checked: no --secret"
+	}
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/webhook"
+)
+
+// What a signature was found to be.
+const (
+	signatureValid     = "valid"
+	signatureInvalid   = "INVALID"
+	signatureUnchecked = "not checked"
+)
+
+// received is one request as it is shown.
+type received struct {
+	Time       time.Time `json:"time"`
+	Event      string    `json:"event"`
+	DeliveryID string    `json:"deliveryId"`
+	// Seen is how often this delivery has come by now: the attempts that
+	// reached this receiver.
+	Seen      int    `json:"seen"`
+	Signature string `json:"signature"`
+	// Reason says why the status is not 200.
+	Reason  string          `json:"reason,omitempty"`
+	Status  int             `json:"status"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// receiver is the handler of `earshot listen`.
+type receiver struct {
+	options listenOptions
+	out     io.Writer
+	// enough is closed when as many deliveries are accepted as were asked for.
+	enough chan struct{}
+
+	mu       sync.Mutex // one request at a time is decided on and shown
+	requests int
+	seen     map[string]int
+	accepted map[string]bool
+}
+
+func newReceiver(o listenOptions, out io.Writer) *receiver {
+	return &receiver{
+		options: o, out: out, enough: make(chan struct{}),
+		seen: map[string]int{}, accepted: map[string]bool{},
+	}
+}
+
+func (r *receiver) acceptedCount() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.accepted)
+}
+
+// ServeHTTP takes one delivery.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if request.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "this takes webhooks, by POST", http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, webhook.MaxBody))
+	if err != nil {
+		http.Error(w, "the body can't be read", http.StatusBadRequest)
+		return
+	}
+	d := received{
+		Time:       time.Now(),
+		Event:      request.Header.Get(webhook.HeaderEvent),
+		DeliveryID: request.Header.Get(webhook.HeaderDelivery),
+	}
+	if r.options.payload {
+		d.Payload = rawJSON(body)
+	}
+	r.decide(&d, request, body)
+	if d.Status != http.StatusOK {
+		http.Error(w, d.Reason, d.Status)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// decide finds the answer, counts and shows.
+func (r *receiver) decide(d *received, request *http.Request, body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests++
+	r.seen[d.DeliveryID]++
+	d.Seen = r.seen[d.DeliveryID]
+	d.Signature, d.Status, d.Reason = r.check(request, body, d.Time)
+	if d.Status == http.StatusOK && r.requests <= r.options.failFirst {
+		d.Status, d.Reason = http.StatusInternalServerError, fmt.Sprintf("asked to fail, %d of %d", r.requests, r.options.failFirst)
+	}
+	r.show(d)
+	if d.Status != http.StatusOK || r.accepted[d.DeliveryID] {
+		return
+	}
+	r.accepted[d.DeliveryID] = true
+	if len(r.accepted) == r.options.count {
+		close(r.enough)
+	}
+}
+
+func (r *receiver) check(request *http.Request, body []byte, now time.Time) (signature string, status int, reason string) {
+	secrets, err := r.secrets()
+	if err != nil { // ours to mend, so the sender should come again
+		return signatureUnchecked, http.StatusInternalServerError, err.Error()
+	}
+	if len(secrets) == 0 {
+		return signatureUnchecked, http.StatusOK, ""
+	}
+	for _, secret := range secrets {
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		if _, err = webhook.VerifyRequest(request, secret, now); err == nil {
+			return signatureValid, http.StatusOK, ""
+		}
+	}
+	return signatureInvalid, http.StatusBadRequest, err.Error()
+}
+
+// secrets returns what signatures are checked with; none means that they
+// aren't.
+func (r *receiver) secrets() ([]string, error) {
+	if r.options.secretFile == "" {
+		return r.options.secrets, nil
+	}
+	text, err := os.ReadFile(r.options.secretFile)
+	if err != nil {
+		return nil, errors.New("the secret file can't be read")
+	}
+	secrets := strings.Fields(string(text))
+	if len(secrets) == 0 {
+		return nil, errors.New("the secret file is empty")
+	}
+	return secrets, nil
+}
+
+func (r *receiver) show(d *received) {
+	if r.options.asJSON {
+		_ = json.NewEncoder(r.out).Encode(d) // nobody to tell when stdout is gone
+		return
+	}
+	status := fmt.Sprint(d.Status)
+	if d.Reason != "" {
+		status += " (" + d.Reason + ")"
+	}
+	fmt.Fprintf(r.out, "%s  %-20s %-30s  attempt %d  signature %s  answered %s\n", d.Time.Format("15:04:05.000"),
+		orDash(d.Event), orDash(d.DeliveryID), d.Seen, d.Signature, status)
+	if d.Payload != nil {
+		fmt.Fprintln(r.out, indented(d.Payload))
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// rawJSON is the body itself, or a JSON string of a body that isn't JSON.
+func rawJSON(body []byte) json.RawMessage {
+	if json.Valid(body) {
+		return body
+	}
+	text, _ := json.Marshal(string(body)) // a string can be marshalled
+	return text
+}
+
+func indented(payload json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, payload, "  ", "  ") != nil {
+		return string(payload)
+	}
+	return "  " + out.String()
+}

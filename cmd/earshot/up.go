@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/spf13/cobra"
+
+	"earshot/internal/config"
+	"earshot/internal/devstack"
+)
+
+func newUpCommand() *cobra.Command {
+	var (
+		dir                      string
+		detach, detached, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run everything on this machine: Postgres, Temporal, the API and the worker",
+		Long: "Starts a private Postgres and a Temporal dev server with its web UI, prepares both, and runs the API\n" +
+			"and the worker until Ctrl-C. The data stays; `earshot reset` removes it.\n\n" +
+			"Every setting of the service passes through from the environment. The ports are chosen with\n" +
+			"EARSHOT_PORT, EARSHOT_POSTGRES_PORT, EARSHOT_TEMPORAL_PORT and EARSHOT_TEMPORAL_UI_PORT; 0 is any free\n" +
+			"one. Where everything is, and API keys, stand in dev.env in the state directory, for shells to source.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			environ := lookup(os.Environ())
+			d, err := findStateDir(dir, environ)
+			if err != nil {
+				return err
+			}
+			switch {
+			case detach:
+				return upDetached(cmd.Context(), d, cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
+			case asJSON:
+				return errors.New("--json is for --detach: what runs in the foreground has no result")
+			}
+			u := &up{dir: d, environ: environ, progress: newProgress(cmd.OutOrStdout()), out: cmd.OutOrStdout(), detached: detached}
+			return u.run(cmd.Context())
+		},
+	}
+	addDirFlag(cmd, &dir)
+	f := cmd.Flags()
+	f.BoolVarP(&detach, "detach", "d", false, "return when everything answers, and leave it running")
+	f.BoolVar(&asJSON, "json", false, "with --detach: print where everything is as JSON, the rest on stderr")
+	f.BoolVar(&detached, detachedFlag, false, "what --detach starts")
+	_ = f.MarkHidden(detachedFlag)
+	return cmd
+}
+
+// up is one run of the stack.
+type up struct {
+	*progress
+
+	dir      stateDir
+	root     string // of the repository
+	environ  lookup
+	out      io.Writer
+	detached bool
+
+	lock     *upLock
+	ports    ports
+	secrets  []setting
+	postgres *devstack.Postgres
+	temporal *devstack.Temporal
+	keys     keys
+	service  *service
+}
+
+// step is one part of the start.
+type step struct {
+	name string
+	run  func(ctx context.Context) (outcome string, err error)
+	// log is where the reason of a failure stands, unless the error quotes it.
+	log string
+	// try is a command, or advice, after a failure; may be empty.
+	try string
+}
+
+func (u *up) steps() []step {
+	log := "look into " + shortPath(u.dir.temporal()) + "/temporal.log, or begin anew: " + u.dir.command("reset")
+	return []step{
+		{name: "Postgres", run: u.startPostgres, try: "begin anew, which removes the data: " + u.dir.command("reset")},
+		{name: "Temporal", run: u.startTemporal, try: "begin anew, which removes the data: " + u.dir.command("reset")},
+		{name: "Search attributes", run: u.registerAttributes, try: log},
+		{name: "Database", run: u.migrate, try: "look at the migrations in ent/migrations, or begin anew: " + u.dir.command("reset")},
+		{name: "API keys", run: u.provideKeys},
+		{name: "API and worker", run: u.startService, log: u.dir.serviceLog()},
+	}
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// run starts everything, waits for the end of ctx or of a part, and stops
+// everything. Its error says which step or part it was and what to do.
+func (u *up) run(ctx context.Context) error {
+	began := time.Now()
+	if err := u.claim(); err != nil {
+		return err
+	}
+	defer u.lock.release()
+	err := u.start(ctx)
+	if err == nil {
+		u.banner(time.Since(began))
+		err = u.lock.announce(u.baseURL())
+	}
+	if err == nil {
+		err = u.watch(ctx)
+	}
+	_ = u.lock.announce("") // in time for whoever asks; the lock itself still holds
+	if stopped := u.stop(); err == nil {
+		err = stopped
+	}
+	return err
+}
+
+// claim takes the directory and decides what can be wrong before anything runs.
+func (u *up) claim() (err error) {
+	if u.root, err = repositoryRoot(); err != nil {
+		return err
+	}
+	// Others may pass through but not look: Postgres may run as another user.
+	if err := os.MkdirAll(string(u.dir), 0o711); err != nil {
+		return errors.Wrap(err, "make the state directory")
+	}
+	lock, holder, err := takeLock(u.dir)
+	if err != nil {
+		return err
+	}
+	if holder != nil {
+		return errors.Errorf("this stack runs already (%s); `%s` stops it", holder, u.dir.command("down"))
+	}
+	u.lock = lock
+	if err := u.decide(); err != nil {
+		lock.release()
+		return err
+	}
+	return nil
+}
+
+// decide settles ports and secrets and checks the caller's settings.
+func (u *up) decide() (err error) {
+	if u.ports, err = choosePorts(u.environ, u.temporalDev()); err != nil {
+		return err
+	}
+	if u.secrets, err = loadSecrets(u.dir); err != nil {
+		return err
+	}
+	_, err = config.Load(append(u.settings(), config.DatabaseURL+"=postgres://later"))
+	return err
+}
+
+func (u *up) temporalDev() string { return filepath.Join(u.root, "temporal-dev.yaml") }
+
+func (u *up) start(ctx context.Context) error {
+	u.say("Starting the development stack in %s", shortPath(string(u.dir)))
+	for _, s := range u.steps() {
+		err := u.step(s.name, func() (string, error) { return s.run(ctx) })
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		if err != nil {
+			return s.explain(err)
+		}
+	}
+	return nil
+}
+
+// explain is the error of a step with all that a person needs.
+func (s step) explain(err error) error {
+	text := fmt.Sprintf("%s: %v", s.name, err)
+	// A service with wrong settings ends before it has a log.
+	if tail := devstack.Tail(s.log, tailLines); s.log != "" && tail != "" {
+		text += fmt.Sprintf("\nend of %s:\n%s", shortPath(s.log), tail)
+	}
+	if s.try != "" {
+		text += "\nto try: " + s.try
+	}
+	return errors.New(text)
+}
+
+// tailLines of a log show the reason and some of what led to it.
+const tailLines = 15
+
+// watch waits for the end. A part that ends by itself is an error.
+func (u *up) watch(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		if u.detached {
+			u.say("Stopping")
+		} else {
+			u.say("Stopping; another Ctrl-C ends everything at once")
+		}
+		return nil
+	case <-u.postgres.Done():
+		return u.died("Postgres", u.postgres.Log())
+	case <-u.temporal.Done():
+		return u.died("Temporal", u.temporal.Log())
+	case <-u.service.done:
+		err := errors.New("ended by itself")
+		if u.service.err != nil {
+			err = u.service.err
+		}
+		return step{name: "API and worker", log: u.dir.serviceLog(), try: u.dir.command("up")}.explain(err)
+	}
+}
+
+func (u *up) died(name, log string) error {
+	u.say("%s ended by itself; stopping the rest", name)
+	return step{name: name, log: log, try: u.dir.command("up")}.explain(errors.New("ended by itself"))
+}
+
+// stop ends what was started: what uses the others first.
+func (u *up) stop() error {
+	var failed []error
+	end := func(name string, done <-chan struct{}, stop func() error) {
+		select {
+		case <-done: // by itself, which has been said
+			return
+		default:
+		}
+		err := u.step(name, func() (string, error) { return "stopped", stop() })
+		if err != nil {
+			failed = append(failed, errors.Wrapf(err, "stop %s", name))
+		}
+	}
+	if s := u.service; s != nil {
+		end("API and worker", s.done, s.stop)
+	}
+	// The servers bound their ends themselves.
+	if t := u.temporal; t != nil {
+		end("Temporal", t.Done(), func() error { return t.Stop(context.Background()) })
+	}
+	if p := u.postgres; p != nil {
+		end("Postgres", p.Done(), func() error { return p.Stop(context.Background()) })
+	}
+	return errors.Join(failed...)
+}

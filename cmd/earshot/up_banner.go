@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// banner tells where everything is and gives the first commands to paste. A
+// key is shown by the run that made it; later commands take it from dev.env.
+func (u *up) banner(took time.Duration) {
+	devEnv := shortPath(u.dir.devEnv())
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nEarshot is up after %s.\n\n", inSeconds(took))
+	row := func(name, value string) { fmt.Fprintf(&b, "  %-13s %s\n", name, value) }
+	row("API", u.baseURL())
+	row("API docs", u.baseURL()+"/v1/docs")
+	row("Temporal UI", u.temporal.UIURL())
+	row("Log", shortPath(u.dir.serviceLog()))
+	row("Settings", devEnv+"  (keys and addresses; in a shell: set -a; . "+shellWord(dotted(devEnv))+")")
+	if u.keys.fresh {
+		row("API key", u.keys.write+"  (shown only now)")
+	} else {
+		row("API key", "in "+devEnv)
+	}
+	b.WriteString("\nTry it:\n\n")
+	for _, line := range u.examples() {
+		b.WriteString("  " + line + "\n")
+	}
+	fmt.Fprintf(&b, "\nThe whole story, with a delivery that fails and is retried: %s\n", u.quickstart())
+	if u.detached {
+		fmt.Fprintf(&b, "It runs in the background; this stops it: %s\n", u.dir.command("down"))
+	} else {
+		b.WriteString("Ctrl-C stops everything; the data stays.\n")
+	}
+	u.say("%s", strings.TrimSuffix(b.String(), "\n"))
+}
+
+// examples are lines that work when pasted, again and again.
+func (u *up) examples() []string {
+	lines, key, base := []string(nil), u.keys.write, u.baseURL()
+	if !u.keys.fresh {
+		lines = append(lines, ". "+shellWord(dotted(shortPath(u.dir.devEnv()))))
+		key, base = "$"+keyVariable, "$EARSHOT_BASE_URL"
+	}
+	header := `-H "Authorization: Bearer ` + key + `" `
+	return append(lines,
+		"curl "+header+base+"/v1/me",
+		"curl "+header+`-H "Content-Type: application/json" -d '{"name":"Feature requests"}' `+base+"/v1/boards",
+	)
+}
+
+func (u *up) quickstart() string {
+	line := shellWord(shortPath(filepath.Join(u.root, "examples", "quickstart.sh")))
+	if string(u.dir) != filepath.Join(u.root, ".earshot") {
+		return dirVariable + "=" + shellWord(shortPath(string(u.dir))) + " " + line
+	}
+	return line
+}
+
+// dotted makes a path that the shell's "." takes as a path: a bare name would
+// be looked up in PATH.
+func dotted(path string) string {
+	if strings.Contains(path, "/") {
+		return path
+	}
+	return "./" + path
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/organization"
+	"earshot/internal/config"
+	"earshot/internal/devstack"
+	"earshot/internal/feedback"
+	"earshot/internal/problem"
+	"earshot/internal/store"
+)
+
+const (
+	keyVariable     = "EARSHOT_API_KEY"
+	readKeyVariable = "EARSHOT_READ_API_KEY"
+)
+
+// keys are the API keys of dev.env.
+type keys struct {
+	write, read string
+	// fresh says that this run made the writing one, so that it may be shown.
+	fresh bool
+}
+
+// provideKeys takes the keys from dev.env and makes those that are missing or
+// no longer valid, with an organization the first time.
+func (u *up) provideKeys(ctx context.Context) (string, error) {
+	had, err := readEnvFile(u.dir.devEnv())
+	if err != nil {
+		return "", err
+	}
+	a, err := u.admin()
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	owner, first, err := firstOwner(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	m := keyMaker{admin: a, owner: owner}
+	if !first {
+		m.report = u.report
+	}
+	if u.keys.write, u.keys.fresh, err = m.provide(ctx, keyVariable, had[keyVariable], "read:write"); err != nil {
+		return "", err
+	}
+	if u.keys.read, _, err = m.provide(ctx, readKeyVariable, had[readKeyVariable], "read"); err != nil {
+		return "", err
+	}
+	if err := u.writeDevEnv(); err != nil {
+		return "", err
+	}
+	return keysOutcome(first, u.keys.fresh) + shortPath(u.dir.devEnv()), nil
+}
+
+// keyMaker replaces keys. Without a report it says nothing.
+type keyMaker struct {
+	admin  *admin
+	owner  *db.User
+	report devstack.Report
+}
+
+// provide returns the key if it is valid, or else a new one.
+func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key string, fresh bool, err error) {
+	valid, err := authenticates(ctx, m.admin, had)
+	if err != nil || valid {
+		return had, false, err
+	}
+	scoped := store.WithOrganization(ctx, m.owner.OrganizationID)
+	key, _, err = m.admin.feedback.CreateAPIKey(scoped, feedback.NewAPIKey{
+		User: m.owner.ID, Name: "development, " + scope, Scope: scope,
+	})
+	if err != nil {
+		return "", false, errors.Wrapf(err, "make the %s key", scope)
+	}
+	if m.report != nil {
+		reason := "is not in dev.env"
+		if had != "" {
+			reason = "in dev.env is not valid"
+		}
+		m.report("%s %s; made a new %s key", variable, reason, scope)
+	}
+	return key, true, nil
+}
+
+func keysOutcome(first, fresh bool) string {
+	switch {
+	case first:
+		return "made an organization with two keys, in "
+	case fresh:
+		return "made a new key, in "
+	default:
+		return "as before, in "
+	}
+}
+
+func authenticates(ctx context.Context, a *admin, key string) (bool, error) {
+	if key == "" {
+		return false, nil
+	}
+	_, err := a.feedback.Authenticate(ctx, key)
+	if p, ok := problem.As(err); ok && p.Code == problem.Unauthorized {
+		return false, nil
+	}
+	if err != nil {
+		return false, errors.Wrap(err, "try the API key")
+	}
+	return true, nil
+}
+
+// firstOwner returns whom the keys act as: the first member of the oldest
+// organization, both made if there is none.
+func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err error) {
+	everywhere := store.System(ctx, "the development stack uses the oldest organization")
+	oldest, err := a.store.Client().Organization.Query().Order(db.Asc(organization.FieldID)).First(everywhere)
+	if db.IsNotFound(err) {
+		_, owner, err = a.feedback.CreateOrganization(ctx, feedback.NewOrganization{
+			Name: "Development", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Owner",
+		})
+		if err != nil {
+			return nil, false, errors.Wrap(err, "make an organization")
+		}
+		return owner, true, nil
+	}
+	if err != nil {
+		return nil, false, errors.Wrap(err, "look for an organization")
+	}
+	_, owner, err = a.feedback.FindOrganization(ctx, &oldest.ID)
+	return owner, false, err
+}
+
+// writeDevEnv tells shells where everything is. It comes before the service
+// runs, because the keys must not get lost when that fails.
+func (u *up) writeDevEnv() error {
+	port, err := u.apiPort()
+	if err != nil {
+		return err
+	}
+	u.ports.api = port
+	return writeEnvFile(u.dir.devEnv(), "Written by `earshot up` at each start. In a shell: set -a; . "+shellWord(u.dir.devEnv()), []setting{
+		{"EARSHOT_BASE_URL", u.baseURL()},
+		{keyVariable, u.keys.write},
+		{readKeyVariable, u.keys.read},
+		{config.DatabaseURL, u.databaseURL()},
+		{"TEMPORAL_ADDRESS", u.temporal.Address()},
+		{"TEMPORAL_UI_URL", u.temporal.UIURL()},
+	})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.yaml.in/yaml/v3"
+
+	"earshot/internal/config"
+	"earshot/internal/devstack"
+	"earshot/worker"
+)
+
+const (
+	databaseName = "earshot"
+	// namespace is the one that every dev server has.
+	namespace = "default"
+	// setUpTimeout bounds what is asked of a server that has just said that it
+	// is ready: milliseconds, on a busy machine a second.
+	setUpTimeout = 30 * time.Second
+)
+
+func (u *up) startPostgres(ctx context.Context) (string, error) {
+	var err error
+	// Durable: this is a person's data, and a laptop's battery does run out.
+	u.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
+		Dir: u.dir.postgres(), Port: u.ports.postgres, Durable: true, Report: u.report,
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("127.0.0.1:%d", u.postgres.Port()), nil
+}
+
+func (u *up) startTemporal(ctx context.Context) (string, error) {
+	binary, err := devstack.TemporalBinary(ctx, u.root, u.report)
+	if err != nil {
+		return "", err
+	}
+	flags, err := u.writeDevFlags()
+	if err != nil {
+		return "", err
+	}
+	u.temporal, err = devstack.StartTemporal(ctx, devstack.TemporalOptions{
+		Dir: u.dir.temporal(), DatabaseFile: true, Port: u.ports.temporal, UIPort: u.ports.webUI,
+		Binary: binary, ExtraArgs: []string{"--env-file", flags, "--env", "dev"}, Report: u.report,
+	})
+	if err != nil {
+		return "", err
+	}
+	return u.temporal.Address() + ", web UI " + u.temporal.UIURL(), nil
+}
+
+// writeDevFlags writes the section of temporal-dev.yaml that the CLI
+// understands; it refuses a file with anything else in it. The ports there give
+// way to those on the command line.
+func (u *up) writeDevFlags() (string, error) {
+	flags, err := readDevFlags(u.temporalDev())
+	if err != nil {
+		return "", err
+	}
+	text, err := yaml.Marshal(flags)
+	if err != nil {
+		return "", errors.Wrap(err, "write the dev server's flags")
+	}
+	if err := os.MkdirAll(u.dir.temporal(), 0o755); err != nil {
+		return "", errors.Wrap(err, "make Temporal's directory")
+	}
+	path := filepath.Join(u.dir.temporal(), "flags.yaml")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return "", errors.Wrap(err, "write the dev server's flags")
+	}
+	return path, nil
+}
+
+func (u *up) registerAttributes(ctx context.Context) (string, error) {
+	wanted, err := worker.ReadAttributes(u.temporalDev())
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, setUpTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, client.Options{
+		HostPort: u.temporal.Address(), Namespace: namespace,
+		Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
+	if err != nil {
+		return "", errors.Wrap(err, "reach Temporal")
+	}
+	defer c.Close()
+	added, err := worker.SetUpNamespace(ctx, c, namespace, wanted)
+	if err != nil {
+		return "", err
+	}
+	if len(added) == 0 {
+		return "all there", nil
+	}
+	return "registered " + strings.Join(added, ", "), nil
+}
+
+func (u *up) migrate(ctx context.Context) (string, error) {
+	if err := u.postgres.CreateDatabase(ctx, databaseName); err != nil {
+		return "", err
+	}
+	a, err := u.admin()
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	applied, err := a.store.Migrate(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(applied) == 0 {
+		return databaseName + " is up to date", nil
+	}
+	return databaseName + ", applied " + strings.Join(applied, ", "), nil
+}
+
+func (u *up) databaseURL() string { return u.postgres.URL(databaseName) }
+
+func (u *up) admin() (*admin, error) {
+	return openAdmin([]string{config.DatabaseURL + "=" + u.databaseURL()})
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/config"
+	"earshot/internal/devstack"
+)
+
+const (
+	// serviceReady is many times what the service takes to come up.
+	serviceReady = 60 * time.Second
+	// readyPause lies between two questions whether it is ready.
+	readyPause = 100 * time.Millisecond
+	// answerLimit is more than /readyz ever says.
+	answerLimit = 4 << 10
+)
+
+// service is API and worker in this process.
+type service struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has ended and err is set
+	err    error
+}
+
+func (s *service) stop() error {
+	s.cancel()
+	<-s.done
+	return s.err
+}
+
+// apiPort decides where the API listens.
+func (u *up) apiPort() (int, error) {
+	port, moved, err := devstack.FreePort(u.ports.api)
+	if err != nil {
+		return 0, errors.Wrap(err, "choose a port for the API")
+	}
+	if moved {
+		u.report("port %d is taken, the API listens on %d", u.ports.api, port)
+	}
+	return port, nil
+}
+
+// baseURL is where a person on this machine reaches the API.
+func (u *up) baseURL() string {
+	host := u.ports.host
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(u.ports.api))
+}
+
+func (u *up) startService(ctx context.Context) (string, error) {
+	log, err := newServiceLog(u.dir.serviceLog())
+	if err != nil {
+		return "", err
+	}
+	// Not ended by a Ctrl-C directly: it stops in its turn, with a line.
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &service{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer func() { _ = log.Close() }()
+		s.err = runService(own, u.serviceEnviron(), roleAPI|roleWorker, log)
+	}()
+	u.service = s
+	if err := s.awaitReady(ctx, u.baseURL()); err != nil {
+		return "", err
+	}
+	return u.baseURL(), nil
+}
+
+// newServiceLog keeps the previous run's log beside the new one.
+func newServiceLog(path string) (*os.File, error) {
+	if err := os.Rename(path, path+".old"); err != nil && !os.IsNotExist(err) {
+		return nil, errors.Wrap(err, "keep the previous log")
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, errors.Wrap(err, "open the log")
+	}
+	return file, nil
+}
+
+// settings are the caller's environment with what suits a developer's machine
+// where the caller says nothing.
+func (u *up) settings() []string {
+	var environ lookup
+	for _, pair := range u.environ {
+		name, _, _ := strings.Cut(pair, "=")
+		// What the caller has for other servers: theirs, or an earlier dev.env's.
+		if !strings.HasPrefix(name, "TEMPORAL_") && name != config.DatabaseURL && name != listenVariable {
+			environ = append(environ, pair)
+		}
+	}
+	defaults := append([]setting{
+		{"EARSHOT_WEBHOOK_ALLOW_CIDRS", "127.0.0.0/8,::1/128"},
+		{"EARSHOT_WEBHOOK_ALLOW_HTTP", "true"},
+	}, u.secrets...)
+	for _, s := range defaults {
+		if _, said := environ.LookupEnv(s.name); !said {
+			environ = append(environ, s.name+"="+s.value)
+		}
+	}
+	return environ
+}
+
+// serviceEnviron are the settings with what this stack dictates.
+func (u *up) serviceEnviron() []string {
+	return append(u.settings(),
+		config.DatabaseURL+"="+u.databaseURL(),
+		listenVariable+"="+net.JoinHostPort(u.ports.host, strconv.Itoa(u.ports.api)),
+		"TEMPORAL_ADDRESS="+u.temporal.Address(),
+		"TEMPORAL_NAMESPACE="+namespace,
+		"TEMPORAL_CONFIG_FILE="+os.DevNull, // else the person's own is read
+	)
+}
+
+// awaitReady asks until everything is ready. The error is the service's own if
+// it ended, else the last answer.
+func (s *service) awaitReady(ctx context.Context, baseURL string) error {
+	ctx, cancel := context.WithTimeout(ctx, serviceReady)
+	defer cancel()
+	tick := time.NewTicker(readyPause)
+	defer tick.Stop()
+	for {
+		answer := askReady(ctx, baseURL)
+		if answer == nil {
+			return nil
+		}
+		select {
+		case <-s.done:
+			if s.err != nil {
+				return s.err
+			}
+			return errors.New("ended before it was ready")
+		case <-ctx.Done():
+			return errors.Wrapf(answer, "not ready after %s", serviceReady)
+		case <-tick.C:
+		}
+	}
+}
+
+func askReady(ctx context.Context, baseURL string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/readyz", nil)
+	if err != nil {
+		return errors.Wrap(err, "ask whether it is ready")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return errors.Wrap(err, "ask whether it is ready")
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(response.Body, answerLimit))
+	return fmt.Errorf("%s says %s", request.URL, strings.TrimSpace(string(text)))
+}

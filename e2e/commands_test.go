@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+func TestServeRefusesASchemaThatIsBehindAndNamesTheCommand(t *testing.T) {
+	t.Parallel()
+	database := testkit.EmptyDatabase(t)
+	p := &program{t: t, env: append(cleanEnviron(), "DATABASE_URL="+database)}
+	out, err := p.command("org", "create", "Acme")
+	require.Error(t, err)
+	require.Contains(t, out, "run `earshot migrate`")
+	full := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	behind := full.launch("DATABASE_URL=" + database)
+	<-behind.ended
+	require.Equal(t, 1, behind.cmd.ProcessState.ExitCode())
+	require.Contains(t, behind.said(), "earshot: the database schema is behind: run `earshot migrate`")
+
+	out, err = p.command("migrate")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "applied ")
+	out, err = p.command("migrate")
+	require.NoError(t, err, out)
+	require.Equal(t, "the schema is up to date\n", out)
+}
+
+func TestServeListsEveryProblemWithItsSettings(t *testing.T) {
+	t.Parallel()
+	p := &program{t: t, env: append(cleanEnviron(), "EARSHOT_LOG_FORMAT=xml", "EARSHOT_RATE_LIMIT=many")}
+	out, err := p.command("serve")
+	require.Error(t, err)
+	for _, name := range []string{"DATABASE_URL", "EARSHOT_SECRET_KEYS", "EARSHOT_EMAIL_HASH_KEY", "EARSHOT_LOG_FORMAT", "EARSHOT_RATE_LIMIT"} {
+		require.Contains(t, out, name)
+	}
+}
+
+func TestAnOperatorMakesListsAndRevokesKeys(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	var made map[string]any
+	p.json(&made, "key", "create", "--name", "reporting", "--scope", "read", "--expires-in", "24h", "--json")
+	p.key, _ = made["key"].(string)
+	status, _ := p.send(http.MethodGet, "/v1/me", nil)
+	require.Equal(t, http.StatusOK, status)
+	id, _ := made["id"].(string)
+
+	list, err := p.command("key", "list")
+	require.NoError(t, err)
+	require.Contains(t, list, id)
+	require.NotContains(t, list, p.key)
+
+	out, err := p.command("key", "revoke", id)
+	require.NoError(t, err, out)
+	require.Eventually(t, func() bool {
+		status, _ := p.send(http.MethodGet, "/v1/me", nil)
+		return status == http.StatusUnauthorized
+	}, patience, glance)
+	var keys []map[string]any
+	p.json(&keys, "key", "list", "--json")
+	require.Equal(t, "revoked", keys[len(keys)-1]["state"])
+}
+
+func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t))
+	for want, args := range map[string][]string{
+		"plan must be free, pro or business":     {"org", "create", "Acme", "--plan", "gold"},
+		"scope must be read or read:write":       {"key", "create", "--scope", "write"},
+		"is not the id of an API key":            {"key", "revoke", "nonsense"},
+		"--org nonsense is not the id":           {"key", "list", "--org", "nonsense"},
+		"There is no such API key":               {"key", "revoke", "key_00000000000000000000000000"},
+		"accepts 1 arg(s), received 0":           {"org", "create"},
+		"name must have at least 1 character":    {"key", "create", "--name", ""},
+		"expiresAt must lie in the future":       {"key", "create", "--expires-in", "-1h"},
+		"read the search attributes: open /none": {"temporal", "setup", "--file", "/none"},
+	} {
+		out, err := p.command(args...)
+		require.Error(t, err, "%v", args)
+		require.Contains(t, out, want)
+		require.True(t, strings.HasPrefix(out, "earshot: "), out)
+	}
+}
+
+func TestSettingTemporalUpCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	p := &program{t: t, env: append(cleanEnviron(), temporalSettings(t)...)}
+	out, err := p.command("temporal", "setup", "--file", repository+"/temporal-dev.yaml")
+	require.NoError(t, err, out)
+	require.Equal(t, "every search attribute is registered\n", out)
+}
+
+func TestShellsCompleteTheCommands(t *testing.T) {
+	t.Parallel()
+	p := &program{t: t, env: cleanEnviron()}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		out, err := p.command("completion", shell)
+		require.NoError(t, err, out)
+		require.Contains(t, out, "earshot")
+	}
+}

@@ -1,0 +1,167 @@
+// Package e2e tests the built program from the outside: as a person runs it, in
+// a directory of its own, on free ports.
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+const (
+	// commandTimeout bounds every command. The longest one starts a whole stack
+	// while other tests keep both cores busy.
+	commandTimeout = 3 * time.Minute
+	// patience is for what follows at once on an idle machine.
+	patience = 30 * time.Second
+	// glance lies between two looks at a condition.
+	glance = 50 * time.Millisecond
+)
+
+// repository is the root, where tools/go.mod and temporal-dev.yaml lie.
+var repository, _ = filepath.Abs("..")
+
+// earshot is the built program.
+var earshot string
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "earshot-e2e-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	earshot = filepath.Join(dir, "earshot")
+	build := exec.Command("go", "build", "-o", earshot, "./cmd/earshot")
+	build.Dir, build.Stdout, build.Stderr = repository, os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return 0, fmt.Errorf("build the program: %w", err)
+	}
+	return testkit.Run(m), nil
+}
+
+// stack is a state directory with the environment that its commands run in.
+type stack struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// newStack makes a directory whose stack is gone when the test ends.
+func newStack(t *testing.T, env ...string) *stack {
+	t.Helper()
+	dir := t.TempDir()
+	// The user postgres has to pass through, and the parent is closed to others.
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
+	s := &stack{t: t, dir: dir, env: append(cleanEnviron(),
+		"EARSHOT_DIR="+dir, "EARSHOT_BIN="+earshot,
+		"EARSHOT_PORT=0", "EARSHOT_POSTGRES_PORT=0", "EARSHOT_TEMPORAL_PORT=0", "EARSHOT_TEMPORAL_UI_PORT=0",
+	)}
+	s.env = append(s.env, env...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "earshot.log")) // there may be none yet
+			t.Logf("the service's log:\n%s", log)
+		}
+		out, err := s.command(context.Background(), earshot, "reset", "--yes").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
+	return s
+}
+
+// cleanEnviron is ours without what would choose another stack or setting.
+func cleanEnviron() (env []string) {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "EARSHOT_") && !strings.HasPrefix(name, "TEMPORAL_") && name != "DATABASE_URL" {
+			env = append(env, pair)
+		}
+	}
+	return env
+}
+
+func (s *stack) command(ctx context.Context, path string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env = repository, s.env
+	return cmd
+}
+
+// run runs a command to its end and returns what it said and its exit code.
+func (s *stack) run(path string, args ...string) (output string, code int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), commandTimeout)
+	defer cancel()
+	cmd := s.command(ctx, path, args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		require.NoError(s.t, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// mustRun is run for a command that has to succeed.
+func (s *stack) mustRun(path string, args ...string) string {
+	s.t.Helper()
+	out, code := s.run(path, args...)
+	require.Zero(s.t, code, "%s %v:\n%s", filepath.Base(path), args, out)
+	return out
+}
+
+func (s *stack) file(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *stack) read(name string) string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.file(name))
+	require.NoError(s.t, err)
+	return string(text)
+}
+
+// sourced returns a variable as a shell has it that sourced dev.env.
+func (s *stack) sourced(variable string) string {
+	s.t.Helper()
+	out := s.mustRun("bash", "-c", `set -a; . "$1"; printenv "$2"`, "bash", s.file("dev.env"), variable)
+	return strings.TrimSuffix(out, "\n")
+}
+
+// get asks the API with the key of dev.env and decodes the answer.
+func (s *stack) get(path string, into any) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.sourced("EARSHOT_BASE_URL")+path, nil)
+	require.NoError(s.t, err)
+	request.Header.Set("Authorization", "Bearer "+s.sourced("EARSHOT_API_KEY"))
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	defer response.Body.Close()
+	require.Equal(s.t, http.StatusOK, response.StatusCode)
+	require.NoError(s.t, json.NewDecoder(response.Body).Decode(into))
+}
+
+// boards returns the names of all boards.
+func (s *stack) boards() (names []string) {
+	s.t.Helper()
+	var page struct{ Data []struct{ Name string } }
+	s.get("/v1/boards", &page)
+	for _, b := range page.Data {
+		names = append(names, b.Name)
+	}
+	return names
+}

@@ -1,0 +1,207 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/devstack"
+	"earshot/internal/testkit"
+)
+
+// program is `earshot` with the settings of one deployment. Its processes come
+// and go; database, address and key stay.
+type program struct {
+	t     *testing.T
+	env   []string
+	url   string
+	key   string
+	board string
+}
+
+// newProgram prepares a deployment with its first organization. The settings
+// given last win.
+func newProgram(t *testing.T, database string, settings ...string) *program {
+	t.Helper()
+	port, _, err := devstack.FreePort(0)
+	require.NoError(t, err)
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	p := &program{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), env: append(append(cleanEnviron(),
+		"DATABASE_URL="+database,
+		fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port),
+		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_RATE_LIMIT=100000", "EARSHOT_DATABASE_MAX_CONNS=8",
+	), settings...)}
+	var org, made map[string]any
+	p.json(&org, "org", "create", "Acme", "--json")
+	p.json(&made, "key", "create", "--json")
+	p.key, _ = made["key"].(string)
+	return p
+}
+
+// temporalSettings point a program at a namespace of its own.
+func temporalSettings(t *testing.T) []string {
+	t.Helper()
+	n := testkit.Namespace(t)
+	return []string{"TEMPORAL_ADDRESS=" + n.HostPort, "TEMPORAL_NAMESPACE=" + n.Namespace}
+}
+
+// command runs one to its end.
+func (p *program) command(args ...string) (output string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, earshot, args...)
+	cmd.Env = p.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// json runs a command that prints JSON.
+func (p *program) json(into any, args ...string) {
+	p.t.Helper()
+	out, err := p.command(args...)
+	require.NoError(p.t, err, out)
+	require.NoError(p.t, json.Unmarshal([]byte(out), into), out)
+}
+
+// process is one run of `earshot serve`.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	ended chan struct{}
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+// Write collects the log.
+func (s *process) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(b)
+}
+
+func (s *process) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+// launch starts a process and doesn't wait for it to be ready. Further settings
+// win.
+func (p *program) launch(settings ...string) *process {
+	p.t.Helper()
+	s := &process{t: p.t, cmd: exec.Command(earshot, "serve"), ended: make(chan struct{})}
+	s.cmd.Env = append(append([]string{}, p.env...), settings...)
+	s.cmd.Stdout, s.cmd.Stderr = s, s
+	require.NoError(p.t, s.cmd.Start())
+	go func() { _ = s.cmd.Wait(); close(s.ended) }()
+	p.t.Cleanup(func() {
+		s.signal(os.Kill)
+		if p.t.Failed() {
+			p.t.Logf("process %d said:\n%s", s.cmd.Process.Pid, s.said())
+		}
+	})
+	return s
+}
+
+// serve starts a process and waits until it is ready.
+func (p *program) serve(settings ...string) *process {
+	p.t.Helper()
+	s := p.launch(settings...)
+	p.awaitStatus("/readyz", http.StatusOK)
+	return s
+}
+
+func (p *program) awaitStatus(path string, status int) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		answer, err := http.Get(p.url + path)
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode == status
+	}, patience, glance, "%s never answered %d", path, status)
+}
+
+// signal sends one and waits for the end; the exit code is -1 after a kill.
+func (s *process) signal(which os.Signal) (exitCode int) {
+	_ = s.cmd.Process.Signal(which) // it may have ended
+	<-s.ended
+	return s.cmd.ProcessState.ExitCode()
+}
+
+func (s *process) kill() { s.signal(syscall.SIGKILL) }
+
+// send makes a request with the key; body may be nil.
+func (p *program) send(method, path string, body any) (status int, data map[string]any) {
+	p.t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(p.t, err)
+	r, err := http.NewRequest(method, p.url+path, bytes.NewReader(text))
+	require.NoError(p.t, err)
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil // the process was killed meanwhile
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var envelope struct{ Data map[string]any }
+	_ = json.NewDecoder(answer.Body).Decode(&envelope)
+	return answer.StatusCode, envelope.Data
+}
+
+// first is the first resource of a list, nil when it is empty.
+func (p *program) first(path string) map[string]any {
+	p.t.Helper()
+	r, err := http.NewRequest(http.MethodGet, p.url+path, nil)
+	require.NoError(p.t, err)
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(p.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	var page struct{ Data []map[string]any }
+	require.NoError(p.t, json.NewDecoder(answer.Body).Decode(&page))
+	if len(page.Data) == 0 {
+		return nil
+	}
+	return page.Data[0]
+}
+
+// must is send for a request that has to succeed; it returns the id.
+func (p *program) must(method, path string, body any) string {
+	p.t.Helper()
+	status, data := p.send(method, path, body)
+	require.Contains(p.t, []int{http.StatusOK, http.StatusCreated}, status)
+	return fmt.Sprint(data["id"])
+}
+
+// subscribe makes a board and a webhook for its posts on the receiver.
+func (p *program) subscribe(r *testkit.Receiver) {
+	p.t.Helper()
+	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
+	_, made := p.send(http.MethodPost, "/v1/webhooks", map[string]any{"url": r.URL, "events": []string{"post.created"}})
+	r.Verify(fmt.Sprint(made["secret"]))
+}
+
+// post makes an event and returns the post's id, "" when it wasn't acknowledged.
+func (p *program) post() string {
+	status, data := p.send(http.MethodPost, "/v1/boards/"+p.board+"/posts", map[string]any{"title": "Dark mode"})
+	if status != http.StatusCreated {
+		return ""
+	}
+	return fmt.Sprint(data["id"])
+}
