@@ -27,18 +27,23 @@ func ReadAttributes(file string) (Attributes, error) {
 		return nil, errors.Wrap(err, "read the search attributes")
 	}
 	var content struct {
-		SearchAttributes map[string]string `yaml:"searchAttributes"`
+		SearchAttributes struct {
+			EachNamespace map[string]string `yaml:"each-namespace"`
+		} `yaml:"searchAttributes"`
 	}
 	if err := yaml.Unmarshal(text, &content); err != nil {
 		return nil, errors.Wrapf(err, "read %s", file)
 	}
 	wanted := Attributes{}
-	for name, word := range content.SearchAttributes {
+	for name, word := range content.SearchAttributes.EachNamespace {
 		t, err := enumspb.IndexedValueTypeFromString(word)
 		if err != nil {
 			return nil, errors.Errorf("%s: search attribute %s has the unknown type %q", file, name, word)
 		}
 		wanted[name] = t
+	}
+	if len(wanted) == 0 {
+		return nil, errors.Errorf("%s lists no search attributes", file)
 	}
 	return wanted, nil
 }

@@ -123,6 +123,9 @@ func startDetached(ctx context.Context, d stateDir, said io.Writer) (*running, e
 		<-ended
 		_, _ = io.Copy(said, shown)
 	}
+	if errors.Is(err, errInterrupted) {
+		return nil, errors.New("interrupted; what was starting is stopped")
+	}
 	return holder, err
 }
 

@@ -119,8 +119,7 @@ func settle(wishes []*wish) error {
 	return nil
 }
 
-// devFlags is the section of temporal-dev.yaml that holds the dev server's
-// flags, in the form that the temporal CLI takes.
+// devFlags is the section of temporal-dev.yaml that the temporal CLI reads.
 type devFlags struct {
 	Env map[string]map[string]string `yaml:"env"`
 }

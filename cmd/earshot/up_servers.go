@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
-	"go.yaml.in/yaml/v3"
 
 	"earshot/internal/config"
 	"earshot/internal/devstack"
@@ -45,40 +42,16 @@ func (u *up) startTemporal(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	flags, err := u.writeDevFlags()
-	if err != nil {
-		return "", err
-	}
 	u.temporal, err = devstack.StartTemporal(ctx, devstack.TemporalOptions{
 		Dir: u.dir.temporal(), DatabaseFile: true, Port: u.ports.temporal, UIPort: u.ports.webUI,
-		Binary: binary, ExtraArgs: []string{"--env-file", flags, "--env", "dev"}, Report: u.report,
+		Binary: binary, Report: u.report,
+		// The ports in there give way to those on the command line.
+		ExtraArgs: []string{"--env-file", u.temporalDev(), "--env", "dev"},
 	})
 	if err != nil {
 		return "", err
 	}
 	return u.temporal.Address() + ", web UI " + u.temporal.UIURL(), nil
-}
-
-// writeDevFlags writes the section of temporal-dev.yaml that the CLI
-// understands; it refuses a file with anything else in it. The ports there give
-// way to those on the command line.
-func (u *up) writeDevFlags() (string, error) {
-	flags, err := readDevFlags(u.temporalDev())
-	if err != nil {
-		return "", err
-	}
-	text, err := yaml.Marshal(flags)
-	if err != nil {
-		return "", errors.Wrap(err, "write the dev server's flags")
-	}
-	if err := os.MkdirAll(u.dir.temporal(), 0o755); err != nil {
-		return "", errors.Wrap(err, "make Temporal's directory")
-	}
-	path := filepath.Join(u.dir.temporal(), "flags.yaml")
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		return "", errors.Wrap(err, "write the dev server's flags")
-	}
-	return path, nil
 }
 
 func (u *up) registerAttributes(ctx context.Context) (string, error) {
