@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // receiver answers at once and notes when each post's webhook arrived.
@@ -21,6 +23,7 @@ type receiver struct {
 	arrived []time.Duration
 	left    int
 	done    chan struct{}
+	round   string
 }
 
 func newReceiver() *receiver {
@@ -37,13 +40,14 @@ func (r *receiver) expect(n int) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.began, r.arrived = make([]time.Time, n), make([]time.Duration, n)
-	r.left, r.done = n, make(chan struct{})
+	r.left, r.done, r.round = n, make(chan struct{}), uuid.NewString()
 	return r.done
 }
 
-func title(i int) string { return fmt.Sprintf("Arrival %d", i) }
+// title tells the number of a post, and the measurement that it belongs to.
+func (r *receiver) title(i int) string { return fmt.Sprintf("Arrival %d of %s", i, r.round) }
 
-var numbered = regexp.MustCompile(`"title":"Arrival (\d+)"`)
+var numbered = regexp.MustCompile(`"title":"Arrival (\d+) of ([0-9a-f-]+)"`)
 
 func (r *receiver) begin(i int) {
 	r.mu.Lock()
@@ -65,8 +69,8 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
 	i, _ := strconv.Atoi(string(m[1]))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i >= len(r.began) || r.arrived[i] != 0 || r.began[i].IsZero() {
-		return
+	if string(m[2]) != r.round || r.arrived[i] != 0 {
+		return // late, of the round before, or a second time
 	}
 	r.arrived[i] = at.Sub(r.began[i])
 	if r.left--; r.left == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 	"github.com/oapi-codegen/nullable"
 
 	earshot "earshot/client"
@@ -53,8 +54,10 @@ func (s *stack) subjects(o options) []subject {
 	return all
 }
 
-func (s *stack) post(ctx context.Context, i int) error {
-	return s.createPost(ctx, fmt.Sprintf("Bench %d", i))
+// post makes one without a number: its slug would be taken in the next round,
+// and the search for a free one isn't the subject.
+func (s *stack) post(ctx context.Context, _ int) error {
+	return s.createPost(ctx, "Bench "+uuid.NewString())
 }
 
 func (s *stack) createPost(ctx context.Context, title string) error {
@@ -102,7 +105,7 @@ func (s *stack) delivered(ctx context.Context, n int,
 	cpu, began := startCPU(), time.Now()
 	err = load(ctx, func(ctx context.Context, i int) error {
 		s.receiver.begin(i)
-		return s.createPost(ctx, title(i))
+		return s.createPost(ctx, s.receiver.title(i))
 	})
 	if err != nil {
 		return measured{}, err
