@@ -44,15 +44,25 @@ func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error
 	if ok && time.Now().Before(r.until) {
 		return r.caller, nil
 	}
-	// Taken before the look-up: a revocation that comes during it counts.
-	until := time.Now().Add(rememberKey)
 	found, err, _ := k.flight.Do(string(hash[:]), func() (any, error) {
-		return k.authenticate(context.WithoutCancel(ctx), key)
+		return k.lookUp(context.WithoutCancel(ctx), hash, key)
 	})
 	if err != nil {
 		return nil, err
 	}
-	caller := found.(*feedback.Caller)
+	return found.(*feedback.Caller), nil
+}
+
+func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*feedback.Caller, error) {
+	// Taken before the look-up: a revocation that comes during it counts.
+	until := time.Now().Add(rememberKey)
+	caller, err := k.authenticate(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if end := caller.Key.ExpiresAt; end != nil && end.Before(until) {
+		until = *end
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.known) >= maxKnown {

@@ -47,6 +47,7 @@ func (s *server) readBody(c *gin.Context) {
 		s.refuse(c, err)
 		return
 	}
+	body = op.members.exact(body)
 	c.Set(bodyKey, body)
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 }
@@ -61,7 +62,7 @@ func checkJSON(op operation, body []byte) error {
 		return problem.Invalid("", "encoding", `the body has half of a surrogate pair (\ud800 to \udfff) standing alone`)
 	case trimmed[0] != '{':
 		return problem.Invalid("", "type", "the body must be an object")
-	case op.hasNull(body):
+	case bytes.Contains(body, []byte("null")) && op.refusesNull(body):
 		return op.failures(body).Err()
 	}
 	return nil
@@ -97,11 +98,13 @@ func hasLoneSurrogate(body []byte) bool {
 func (s *server) refuseBody(c *gin.Context, err error) {
 	body, _ := c.Get(bodyKey)
 	raw, _ := body.([]byte)
-	bad := s.operation(c).failures(raw)
+	op := s.operation(c)
+	bad := op.failures(raw)
 	if len(bad) == 0 {
+		// 1.0 and 1e3 are integers to JSON Schema and none to Go.
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			bad.Add(wrong.Field, "type", "has the wrong type")
+			bad.Add(op.members.nameIn(wrong.Field), "type", "has the wrong type or notation")
 		} else {
 			bad.Add("", "json", "the body can't be decoded")
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -27,12 +30,14 @@ type contract struct {
 }
 
 type operation struct {
-	scope string
-	body  *jsonschema.Schema
-	// notNull are the body's members that may be left out but not be null, a
-	// difference that decoding loses.
-	notNull []string
+	scope   string
+	body    *jsonschema.Schema
+	members members
 }
+
+// members are the names in an object of the contract, with those of the object
+// that each holds.
+type members map[string]members
 
 func loadContract() (*contract, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(contractYAML)
@@ -84,37 +89,100 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation) (op ope
 	if op.body, err = compiler.Compile("contract.json" + media.Schema.Ref); err != nil {
 		return op, errors.Wrap(err, "compile the body's schema")
 	}
-	op.notNull = notNull(media.Schema)
+	op.members = membersOf(media.Schema)
 	return op, nil
 }
 
-// notNull are the members of an object that don't take null.
-func notNull(s *openapi3.SchemaRef) []string {
-	var names []string
+func membersOf(s *openapi3.SchemaRef) members {
+	m := members{}
 	for name, p := range s.Value.Properties {
-		if types := p.Value.Type; types != nil && len(*types) > 0 && !types.Includes("null") {
-			names = append(names, name)
-		}
+		m[name] = membersOf(p)
 	}
 	for _, part := range s.Value.AllOf {
-		names = append(names, notNull(part)...)
+		maps.Copy(m, membersOf(part))
 	}
-	return names
+	return m
+}
+
+// exact leaves out the members that the decoder would take for one of the
+// contract's although they are spelt otherwise, such as Name for name: those
+// are unknown, and unknown ones are ignored. Mostly that's the body as it is.
+func (m members) exact(body []byte) []byte {
+	var object map[string]json.RawMessage
+	if len(m) == 0 || json.Unmarshal(body, &object) != nil {
+		return body
+	}
+	changed := false
+	for name, value := range object {
+		inner, known := m[name]
+		if known {
+			object[name] = inner.exact(value)
+			changed = changed || !bytes.Equal(object[name], value)
+		} else if m.misspelt(name) {
+			delete(object, name)
+			changed = true
+		}
+	}
+	if !changed {
+		return body
+	}
+	// What was decoded a moment ago can be encoded.
+	body, _ = json.Marshal(object)
+	return body
+}
+
+func (m members) misspelt(name string) bool {
+	for known := range m {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameIn is the member that the decoder names with the Go structs it is
+// embedded in: ContactTraits.mrrCents.
+func (m members) nameIn(path string) string {
+	for rest := path; rest != ""; {
+		head, tail, _ := strings.Cut(rest, ".")
+		if _, known := m[head]; known {
+			return rest
+		}
+		rest = tail
+	}
+	return path
 }
 
 // failures are everything that the contract says is wrong with a body.
 func (o operation) failures(body []byte) problem.Fields {
 	var bad problem.Fields
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		bad.Add("", "json", "the body is not JSON")
-		return bad
-	}
-	var invalid *jsonschema.ValidationError
-	if errors.As(o.body.Validate(value), &invalid) {
+	if invalid := o.validate(body); invalid != nil {
 		collect(&bad, invalid)
 	}
 	return bad
+}
+
+// validate wants a body that is JSON.
+func (o operation) validate(body []byte) *jsonschema.ValidationError {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return nil
+	}
+	var invalid *jsonschema.ValidationError
+	errors.As(o.body.Validate(value), &invalid)
+	return invalid
+}
+
+// refusesNull reports whether something is null that may be left out but not be
+// null, a difference that decoding loses.
+func (o operation) refusesNull(body []byte) bool {
+	invalid := o.validate(body)
+	return invalid != nil && hasNull(invalid)
+}
+
+func hasNull(e *jsonschema.ValidationError) bool {
+	wrong, ok := e.ErrorKind.(*kind.Type)
+	return (ok && wrong.Got == "null") || slices.ContainsFunc(e.Causes, hasNull)
 }
 
 var printer = message.NewPrinter(language.English)
@@ -127,34 +195,38 @@ func collect(bad *problem.Fields, e *jsonschema.ValidationError) {
 	if len(e.Causes) > 0 {
 		return
 	}
-	at := strings.Join(e.InstanceLocation, ".")
-	if missing, ok := e.ErrorKind.(*kind.Required); ok {
-		for _, name := range missing.Missing {
+	at := fieldName(e.InstanceLocation)
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
 			bad.Add(strings.TrimPrefix(at+"."+name, "."), "required", "is required")
 		}
-		return
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			bad.Add(strings.TrimPrefix(at+"."+name, "."), "dependentRequired", "is required together with %s", k.Prop)
+		}
+	default:
+		rule := "schema"
+		if path := k.KeywordPath(); len(path) > 0 {
+			rule = path[0]
+		}
+		bad.Add(at, rule, "%s", k.LocalizedString(printer))
 	}
-	path := e.ErrorKind.KeywordPath()
-	rule := "schema"
-	if len(path) > 0 {
-		rule = path[0]
-	}
-	bad.Add(at, rule, "%s", e.ErrorKind.LocalizedString(printer))
 }
 
-// hasNull reports whether a member that may not be null is.
-func (o operation) hasNull(body []byte) bool {
-	if !bytes.Contains(body, []byte("null")) {
-		return false
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil {
-		return false
-	}
-	for _, name := range o.notNull {
-		if string(members[name]) == "null" {
-			return true
+// fieldName writes where a value stands as the domain does: body.text, events[1].
+func fieldName(location []string) string {
+	var name strings.Builder
+	for _, part := range location {
+		_, err := strconv.Atoi(part)
+		switch {
+		case err == nil:
+			name.WriteString("[" + part + "]")
+		case name.Len() > 0:
+			name.WriteString("." + part)
+		default:
+			name.WriteString(part)
 		}
 	}
-	return false
+	return name.String()
 }

@@ -6,6 +6,7 @@ import (
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/feedback"
+	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
@@ -13,6 +14,10 @@ func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequest
 	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
 	if err != nil {
 		return nil, err
+	}
+	// The generated code takes an empty text for the zero time.
+	if r.Params.Since != nil && r.Params.Since.IsZero() {
+		return nil, problem.Invalid("since", "format", "must be a date and time")
 	}
 	p, err := s.feedback.Deliveries(ctx, of, feedback.DeliveryQuery{
 		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit),

@@ -1,8 +1,9 @@
 package api
 
 import (
-	"log/slog"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/gin-gonic/gin"
 
@@ -48,8 +49,19 @@ func (s *server) refuse(c *gin.Context, err error) {
 	default:
 		p = s.internal(c)
 		s.log.ErrorContext(c, "request failed", "error", err, "requestId", requestID(c),
-			slog.String("route", c.FullPath()))
+			"route", c.FullPath())
 	}
+	s.answer(c, p)
+}
+
+// recovered answers a panic like any other fault of ours.
+func (s *server) recovered(c *gin.Context, what any) {
+	s.log.ErrorContext(c, "request panicked", "error", fmt.Sprint(what), "stack", string(debug.Stack()),
+		"requestId", requestID(c), "route", c.FullPath())
+	s.answer(c, s.internal(c))
+}
+
+func (s *server) answer(c *gin.Context, p *problem.Error) {
 	if p.Code == problem.Unauthorized {
 		c.Header("WWW-Authenticate", "Bearer")
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
-	"github.com/go-faster/errors"
 
 	"earshot/api/gen"
 	"earshot/internal/feedback"
@@ -60,7 +59,7 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	r.GET("/readyz", s.ready)
 	s.serveDocs(r)
 	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.readBody)
-	strict := gen.NewStrictHandlerWithOptions(s, nil, gen.StrictGinServerOptions{
+	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.refuseBody,
 		HandlerErrorFunc:         s.refuse,
 		ResponseErrorHandlerFunc: s.refuse,
@@ -69,9 +68,11 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	return r, nil
 }
 
-// recovered answers a panic like any other fault of ours.
-func (s *server) recovered(c *gin.Context, what any) {
-	s.refuse(c, errors.Errorf("panic: %v", what))
+// ownContext gives the operation a Gin context that isn't used again for another
+// request. It is the context of what the operation does, and database/sql looks
+// at that once more in a goroutine that may outlive the request.
+func ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
+	return func(c *gin.Context, request any) (any, error) { return next(c.Copy(), request) }
 }
 
 // operation is the contract's, of the request's route.

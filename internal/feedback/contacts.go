@@ -171,7 +171,7 @@ func (s *Service) mustHaveRoom(ctx context.Context, c *change) error {
 }
 
 func (c *change) lockOrganization(ctx context.Context) error {
-	if _, err := c.Organization.Query().ForUpdate().Only(ctx); err != nil {
+	if _, err := c.Organization.Query().ForUpdate(noKeyUpdate).Only(ctx); err != nil {
 		return errors.Wrap(err, "lock the organization")
 	}
 	return nil

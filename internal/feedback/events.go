@@ -3,8 +3,9 @@ package feedback
 import (
 	"context"
 	"net/url"
-	"slices"
 
+	"entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
@@ -17,14 +18,18 @@ import (
 // webhook that subscribes to it, in the transaction of the change that caused
 // it. An event that nobody subscribes to has no reader and isn't written.
 func (c *change) record(ctx context.Context, t event.Type, p event.Payload) error {
+	// Locked, because a webhook that is deleted before its delivery is inserted
+	// would fail the whole change.
 	hooks, err := c.Webhook.Query().
-		Where(webhook.Enabled(true)).
-		Select(webhook.FieldID, webhook.FieldURL, webhook.FieldEvents).
+		Where(webhook.Enabled(true), func(s *sql.Selector) {
+			s.Where(sqljson.ValueContains(webhook.FieldEvents, string(t)))
+		}).
+		ForShare(keyShare).
+		Select(webhook.FieldID, webhook.FieldURL).
 		All(ctx)
 	if err != nil {
 		return errors.Wrap(err, "load webhooks")
 	}
-	hooks = slices.DeleteFunc(hooks, func(w *db.Webhook) bool { return !slices.Contains(w.Events, string(t)) })
 	if len(hooks) == 0 {
 		return nil
 	}

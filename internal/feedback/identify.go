@@ -53,12 +53,15 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 
 // insertIdentified returns nil when the id was taken in the meantime.
 func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
-	if err := s.mustHaveRoom(ctx, c); err != nil {
+	err := s.mustHaveRoom(ctx, c)
+	if problem.Is(err, problem.PlanLimit) {
 		// Who is there already never meets the cap, so look again now that the
 		// organization is locked.
 		if again, findErr := c.byExternalID(ctx, externalUserID); again != nil || findErr != nil {
 			return nil, findErr
 		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	id, at := publicid.NewContact(), now()

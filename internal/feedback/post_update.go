@@ -3,6 +3,7 @@ package feedback
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func patchBody(update *db.PostUpdateOne, old *db.Post, body Body) {
 		update.SetBodyText(body.Text)
 	}
 	switch document := body.document(); {
-	case bytes.Equal(document, old.BodyJSON):
+	case sameJSON(document, old.BodyJSON):
 	case document == nil:
 		update.ClearBodyJSON()
 	default:
@@ -157,11 +158,10 @@ func (c *change) retag(ctx context.Context, old *db.Post, patch checkedPatch, ch
 	if patch.TagIDs == nil {
 		return false, nil
 	}
-	wanted, err := mustHaveTags(ctx, c.Tag, old.BoardID, patch.tags)
+	wanted, err := c.mustHaveTags(ctx, old.BoardID, patch.tags)
 	if err != nil {
 		return false, err
 	}
-	slices.SortFunc(wanted, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
 	if slices.Equal(wanted, changed.TagIDs) {
 		return false, nil
 	}
@@ -181,6 +181,26 @@ func same[T comparable](a, b *T) bool {
 		return a == b
 	}
 	return *a == *b
+}
+
+// sameJSON reports whether two documents say the same: whoever sends back what
+// was read has written the white space, escapes and order of keys anew.
+func sameJSON(a, b json.RawMessage) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return bytes.Equal(a, b) || bytes.Equal(canonical(a), canonical(b))
+}
+
+// canonical leaves numbers as they are: 1.0 isn't 1 to everybody.
+func canonical(document json.RawMessage) []byte {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	var value any
+	// A document was read by the decoder before it came here.
+	_ = d.Decode(&value)
+	text, _ := json.Marshal(value)
+	return text
 }
 
 // item names one element of an array member: tagIds[3].

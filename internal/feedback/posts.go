@@ -60,7 +60,7 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 		if err := mustHaveContact(ctx, c.Contact, from); err != nil {
 			return err
 		}
-		if made.TagIDs, err = mustHaveTags(ctx, c.Tag, on, tags); err != nil {
+		if made.TagIDs, err = c.mustHaveTags(ctx, on, tags); err != nil {
 			return err
 		}
 		made.OrganizationID, made.AuthorUserID = c.caller.Organization.ID, &c.caller.User.ID

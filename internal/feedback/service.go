@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
+
 	"earshot/ent/db"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -92,6 +94,17 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	}
 	return nil
 }
+
+// The locks that suffice where rows aren't deleted or don't get another id. They
+// leave alone the key share lock that Postgres itself takes on a row for each
+// insert that refers to it: with plain FOR UPDATE on the organization, every
+// event of it would wait, and some for each other.
+var (
+	// keyShare keeps a row from being deleted.
+	keyShare = sql.WithLockClause("FOR KEY SHARE")
+	// noKeyUpdate lets one at a time.
+	noKeyUpdate = sql.WithLockClause("FOR NO KEY UPDATE")
+)
 
 // exists reports whether a query that finds one row at most finds it. Ent's own
 // Exist scans the id into a slice, which it can't do with a typed id.

@@ -152,23 +152,22 @@ func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.
 	})
 }
 
-// mustHaveTags returns the ids without repetitions, or problem.NotFound unless
-// all of them are tags of the board.
-func mustHaveTags(ctx context.Context, client *db.TagClient, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
-	var distinct []publicid.Tag
-	for _, id := range ids {
-		if !slices.Contains(distinct, id) {
-			distinct = append(distinct, id)
-		}
-	}
+// mustHaveTags returns the ids without repetitions, oldest tag first, or
+// problem.NotFound unless all of them are tags of the board. It keeps them from
+// being deleted until the transaction ends.
+func (c *change) mustHaveTags(ctx context.Context, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
+	distinct := slices.Clone(ids)
+	slices.SortFunc(distinct, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
+	distinct = slices.Compact(distinct)
 	if len(distinct) == 0 {
 		return nil, nil
 	}
-	n, err := client.Query().Where(tag.IDIn(distinct...), tag.BoardID(on)).Count(ctx)
+	found, err := c.Tag.Query().Where(tag.IDIn(distinct...), tag.BoardID(on)).
+		ForShare(keyShare).Select(tag.FieldID).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "look up the tags")
 	}
-	if n != len(distinct) {
+	if len(found) != len(distinct) {
 		return nil, problem.MissingIn("tagIds", "tag on this board")
 	}
 	return distinct, nil

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -16,11 +17,19 @@ func (n *Tenant) Watch(t testing.TB) (unchanged func(t testing.TB)) {
 	return func(t testing.TB) {
 		t.Helper()
 		after := n.rows(t)
+		require.Equal(t, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)), "tables that have rows")
 		for table := range before {
 			require.Equal(t, before[table], after[table], "the table %s changed", table)
 		}
 	}
 }
+
+// readRows is one query of all tables that belong to an organization.
+const readRows = `
+SELECT string_agg(format('SELECT %L, %s::text FROM %I x WHERE organization_id = $1', c.relname,
+  CASE c.relname WHEN 'api_keys' THEN '(x.id, x.hash, x.scope, x.expires_at, x.revoked_at)' ELSE 'x' END, c.relname), ' UNION ALL ')
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
 
 // rows are the organization's, as text, by table.
 func (n *Tenant) rows(t testing.TB) map[string][]string {
@@ -28,27 +37,20 @@ func (n *Tenant) rows(t testing.TB) map[string][]string {
 	c, err := pgx.Connect(t.Context(), n.app.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(t.Context()) }()
-	tables := texts(t, c, `SELECT table_name FROM information_schema.columns
-		WHERE table_schema = 'public' AND column_name = 'organization_id'`)
-	require.NotEmpty(t, tables)
+	var query string
+	require.NoError(t, c.QueryRow(t.Context(), readRows).Scan(&query))
+	found, err := c.Query(t.Context(), query, n.Organization.ID.UUID().String())
+	require.NoError(t, err)
 	all := map[string][]string{}
-	for _, table := range tables {
-		row := "x"
-		if table == "api_keys" {
-			row = "(x.id, x.hash, x.scope, x.expires_at, x.revoked_at)"
-		}
-		all[table] = texts(t, c, "SELECT "+row+"::text FROM "+table+" x WHERE organization_id = $1",
-			n.Organization.ID.UUID().String())
-		slices.Sort(all[table])
+	var table, row string
+	_, err = pgx.ForEachRow(found, []any{&table, &row}, func() error {
+		all[table] = append(all[table], row)
+		return nil
+	})
+	require.NoError(t, err)
+	for _, rows := range all {
+		slices.Sort(rows)
 	}
+	require.Contains(t, all, "users", "every organization has an owner")
 	return all
-}
-
-func texts(t testing.TB, c *pgx.Conn, sql string, args ...any) []string {
-	t.Helper()
-	rows, err := c.Query(t.Context(), sql, args...)
-	require.NoError(t, err)
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return found
 }

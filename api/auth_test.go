@@ -1,0 +1,158 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/apikey"
+	"earshot/internal/feedback"
+	"earshot/internal/testkit"
+)
+
+func TestAKey(t *testing.T) {
+	t.Parallel()
+	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+		"is wanted by every operation":                                 everyOperationWantsAKey,
+		"is refused when it isn't one of ours":                         badCredentials,
+		"is taken whatever the case of the scheme":                     bearerHasNoCase,
+		"is refused everywhere within a second of its end":             endedKeys,
+		"with the scope read reads and doesn't write":                  scopes,
+		"tells who it belongs to":                                      me,
+		"of a read-only organization reads and is refused for writing": readOnly,
+	})
+}
+
+// noEntry holds an answer against everything that a 401 has to be.
+func noEntry(t *testing.T, a testkit.Answer, why string) {
+	t.Helper()
+	require.Equal(t, http.StatusUnauthorized, a.Status, "%s: %s", why, a.Raw)
+	require.Equal(t, "ERR_UNAUTHORIZED", a.Code(), why)
+	require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"), why)
+	require.Empty(t, a.Header.Get("X-RateLimit-Limit"), why)
+}
+
+func everyOperationWantsAKey(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	everyOperation(t, nil, func(t *testing.T, o operation) {
+		noEntry(t, n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "Authorization", ""), "no key")
+	})
+	unchanged(t)
+}
+
+func badCredentials(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	said := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "").Raw
+	for why, header := range map[string]string{
+		"no scheme": n.Key, "only the scheme": "Bearer", "nothing after the scheme": "Bearer  ",
+		"another scheme": "Basic " + n.Key, "two keys": "Bearer " + n.Key + " " + n.ReadKey,
+		"an unknown key": "Bearer esk_0123456789012345678901234567890123456789",
+		"half a key":     "Bearer " + n.Key[:20], "another case": "Bearer " + swapCase(n.Key), "quotes": `Bearer "` + n.Key + `"`,
+	} {
+		a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", header)
+		noEntry(t, a, why)
+		require.Equal(t, string(said), string(a.Raw), "%s: an answer that differs tells something about keys", why)
+	}
+}
+
+// swapCase turns the first letter after the prefix around, or a digit into
+// another one.
+func swapCase(key string) string {
+	b := []byte(key)
+	if b[4] ^= 1; b[4] >= 'A' {
+		b[4] ^= 1 ^ 0x20
+	}
+	return string(b)
+}
+
+func bearerHasNoCase(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	for _, scheme := range []string{"bearer ", "BEARER ", "Bearer   "} {
+		a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", scheme+n.Key)
+		require.Equal(t, http.StatusOK, a.Status, scheme)
+	}
+}
+
+func endedKeys(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	revoked := n.NewKey(t, feedback.NewAPIKey{Name: "revoked", Scope: "read"})
+	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+revoked).Status)
+	ctx := n.Context(t.Context())
+	id := app.Store.Client().APIKey.Query().Where(apikey.Name("revoked")).OnlyX(ctx).ID
+	_, err := app.Feedback.RevokeAPIKey(ctx, id)
+	require.NoError(t, err)
+	within := time.Now().Add(time.Second)
+	require.Less(t, lastAccepted(t, n, revoked), within)
+	end := time.Now().Add(2 * time.Second)
+	expiring := n.NewKey(t, feedback.NewAPIKey{Name: "expiring", Scope: "read", ExpiresAt: &end})
+	require.Less(t, lastAccepted(t, n, expiring), end)
+}
+
+// lastAccepted asks with the key until it is refused, and returns when the last
+// request that was accepted had been sent.
+func lastAccepted(t *testing.T, n *testkit.Tenant, key string) (last time.Time) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		sent := time.Now()
+		a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+key)
+		if a.Status == http.StatusOK {
+			last = sent
+			return false
+		}
+		noEntry(t, a, "ended")
+		return true
+	}, testkit.Wait, 5*time.Millisecond)
+	return last
+}
+
+func scopes(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	everyOperation(t, nil, func(t *testing.T, o operation) {
+		a := n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "Authorization", "Bearer "+n.ReadKey)
+		if !o.writes() {
+			require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+			return
+		}
+		require.Equal(t, http.StatusForbidden, a.Status)
+		require.Equal(t, "ERR_SCOPE_INSUFFICIENT", a.Code())
+		require.Equal(t, "read:write", a.Details()["required"])
+		require.NotEmpty(t, a.Header.Get("X-RateLimit-Remaining"), "the refused request was authenticated")
+	})
+	unchanged(t)
+}
+
+func me(t *testing.T, app *testkit.App) {
+	n := app.TenantOn(t, "pro")
+	data := n.Make(t, http.MethodGet, "/v1/me", nil)
+	require.Equal(t, object{
+		"id": n.Organization.ID.String(), "name": "Acme", "plan": "pro", "billingState": "active",
+	}, data["organization"])
+	require.Equal(t, object{"id": n.Owner.ID.String(), "name": "Olive Owner", "email": "owner@example.com"}, data["user"])
+	key := data["apiKey"].(object)
+	require.Equal(t, "read:write", key["scope"])
+	require.Equal(t, n.Key[:12], key["prefix"])
+	require.NotContains(t, key, "hash")
+}
+
+func readOnly(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
+	// A key that hasn't been used yet, so the state isn't remembered from before.
+	key := "Bearer " + n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read:write"})
+	unchanged := n.Watch(t)
+	everyOperation(t, nil, func(t *testing.T, o operation) {
+		a := n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "Authorization", key)
+		if !o.writes() {
+			require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+			return
+		}
+		require.Equal(t, http.StatusForbidden, a.Status, "%s", a.Raw)
+		require.Equal(t, "ERR_FORBIDDEN", a.Code())
+		require.Equal(t, "billing_read_only", a.Details()["reason"])
+	})
+	unchanged(t)
+}

@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// This file reads requests' schemas to break their limits one by one.
+
+func required(s *openapi3.Schema) []string {
+	names := slices.Clone(s.Required)
+	for _, part := range s.AllOf {
+		names = append(names, required(part.Value)...)
+	}
+	return names
+}
+
+// properties are a schema's, with those of its parts.
+func properties(s *openapi3.Schema) map[string]*openapi3.Schema {
+	all := map[string]*openapi3.Schema{}
+	for name, p := range s.Properties {
+		all[name] = p.Value
+	}
+	for _, part := range s.AllOf {
+		maps.Copy(all, properties(part.Value))
+	}
+	return all
+}
+
+// flaw is a value that a member may not have.
+type flaw struct {
+	// field is the member as details.fields names it: body.text, events[0].
+	field string
+	// value is what to send as the top-level member.
+	value any
+	// limit is what it breaks: the keyword.
+	limit string
+}
+
+// samples has a value of each JSON type.
+var samples = map[string]any{
+	"string": "x", "integer": 7, "number": 1.5, "boolean": true, "array": []any{}, "object": object{}, "null": nil,
+}
+
+// flaws are everything that the schema rules out.
+func flaws(field string, s *openapi3.Schema) []flaw {
+	var all []flaw
+	add := func(limit string, value any) { all = append(all, flaw{field, value, limit}) }
+	for name, value := range samples {
+		if !allows(s, name) {
+			add("type "+name, value)
+		}
+	}
+	switch {
+	case s.Type.Includes("string") && s.Type.Includes("object"): // free-form
+	case s.Type.Includes("string"):
+		addText(s, add)
+	case s.Type.Includes("integer"):
+		add("minimum", *s.Min-1)
+		add("maximum", *s.Max+1)
+		add("maximum of a 64-bit integer", 1e30)
+	case s.Type.Includes("array") && s.Items != nil:
+		addItems(s, add)
+		for _, f := range flaws(field+"[0]", s.Items.Value) {
+			all = append(all, flaw{f.field, []any{f.value}, f.limit})
+		}
+	}
+	if s.MaxProps != nil {
+		tooMany := object{}
+		for range *s.MaxProps + 1 {
+			tooMany[strings.Repeat("k", len(tooMany)+1)] = 1
+		}
+		add("maxProperties", tooMany)
+	}
+	for name, p := range properties(s) {
+		for _, f := range flaws(field+"."+name, p) {
+			all = append(all, flaw{f.field, object{name: f.value}, f.limit})
+		}
+	}
+	return all
+}
+
+func allows(s *openapi3.Schema, name string) bool {
+	return s.Type == nil || s.Type.Includes(name) || (name == "integer" && s.Type.Includes("number"))
+}
+
+func addText(s *openapi3.Schema, add func(string, any)) {
+	if s.MinLength > 0 {
+		add("minLength", "")
+	}
+	if s.MaxLength != nil {
+		add("maxLength", strings.Repeat("x", int(*s.MaxLength)+1))
+	}
+	if s.Pattern != "" || s.Format != "" || len(s.Enum) > 0 {
+		add("pattern, format or enum", "Not that.")
+	}
+	add("NUL", "a\x00b")
+}
+
+func addItems(s *openapi3.Schema, add func(string, any)) {
+	if s.MinItems > 0 {
+		add("minItems", []any{})
+	}
+	if s.MaxItems != nil {
+		add("maxItems", slices.Repeat([]any{"x"}, int(*s.MaxItems)+1))
+	}
+}

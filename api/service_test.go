@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"context"
+
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+
+	"earshot/api"
+	"earshot/internal/testkit"
+)
+
+func TestTheServiceItself(t *testing.T) {
+	t.Parallel()
+	postgres := func(context.Context) error { return nil }
+	temporal := func(context.Context) error { return errors.New("dial tcp 10.1.2.3:7233: password=hunter2") }
+	o := testkit.Options{Checks: []api.Check{{Name: "postgres", Run: postgres}, {Name: "temporal", Run: temporal}}}
+	together(t, o, map[string]func(*testing.T, *testkit.App){
+		"is alive though something that it needs is away":     alive,
+		"is not ready and names what is missing":              notReady,
+		"shows its contract":                                  showsContract,
+		"explains itself without anything from other servers": docs,
+	})
+}
+
+func alive(t *testing.T, app *testkit.App) {
+	a := app.Tenant(t).Do(t, http.MethodGet, "/healthz", nil, "Authorization", "")
+	require.Equal(t, http.StatusOK, a.Status)
+	require.Equal(t, object{"status": "ok"}, a.Body)
+}
+
+func notReady(t *testing.T, app *testkit.App) {
+	a := app.Tenant(t).Do(t, http.MethodGet, "/readyz", nil, "Authorization", "")
+	require.Equal(t, http.StatusServiceUnavailable, a.Status)
+	require.Equal(t, object{
+		"status": "not ready", "checks": object{"postgres": "ok", "temporal": "unavailable"},
+	}, a.Body, "no address, no credential")
+}
+
+func TestTheServiceIsReadyWhenEverythingItNeedsIsThere(t *testing.T) {
+	t.Parallel()
+	fine := func(context.Context) error { return nil }
+	app := testkit.Start(t, testkit.Options{Checks: []api.Check{{Name: "postgres", Run: fine}}})
+	a := app.Tenant(t).Do(t, http.MethodGet, "/readyz", nil)
+	require.Equal(t, http.StatusOK, a.Status)
+	require.Equal(t, object{"status": "ready", "checks": object{"postgres": "ok"}}, a.Body)
+}
+
+func showsContract(t *testing.T, app *testkit.App) {
+	a := app.Tenant(t).Do(t, http.MethodGet, "/v1/openapi.json", nil, "Authorization", "")
+	require.Equal(t, http.StatusOK, a.Status)
+	require.JSONEq(t, string(load(t).json), string(a.Raw))
+}
+
+// What a page loads: addresses in its attributes and its scripts.
+var loaded = regexp.MustCompile(`(?:src|href)="([^"]*)"|https?://[^"' )]+`)
+
+func docs(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	get := func(path string) testkit.Answer {
+		a := n.Do(t, http.MethodGet, path, nil, "Authorization", "")
+		require.Equal(t, http.StatusOK, a.Status, path)
+		return a
+	}
+	page := get("/v1/docs")
+	require.Contains(t, page.Header.Get("Content-Type"), "text/html")
+	require.Contains(t, string(page.Raw), "/v1/openapi.json")
+	own := 0
+	for _, found := range loaded.FindAllSubmatch(page.Raw, -1) {
+		address := string(found[1])
+		require.NotContains(t, string(found[0]), "://", "the page reaches for another server")
+		if strings.HasPrefix(address, "/") {
+			get(address)
+			own++
+		}
+	}
+	require.GreaterOrEqual(t, own, 3, "a style and scripts: %s", page.Raw)
+}

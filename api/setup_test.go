@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"earshot/api/gen"
+	"earshot/internal/event"
+	"earshot/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// together runs tests in parallel against one running service. Each makes an
+// organization of its own.
+func together(t *testing.T, o testkit.Options, tests map[string]func(*testing.T, *testkit.App)) {
+	t.Helper()
+	app := testkit.Start(t, o)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, app)
+		})
+	}
+}
+
+type object = map[string]any
+
+// fixture is an organization that has one of everything a path can name.
+type fixture struct {
+	*testkit.Tenant
+	// ids are by the name of the path's parameter.
+	ids map[string]string
+}
+
+func newFixture(t *testing.T, app *testkit.App) fixture {
+	t.Helper()
+	n := app.Tenant(t)
+	ids := map[string]string{}
+	ids["webhookId"] = n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
+	ids["boardId"] = n.ID(t, "/v1/boards", object{"name": "Ideas"})
+	ids["tagId"] = n.ID(t, "/v1/boards/"+ids["boardId"]+"/tags", object{"name": "Mobile"})
+	ids["contactId"] = n.ID(t, "/v1/contacts/identify", object{"externalUserId": "u-1"})
+	ids["postId"] = n.ID(t, "/v1/boards/"+ids["boardId"]+"/posts", object{"title": "Dark mode"})
+	log := n.Do(t, http.MethodGet, "/v1/webhooks/"+ids["webhookId"]+"/deliveries", nil)
+	newest := log.Body["data"].([]any)[0].(object)
+	ids["deliveryId"] = newest["id"].(string)
+	return fixture{n, ids}
+}
+
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// filled is the operation's path with the ids put in.
+func (o operation) filled(t *testing.T, ids map[string]string) string {
+	t.Helper()
+	return placeholder.ReplaceAllStringFunc(o.path, func(name string) string {
+		id, ok := ids[strings.Trim(name, "{}")]
+		require.True(t, ok, "the tests have no value for %s of %s", name, o.path)
+		return id
+	})
+}
+
+// parameters are the names in the operation's path.
+func (o operation) parameters() []string {
+	var names []string
+	for _, m := range placeholder.FindAllStringSubmatch(o.path, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+func (o operation) writes() bool {
+	return (*o.Security)[0]["apiKey"][0] == string(gen.APIKeyScopeReadWrite)
+}
+
+func (o operation) media() *openapi3.MediaType {
+	return o.RequestBody.Value.Content.Get("application/json")
+}
+
+func (o operation) schema() *openapi3.Schema { return o.media().Schema.Value }
+
+// request is a valid body of the operation: what is required of the contract's
+// example, or the whole of it where nothing is. Nil without a body.
+func (o operation) request(t *testing.T) any {
+	t.Helper()
+	if o.RequestBody == nil {
+		return nil
+	}
+	given := examples(t, o.media())
+	body := given[slices.Sorted(maps.Keys(given))[0]].(object)
+	if required := required(o.schema()); len(required) > 0 {
+		maps.DeleteFunc(body, func(name string, _ any) bool { return !slices.Contains(required, name) })
+	}
+	return body
+}
+
+// everyOperation runs a test for each that is wanted, or for all.
+func everyOperation(t *testing.T, wanted func(operation) bool, test func(*testing.T, operation)) {
+	t.Helper()
+	n := 0
+	for where, o := range load(t).operations() {
+		if wanted == nil || wanted(o) {
+			n++
+			t.Run(where, func(t *testing.T) { test(t, o) })
+		}
+	}
+	require.Positive(t, n)
+}

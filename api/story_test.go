@@ -1,0 +1,92 @@
+package api_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/testkit"
+)
+
+// story notes which operations were used, with which success.
+type story struct {
+	*testkit.Tenant
+	t    *testing.T
+	ids  map[string]string
+	told map[string]bool
+}
+
+// tell uses an operation of the contract, on the resources that came before,
+// and wants the status.
+func (s *story) tell(operationID string, status int, body any) testkit.Answer {
+	s.t.Helper()
+	for _, o := range load(s.t).operations() {
+		if o.OperationID != operationID {
+			continue
+		}
+		a := s.Do(s.t, o.method, o.filled(s.t, s.ids), body)
+		require.Equal(s.t, status, a.Status, "%s: %s", operationID, a.Raw)
+		s.told[operationID+" "+strconv.Itoa(status)] = true
+		return a
+	}
+	require.Fail(s.t, "the contract has no operation "+operationID)
+	return testkit.Answer{}
+}
+
+// make is tell for a creation; what follows works on what it made.
+func (s *story) make(operationID string, status int, parameter string, body any) {
+	s.t.Helper()
+	s.ids[parameter] = s.tell(operationID, status, body).Data()["id"].(string)
+}
+
+// The answers themselves are held against the contract by the transport.
+func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromises(t *testing.T) {
+	t.Parallel()
+	s := story{testkit.Start(t, testkit.Options{}).Tenant(t), t, map[string]string{}, map[string]bool{}}
+	s.tell("getMe", 200, nil)
+	s.make("createBoard", 200, "boardId", object{"name": "Feature requests"})
+	s.tell("listBoards", 200, nil)
+	s.make("createTag", 201, "tagId", object{"name": "Mobile"})
+	s.tell("updateTag", 200, object{"color": "#aabbcc"})
+	s.tell("listTags", 200, nil)
+	s.make("identifyContact", 201, "contactId", object{"externalUserId": "u-1", "email": "Ada@Example.com"})
+	s.tell("identifyContact", 200, object{"externalUserId": "u-1", "name": "Ada"})
+	s.tell("getContact", 200, nil)
+	s.make("createWebhook", 201, "webhookId", object{"url": "https://example.com/hook", "events": event.Types})
+	s.tell("listWebhooks", 200, nil)
+	s.tell("getWebhook", 200, nil)
+	s.make("createPost", 201, "postId", object{
+		"title": "Dark mode", "body": object{"json": object{"type": "doc"}, "text": "Please."},
+		"contactId": s.ids["contactId"], "tagIds": []string{s.ids["tagId"]},
+	})
+	s.tell("updatePost", 200, object{"status": "planned"})
+	s.tell("getPost", 200, nil)
+	s.tell("castVote", 201, nil)
+	s.tell("castVote", 200, nil)
+	s.tell("retractVote", 200, nil)
+	s.tell("createComment", 201, object{"body": object{"text": "Me too."}})
+	log := s.tell("listDeliveries", 200, nil).Body["data"].([]any)
+	s.ids["deliveryId"] = log[0].(object)["id"].(string)
+	s.tell("getDelivery", 200, nil)
+	s.tell("updateWebhook", 200, object{"enabled": false})
+	s.tell("deleteWebhook", 200, nil)
+	s.tell("deleteTag", 200, nil)
+	require.Equal(t, promises(t), s.told)
+}
+
+// promises are the operations of the contract with their statuses below 300.
+func promises(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, o := range load(t).operations() {
+		for status := range o.Responses.Map() {
+			if status < strconv.Itoa(http.StatusMultipleChoices) {
+				all[o.OperationID+" "+status] = true
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,173 @@
+package api_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+func TestABodyThatBreaksTheContract(t *testing.T) {
+	t.Parallel()
+	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+		"is refused for each limit of each member, by name":   eachFlaw,
+		"is refused with every failure at once":               allFlaws,
+		"is refused without the members that are required":    nothingGiven,
+		"is refused when it isn't one JSON object in UTF-8":   notAnObject,
+		"is refused for an integer that isn't written as one": otherNotation,
+		"is refused over 1 MiB":                               tooLarge,
+		"is refused when it says that it isn't JSON":          notJSON,
+	})
+}
+
+func hasBody(o operation) bool { return o.RequestBody != nil }
+
+func eachFlaw(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	everyOperation(t, hasBody, func(t *testing.T, o operation) {
+		at := o.filled(t, n.ids)
+		for name, p := range properties(o.schema()) {
+			for _, f := range flaws(name, p) {
+				body := o.request(t).(object)
+				body[name] = f.value
+				a := n.Do(t, o.method, at, body)
+				require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s %s: %s", f.field, f.limit, a.Raw)
+				require.Contains(t, a.Fields(), f.field, "%s: %s", f.limit, a.Raw)
+			}
+		}
+		unchanged(t)
+	})
+}
+
+func allFlaws(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	everyOperation(t, hasBody, func(t *testing.T, o operation) {
+		for kind, isKind := range map[string]func(flaw) bool{
+			"types":  func(f flaw) bool { return strings.HasPrefix(f.limit, "type") },
+			"limits": func(f flaw) bool { return !strings.HasPrefix(f.limit, "type") },
+		} {
+			body, want := object{}, []string{}
+			for name, p := range properties(o.schema()) {
+				all := flaws(name, p)
+				if i := slices.IndexFunc(all, isKind); i >= 0 {
+					body[name], want = all[i].value, append(want, all[i].field)
+				}
+			}
+			a := n.Do(t, o.method, o.filled(t, n.ids), body)
+			require.Equal(t, "ERR_VALIDATION", a.Code(), "%s: %s", kind, a.Raw)
+			require.Subset(t, a.Fields(), want, "%s: %s", kind, a.Raw)
+		}
+	})
+	unchanged(t)
+}
+
+func nothingGiven(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	wantsMembers := func(o operation) bool { return hasBody(o) && len(required(o.schema())) > 0 }
+	everyOperation(t, wantsMembers, func(t *testing.T, o operation) {
+		a := n.Do(t, o.method, o.filled(t, n.ids), object{})
+		require.Equal(t, "ERR_VALIDATION", a.Code())
+		for _, name := range required(o.schema()) {
+			named := func(field string) bool { return field == name || strings.HasPrefix(field, name+".") }
+			require.True(t, slices.ContainsFunc(a.Fields(), named), "%s: %s", name, a.Raw)
+		}
+	})
+	unchanged(t)
+}
+
+func notAnObject(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	bodies := map[string]string{
+		"nothing": "", "white space": " \n", "half an object": `{"name":`, "two objects": `{} {}`,
+		"an array": `[{}]`, "a string": `"{}"`, "null": `null`, "a byte order mark": "\uFEFF{}",
+		"a comma too many": `{"a":1,}`, "a comment": `{} // so`, "not a number": `{"a":NaN}`,
+		"invalid UTF-8": "{\"a\":\"\xff\"}", "a NUL byte": "{\"a\":\"\x00\"}",
+		"a lone high surrogate": `{"a":"\ud800"}`, "a lone low surrogate": `{"a":"x\uDFFF"}`,
+		"surrogates the wrong way round": `{"a":"\udc00\ud800"}`, "a lone surrogate as a name": `{"\ud800":1}`,
+		"more nesting than anybody reads": strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000),
+	}
+	everyOperation(t, hasBody, func(t *testing.T, o operation) {
+		for what, body := range bodies {
+			a := n.Do(t, o.method, o.filled(t, n.ids), body)
+			require.Equal(t, "ERR_VALIDATION", a.Code(), "%s: %d %s", what, a.Status, a.Raw)
+		}
+	})
+	unchanged(t)
+}
+
+func otherNotation(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	unchanged := n.Watch(t)
+	for _, amount := range []string{"1.0", "1e3", "1E-1", "-0.0"} {
+		a := n.Do(t, http.MethodPost, "/v1/contacts/identify", `{"externalUserId":"u-1","mrrCents":`+amount+`,"currency":"EUR"}`)
+		require.Equal(t, "ERR_VALIDATION", a.Code(), amount)
+		require.Equal(t, []string{"mrrCents"}, a.Fields(), amount)
+	}
+	unchanged(t)
+}
+
+func tooLarge(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	frame := len(`{"a":""}`)
+	everyOperation(t, hasBody, func(t *testing.T, o operation) {
+		a := n.Do(t, o.method, o.filled(t, n.ids), `{"a":"`+strings.Repeat("x", 1<<20-frame+1)+`"}`)
+		require.Equal(t, http.StatusRequestEntityTooLarge, a.Status)
+		require.Equal(t, "ERR_PAYLOAD_TOO_LARGE", a.Code())
+	})
+	unchanged(t)
+	a := n.Do(t, http.MethodPost, "/v1/boards", `{"name":"x","a":"`+strings.Repeat("x", 1<<20-frame-len(`"name":"x",`))+`"}`)
+	require.Equal(t, http.StatusOK, a.Status, "1 MiB is allowed: %s", a.Raw)
+}
+
+func notJSON(t *testing.T, app *testkit.App) {
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	everyOperation(t, hasBody, func(t *testing.T, o operation) {
+		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "json", ";"} {
+			a := n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "Content-Type", media)
+			require.Equal(t, http.StatusUnsupportedMediaType, a.Status, media)
+			require.Equal(t, "ERR_UNSUPPORTED_MEDIA_TYPE", a.Code())
+		}
+	})
+	unchanged(t)
+	for _, media := range []string{"", "application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"} {
+		a := n.Do(t, http.MethodPost, "/v1/boards", object{"name": "Ideas"}, "Content-Type", media)
+		require.Equal(t, http.StatusOK, a.Status, media)
+	}
+}
+
+func TestMembersThatTheContractDoesNotKnowAreIgnored(t *testing.T) {
+	t.Parallel()
+	n := newFixture(t, testkit.Start(t, testkit.Options{}))
+	everyOperation(t, hasBody, func(t *testing.T, o operation) {
+		body := o.request(t).(object)
+		maps.Copy(body, object{"id": 1, "createdAt": nil, "unheard": object{"of": []any{nil}}})
+		a := n.Do(t, o.method, o.filled(t, n.ids), body)
+		require.Less(t, a.Status, http.StatusMultipleChoices, "%s", a.Raw)
+	})
+}
+
+// A resource's members in another spelling are members we don't know. Go's
+// decoder would take them.
+func TestMembersAreKnownByTheirExactSpellingOnly(t *testing.T) {
+	t.Parallel()
+	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	board := n.Make(t, http.MethodPost, "/v1/boards", object{"name": "Ideas", "Name": 7, "SLUG": "taken-over", "DESCRIPTION": nil})
+	require.Equal(t, "Ideas", board["name"])
+	require.Equal(t, "ideas", board["slug"])
+	contact := n.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "u-1", "EMAIL": "x@example.com"})
+	require.Nil(t, contact["email"])
+	post := n.Make(t, http.MethodPost, "/v1/boards/"+board["id"].(string)+"/posts",
+		object{"title": "Dark mode", "body": object{"text": "small", "Text": "large"}})
+	require.Equal(t, "small", post["body"].(object)["text"])
+}

@@ -1,0 +1,229 @@
+package feedback_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+)
+
+// The rules are the specification's, Identify rules 1 to 7. Rule 3 is PATCH's.
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"rule 1: inserts with 201 and updates with 200":         insertsThenUpdates,
+		"rule 1: finds contacts of its organization only":       findsItsOwn,
+		"rule 2: sets what is null":                             setsWhatIsNull,
+		"rule 2: keeps what differs, is omitted or null":        keepsWhatIsSet,
+		"rule 2: takes mrrCents and currency as one trait":      amountWithCurrency,
+		"rule 2: adds metadata key by key":                      metadataByKey,
+		"rule 4: without a change only lastSeenAt advances":     onlySeen,
+		"rule 5: repeated gives the same contact":               idempotent,
+		"rule 6: needs a key that may write":                    needsWriting,
+		"rule 7: refuses a trait that breaks its limit":         traitLimits,
+		"rule 7: takes traits up to their limits":               traitsAtTheirLimits,
+		"trims and lower-cases an address, trims name and plan": normalises,
+		"keeps metadata as it was sent":                         metadataAsSent,
+		"refuses metadata that would grow over 100 keys":        metadataGrows,
+		"tells both sides of every trait that it changed":       tellsChanges,
+	})
+}
+
+func insertsThenUpdates(t *testing.T, n *tenant) {
+	body := object{"externalUserId": "u-1"}
+	first := n.Do(t, http.MethodPost, "/v1/contacts/identify", body)
+	require.Equal(t, http.StatusCreated, first.Status)
+	require.Equal(t, "identify", first.Data()["source"])
+	require.Equal(t, "sdk_identify", first.Data()["consentBasis"])
+	again := n.Do(t, http.MethodPost, "/v1/contacts/identify", body)
+	require.Equal(t, http.StatusOK, again.Status)
+	require.Equal(t, first.Data()["id"], again.Data()["id"])
+	other := n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "U-1"})
+	require.Equal(t, http.StatusCreated, other.Status, "the id is the caller's, letter by letter")
+}
+
+func findsItsOwn(t *testing.T, n *tenant) {
+	stranger := n.on(t, "business")
+	body := object{"externalUserId": "u-1"}
+	mine := n.identify(t, body)
+	theirs := stranger.Do(t, http.MethodPost, "/v1/contacts/identify", body)
+	require.Equal(t, http.StatusCreated, theirs.Status)
+	require.NotEqual(t, mine["id"], theirs.Data()["id"])
+}
+
+var everyTrait = object{
+	"email": "ada@example.com", "name": "Ada", "plan": "team", "mrrCents": 4900, "currency": "EUR",
+	"metadata": object{"seats": 12},
+}
+
+func traitsOf(contact object) object {
+	traits := object{}
+	for name := range everyTrait {
+		traits[name] = contact[name]
+	}
+	return traits
+}
+
+// with is everyTrait for a contact.
+func with(externalUserID string, traits object) object {
+	body := object{"externalUserId": externalUserID}
+	for name, v := range traits {
+		body[name] = v
+	}
+	return body
+}
+
+func setsWhatIsNull(t *testing.T, n *tenant) {
+	empty := traitsOf(n.identify(t, object{"externalUserId": "u-1"}))
+	require.Equal(t, object{"email": nil, "name": nil, "plan": nil, "mrrCents": nil, "currency": nil, "metadata": object{}}, empty)
+	filled := n.identify(t, with("u-1", everyTrait))
+	require.Equal(t, fmt.Sprint(everyTrait), fmt.Sprint(traitsOf(filled)))
+	require.Equal(t, filled, without(n.get(t, "/v1/contacts/"+filled["id"].(string)), "postCount", "voteCount", "commentCount"))
+}
+
+func keepsWhatIsSet(t *testing.T, n *tenant) {
+	n.identify(t, with("u-1", everyTrait))
+	n.listen(t)
+	for _, traits := range []object{
+		{},
+		{"email": "eve@example.com", "name": "Eve", "plan": "solo", "mrrCents": 1, "currency": "USD", "metadata": object{"seats": 1}},
+		{"email": nil, "name": nil, "plan": nil, "mrrCents": nil, "currency": nil, "metadata": object{}},
+		{"metadata": object{"seats": nil}},
+	} {
+		require.Equal(t, fmt.Sprint(everyTrait), fmt.Sprint(traitsOf(n.identify(t, with("u-1", traits)))), "%v", traits)
+	}
+	require.Empty(t, n.recorded(t))
+}
+
+func amountWithCurrency(t *testing.T, n *tenant) {
+	n.identify(t, object{"externalUserId": "u-1", "mrrCents": 0, "currency": "EUR"})
+	kept := n.identify(t, object{"externalUserId": "u-1", "mrrCents": 500, "currency": "USD"})
+	require.Equal(t, "0 EUR", fmt.Sprint(kept["mrrCents"], " ", kept["currency"]), "0 is a value")
+}
+
+func metadataByKey(t *testing.T, n *tenant) {
+	n.identify(t, object{"externalUserId": "u-1", "metadata": object{"a": 1, "b": nil}})
+	filled := n.identify(t, object{"externalUserId": "u-1", "metadata": object{"a": 2, "b": 2, "c": 3}})
+	require.Equal(t, "map[a:1 b:<nil> c:3]", fmt.Sprint(filled["metadata"]))
+}
+
+func onlySeen(t *testing.T, n *tenant) {
+	n.listen(t)
+	first := n.identify(t, with("u-1", everyTrait))
+	again := n.identify(t, with("u-1", everyTrait))
+	require.Greater(t, again["lastSeenAt"], first["lastSeenAt"])
+	require.Equal(t, without(first, "lastSeenAt"), without(again, "lastSeenAt"))
+	require.Len(t, n.recorded(t), 1, "the insertion's")
+}
+
+func idempotent(t *testing.T, n *tenant) {
+	for range 3 {
+		n.identify(t, with("u-1", everyTrait))
+	}
+	require.Equal(t, 1, n.app.Store.Client().Contact.Query().CountX(n.Context(t.Context())))
+}
+
+func needsWriting(t *testing.T, n *tenant) {
+	a := n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "u-1"}, "Authorization", "Bearer "+n.ReadKey)
+	require.Equal(t, "ERR_SCOPE_INSUFFICIENT", a.Code())
+}
+
+func keys(n int) object {
+	all := object{}
+	for i := range n {
+		all[fmt.Sprintf("k%d", i)] = i
+	}
+	return all
+}
+
+func traitLimits(t *testing.T, n *tenant) {
+	unchanged := n.Watch(t)
+	for why, test := range map[string]struct {
+		field  string
+		traits object
+	}{
+		"an address of 321 characters":  {"email", object{"email": strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 128) + "test"}},
+		"an address without @":          {"email", object{"email": "ada"}},
+		"an address with a name":        {"email", object{"email": "Ada <ada@example.com>"}},
+		"two addresses":                 {"email", object{"email": "ada@example.com, eve@example.com"}},
+		"an empty address":              {"email", object{"email": " "}},
+		"a blank name":                  {"name", object{"name": " \t"}},
+		"a name of 201 characters":      {"name", object{"name": strings.Repeat("é", 201)}},
+		"a plan of 101 characters":      {"plan", object{"plan": strings.Repeat("é", 101)}},
+		"a negative amount":             {"mrrCents", object{"mrrCents": -1, "currency": "EUR"}},
+		"more than 100,000,000":         {"mrrCents", object{"mrrCents": 100_000_001, "currency": "EUR"}},
+		"an amount without currency":    {"mrrCents", object{"mrrCents": 1}},
+		"a currency without amount":     {"mrrCents", object{"currency": "EUR"}},
+		"an amount with currency null":  {"mrrCents", object{"mrrCents": 1, "currency": nil}},
+		"a currency with amount null":   {"mrrCents", object{"mrrCents": nil, "currency": "EUR"}},
+		"an amount that is null, alone": {"mrrCents", object{"mrrCents": nil}},
+		"a currency in lower case":      {"currency", object{"mrrCents": 1, "currency": "eur"}},
+		"a currency with a line end":    {"currency", object{"mrrCents": 1, "currency": "EUR\n"}},
+		"metadata of 101 keys":          {"metadata", object{"metadata": keys(101)}},
+	} {
+		a := n.Do(t, http.MethodPost, "/v1/contacts/identify", with("u-1", test.traits))
+		require.Equal(t, http.StatusUnprocessableEntity, a.Status, why)
+		require.Equal(t, "ERR_VALIDATION", a.Code(), why)
+		require.Contains(t, a.Fields(), test.field, why)
+	}
+	unchanged(t)
+}
+
+func traitsAtTheirLimits(t *testing.T, n *tenant) {
+	address := strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 50)+".", 4) + strings.Repeat("c", 51)
+	require.Len(t, address, 320)
+	made := n.identify(t, object{
+		"externalUserId": strings.Repeat("é", 255), "email": address, "name": strings.Repeat("é", 200),
+		"plan": strings.Repeat("é", 100), "mrrCents": 100_000_000, "currency": "XXX", "metadata": keys(100),
+	})
+	require.Equal(t, address, made["email"])
+	require.Len(t, made["metadata"], 100)
+}
+
+func normalises(t *testing.T, n *tenant) {
+	made := n.identify(t, object{
+		"externalUserId": " u-1 ", "email": "  Ada.Lovelace@EXAMPLE.com\n", "name": "  Ada L. ", "plan": "\tTeam ",
+	})
+	require.Equal(t, "ada.lovelace@example.com", made["email"])
+	require.Equal(t, "Ada L.", made["name"])
+	require.Equal(t, "Team", made["plan"])
+	require.Equal(t, " u-1 ", made["externalUserId"], "the caller's own id is taken as it is")
+}
+
+func metadataAsSent(t *testing.T, n *tenant) {
+	const sent = `{"z":9007199254740993,"a":1.50,"e":1e400,"nul":"\u0000","deep":{"y":[null,true,{}],"b":"<&>"},"":"no name"}`
+	a := n.Do(t, http.MethodPost, "/v1/contacts/identify", `{"externalUserId":"u-1","metadata":`+sent+`}`)
+	require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
+	kept := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(sent)
+	require.Contains(t, string(a.Raw), kept)
+	read := n.Do(t, http.MethodGet, "/v1/contacts/"+a.Data()["id"].(string), nil)
+	require.Contains(t, string(read.Raw), kept)
+}
+
+func metadataGrows(t *testing.T, n *tenant) {
+	made := n.identify(t, object{"externalUserId": "u-1", "metadata": keys(99)})
+	n.listen(t)
+	more := with("u-1", object{"name": "Ada", "metadata": object{"x": 1, "y": 2}})
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", more)
+	require.Equal(t, []string{"metadata"}, a.Fields())
+	require.Nil(t, n.get(t, "/v1/contacts/"+made["id"].(string))["name"], "all or nothing")
+	require.Len(t, n.identify(t, with("u-1", object{"metadata": object{"k1": 0, "x": 1}}))["metadata"], 100)
+}
+
+func tellsChanges(t *testing.T, n *tenant) {
+	n.listen(t, event.ContactUpdated)
+	n.identify(t, object{"externalUserId": "u-1", "name": "Ada", "metadata": object{"a": 1}})
+	now := n.identify(t, with("u-1", everyTrait))
+	told := n.payloads(t, event.ContactUpdated)
+	require.Len(t, told, 1)
+	require.Equal(t, "map["+
+		"currency:map[from:<nil> to:EUR] email:map[from:<nil> to:ada@example.com] "+
+		"metadata:map[from:map[a:1] to:map[a:1 seats:12]] mrrCents:map[from:<nil> to:4900] plan:map[from:<nil> to:team]]",
+		fmt.Sprint(told[0]["changes"]))
+	require.Equal(t, fmt.Sprint(without(now, "organizationId")), fmt.Sprint(told[0]["contact"]))
+	require.Equal(t, now["updatedAt"], now["lastSeenAt"])
+}

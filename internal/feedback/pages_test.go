@@ -1,0 +1,121 @@
+package feedback_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+)
+
+// A list with a way to make one more item of it.
+type list struct {
+	path string
+	make func(i int) string
+	// newest first; the others are oldest first.
+	newestFirst bool
+	standard    int
+}
+
+func TestAListIsWalkedFromEndToEnd(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"of boards": func(t *testing.T, n *tenant) {
+			walks(t, n, list{"/v1/boards", func(i int) string {
+				return n.ID(t, "/v1/boards", object{"name": fmt.Sprint(i)})
+			}, false, 50})
+		},
+		"of tags": func(t *testing.T, n *tenant) {
+			path := n.board(t) + "/tags"
+			walks(t, n, list{path, func(i int) string { return n.ID(t, path, object{"name": fmt.Sprint(i)}) }, false, 25})
+		},
+		"of webhooks": func(t *testing.T, n *tenant) {
+			walks(t, n, list{"/v1/webhooks", func(int) string { return n.listen(t) }, false, 25})
+		},
+		"of deliveries": func(t *testing.T, n *tenant) {
+			path := "/v1/webhooks/" + n.listen(t, event.PostCreated) + "/deliveries"
+			board := n.board(t)
+			walks(t, n, list{path, func(int) string {
+				n.ID(t, board+"/posts", object{"title": "x"})
+				return n.walk(t, path, "200", func() {})[0]
+			}, true, 50})
+		},
+	}, "EARSHOT_WEBHOOK_CAP=1000")
+}
+
+func walks(t *testing.T, n *tenant, l list) {
+	t.Helper()
+	require.Empty(t, n.walk(t, l.path, "1", nil))
+	made := make([]string, l.standard+5)
+	for i := range made {
+		made[i] = l.make(i)
+	}
+	want := slices.Clone(made)
+	if l.newestFirst {
+		slices.Reverse(want)
+	}
+	for _, limit := range []string{"1", "7", "50"} {
+		require.Equal(t, want, n.walk(t, l.path, limit, func() {}), "each once and in order, by %s", limit)
+	}
+	first := n.Do(t, http.MethodGet, l.path, nil)
+	require.Len(t, first.Body["data"], l.standard, "the usual page")
+	exact := n.Do(t, http.MethodGet, l.path+"?limit=50&cursor="+first.Body["nextCursor"].(string), nil)
+	require.Len(t, exact.Body["data"], 5)
+	require.Nil(t, exact.Body["nextCursor"])
+	growing(t, n, l, want)
+}
+
+// growing walks while items are added: nothing that was there is missed or
+// comes twice.
+func growing(t *testing.T, n *tenant, l list, want []string) {
+	t.Helper()
+	i := len(want)
+	seen := n.walk(t, l.path, "20", func() {
+		if i < len(want)+5 {
+			l.make(i)
+			i++
+		}
+	})
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(seen))), len(seen), "none comes twice")
+	old := slices.DeleteFunc(seen, func(id string) bool { return !slices.Contains(want, id) })
+	require.Equal(t, want, old)
+}
+
+func TestACursorBelongsToItsList(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"and is refused by another": func(t *testing.T, n *tenant) {
+			board := n.board(t)
+			n.board(t)
+			n.listen(t)
+			n.listen(t)
+			boards := n.Do(t, http.MethodGet, "/v1/boards?limit=1", nil).Body["nextCursor"].(string)
+			hooks := n.Do(t, http.MethodGet, "/v1/webhooks?limit=1", nil).Body["nextCursor"].(string)
+			for path, cursor := range map[string]string{"/v1/boards": hooks, "/v1/webhooks": boards, board + "/tags": boards} {
+				a := n.refused(t, "ERR_VALIDATION", http.MethodGet, path+"?cursor="+cursor, nil)
+				require.Equal(t, []string{"cursor"}, a.Fields(), path)
+			}
+		},
+		"and goes on after its item was deleted": func(t *testing.T, n *tenant) {
+			tags := n.board(t) + "/tags"
+			a, b := n.ID(t, tags, object{"name": "a"}), n.ID(t, tags, object{"name": "b"})
+			cursor := n.Do(t, http.MethodGet, tags+"?limit=1", nil).Body["nextCursor"].(string)
+			n.Make(t, http.MethodDelete, tags+"/"+a, nil)
+			rest := n.Do(t, http.MethodGet, tags+"?cursor="+cursor, nil).Body["data"].([]any)
+			require.Equal(t, b, rest[0].(object)["id"])
+		},
+		"and shows nothing of another organization": func(t *testing.T, n *tenant) {
+			stranger := n.on(t, "business")
+			n.board(t)
+			n.board(t)
+			stranger.board(t)
+			cursor := n.Do(t, http.MethodGet, "/v1/boards?limit=1", nil).Body["nextCursor"].(string)
+			for _, item := range stranger.Do(t, http.MethodGet, "/v1/boards?cursor="+cursor, nil).Body["data"].([]any) {
+				require.Equal(t, stranger.Organization.ID.String(), item.(object)["organizationId"])
+			}
+		},
+	})
+}

@@ -1,0 +1,226 @@
+package feedback_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+)
+
+func TestAPost(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"starts open, by the caller, without votes":          newPost,
+		"keeps its document as it was sent":                  documentAsSent,
+		"shows its tags oldest first, each once":             tagsInOrder,
+		"changes in the members that are sent and no others": patchEach,
+		"is replaced in its body as a whole":                 patchBody,
+		"loses its contact with null and keeps it without":   patchContact,
+		"sent back as it was read doesn't change":            sentBack,
+		"tells the status that it left":                      statusChanged,
+		"may go from any status to any other":                anyStatus,
+		"tells nothing when it is changed in something else": quietChanges,
+		"is refused a slug that another of its board has":    takenSlug,
+		"is refused with every failure of a patch at once":   badPatch,
+		"counts for its contact exactly":                     postCount,
+	})
+}
+
+func newPost(t *testing.T, n *tenant) {
+	board := n.board(t)
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
+	made := n.Make(t, http.MethodPost, board+"/posts", object{
+		"title": "  Dark mode ", "body": object{"text": "Please."}, "contactId": contact, "tagIds": []string{tag},
+	})
+	require.Equal(t, object{
+		"organizationId": n.Organization.ID.String(), "boardId": strings.TrimPrefix(board, "/v1/boards/"),
+		"title": "Dark mode", "slug": "dark-mode", "status": "open", "body": object{"json": nil, "text": "Please."},
+		"contactId": contact, "authorUserId": n.Owner.ID.String(), "hideFromRoadmap": false, "tagIds": []any{tag},
+		"voteCount": json.Number("0"), "commentCount": json.Number("0"), "mergedIntoId": nil,
+	}, without(made, "id", "createdAt", "updatedAt"))
+	require.Equal(t, made["createdAt"], made["updatedAt"])
+	at, err := time.Parse(time.RFC3339Nano, made["createdAt"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), at, time.Minute)
+	require.Equal(t, made, n.get(t, "/v1/posts/"+made["id"].(string)))
+}
+
+func documentAsSent(t *testing.T, n *tenant) {
+	for _, document := range []string{
+		`{"z":9007199254740993,"a":1.50,"e":1e400,"nul":"\u0000"}`, `[]`, `"text"`, `17`, `true`,
+		strings.Repeat("[", 9900) + strings.Repeat("]", 9900),
+	} {
+		a := n.Do(t, http.MethodPost, n.board(t)+"/posts", `{"title":"x","body":{"json":`+document+`,"text":"y"}}`)
+		require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
+		require.Contains(t, string(a.Raw), `"body":{"json":`+document+`,"text":"y"}`)
+		read := n.Do(t, http.MethodGet, "/v1/posts/"+a.Data()["id"].(string), nil)
+		require.Equal(t, string(a.Raw), string(read.Raw))
+	}
+}
+
+func tagsInOrder(t *testing.T, n *tenant) {
+	board := n.board(t)
+	var tags []any
+	for _, name := range []string{"c", "a", "b"} {
+		tags = append(tags, n.ID(t, board+"/tags", object{"name": name}))
+	}
+	mixed := []any{tags[2], tags[0], tags[2], tags[1]}
+	made := n.Make(t, http.MethodPost, board+"/posts", object{"title": "x", "tagIds": mixed})
+	require.Equal(t, tags, made["tagIds"])
+	post := "/v1/posts/" + made["id"].(string)
+	require.Equal(t, made, n.get(t, post))
+	require.Equal(t, tags[1:], n.patch(t, post, object{"tagIds": []any{tags[2], tags[1], tags[2]}})["tagIds"])
+}
+
+func patchEach(t *testing.T, n *tenant) {
+	board := n.board(t)
+	tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	made := n.Make(t, http.MethodPost, board+"/posts", object{"title": "Dark mode", "body": object{"text": "Please."}})
+	post := "/v1/posts/" + made["id"].(string)
+	for _, change := range []object{
+		{"title": "Night mode"},
+		{"slug": "night-mode"},
+		{"status": "planned"},
+		{"body": object{"json": object{"type": "doc"}, "text": "Now."}},
+		{"hideFromRoadmap": true},
+		{"tagIds": []any{tag}},
+		{"contactId": contact},
+		{"title": "Dimmed", "status": "shipped", "tagIds": []any{}, "hideFromRoadmap": false},
+	} {
+		before := n.get(t, post)
+		got := n.patch(t, post, change)
+		for name, value := range change {
+			require.Equal(t, value, got[name], name)
+			before[name] = value
+		}
+		require.Greater(t, got["updatedAt"], before["updatedAt"])
+		before["updatedAt"] = got["updatedAt"]
+		require.Equal(t, before, got)
+		require.Equal(t, got, n.get(t, post))
+	}
+	require.Equal(t, "Trimmed", n.patch(t, post, object{"title": " Trimmed "})["title"])
+}
+
+func patchBody(t *testing.T, n *tenant) {
+	post := n.post(t)
+	full := object{"json": object{"type": "doc"}, "text": "both"}
+	for _, test := range []struct{ body, want object }{
+		{object{"text": "only text"}, object{"json": nil, "text": "only text"}},
+		{object{"json": []any{}}, object{"json": []any{}, "text": ""}},
+		{object{"json": nil, "text": "x"}, object{"json": nil, "text": "x"}},
+		{object{}, object{"json": nil, "text": ""}},
+	} {
+		require.Equal(t, full, n.patch(t, post, object{"body": full})["body"])
+		require.Equal(t, test.want, n.patch(t, post, object{"body": test.body})["body"])
+		require.Equal(t, test.want, n.get(t, post)["body"])
+	}
+}
+
+func patchContact(t *testing.T, n *tenant) {
+	post := n.post(t)
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	require.Equal(t, contact, n.patch(t, post, object{"contactId": contact})["contactId"])
+	require.Equal(t, contact, n.patch(t, post, object{"status": "planned"})["contactId"])
+	require.Nil(t, n.patch(t, post, object{"contactId": nil})["contactId"])
+}
+
+func sentBack(t *testing.T, n *tenant) {
+	board := n.board(t)
+	made := n.Do(t, http.MethodPost, board+"/posts",
+		`{"title":"Dark mode","body":{"json":{"z": 1.0, "a": ["<é\u00e9>", null]},"text":"x"},"tagIds":["`+n.ID(t, board+"/tags", object{"name": "b"})+`"]}`)
+	post := "/v1/posts/" + made.Data()["id"].(string)
+	read := n.get(t, post)
+	n.listen(t)
+	unchanged := n.Watch(t)
+	require.Equal(t, read, n.patch(t, post, read))
+	require.Equal(t, read, n.patch(t, post, object{}))
+	unchanged(t)
+}
+
+func statusChanged(t *testing.T, n *tenant) {
+	post := n.post(t)
+	hook := n.listen(t)
+	now := n.patch(t, post, object{"status": "in_progress", "title": "Night mode", "slug": "night-mode"})
+	told := n.payloads(t, event.PostStatusChanged)
+	require.Equal(t, []object{{
+		"event": "post.status_changed", "organizationId": n.Organization.ID.String(), "boardId": now["boardId"],
+		"post": object{
+			"id": now["id"], "title": "Night mode", "slug": "night-mode", "status": "in_progress", "createdAt": now["createdAt"],
+		},
+		"previousStatus": "open",
+	}}, told)
+	n.patch(t, post, object{"status": "in_progress"})
+	require.Len(t, n.recorded(t), 1, "the status that it has already is no change")
+	require.Len(t, n.walk(t, "/v1/webhooks/"+hook+"/deliveries", "1", func() {}), 1)
+}
+
+func anyStatus(t *testing.T, n *tenant) {
+	post := n.post(t)
+	n.listen(t, event.PostStatusChanged)
+	all := []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"}
+	var want []string
+	last := "open"
+	for _, from := range all {
+		for _, to := range all {
+			for _, next := range []string{from, to} {
+				require.Equal(t, next, n.patch(t, post, object{"status": next})["status"])
+				if next != last {
+					want, last = append(want, last+" to "+next), next
+				}
+			}
+		}
+	}
+	var told []string
+	for _, p := range n.payloads(t, event.PostStatusChanged) {
+		told = append(told, p["previousStatus"].(string)+" to "+p["post"].(object)["status"].(string))
+	}
+	require.Equal(t, want, told)
+}
+
+func quietChanges(t *testing.T, n *tenant) {
+	post := n.post(t)
+	n.listen(t)
+	n.patch(t, post, object{"title": "Night mode", "body": object{"text": "x"}, "hideFromRoadmap": true, "status": "open"})
+	require.Empty(t, n.recorded(t))
+}
+
+func takenSlug(t *testing.T, n *tenant) {
+	board := n.board(t)
+	n.ID(t, board+"/posts", object{"title": "Dark mode"})
+	post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Night mode"})
+	n.listen(t)
+	a := n.refused(t, "ERR_CONFLICT", http.MethodPatch, post, object{"slug": "dark-mode", "status": "planned"})
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, "slug", a.Details()["field"])
+	require.Equal(t, "dark-mode", n.patch(t, n.post(t), object{"slug": "dark-mode"})["slug"], "another board")
+}
+
+func badPatch(t *testing.T, n *tenant) {
+	post := n.post(t)
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{
+		"title": " ", "slug": "A B", "status": "done", "contactId": "ctc_1", "tagIds": []string{"tag_1", "pst_1"},
+		"body": object{"text": strings.Repeat("x", 50_001), "json": strings.Repeat("x", 256<<10)},
+	})
+	fields := a.Fields()
+	slices.Sort(fields)
+	require.Equal(t, []string{"body.json", "body.text", "contactId", "slug", "status", "tagIds[0]", "tagIds[1]", "title"}, fields)
+}
+
+func postCount(t *testing.T, n *tenant) {
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	board := n.board(t)
+	var posts []string
+	for range 3 {
+		posts = append(posts, "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "x", "contactId": contact}))
+	}
+	n.patch(t, posts[0], object{"contactId": nil})
+	require.Equal(t, json.Number("2"), n.get(t, "/v1/contacts/"+contact)["postCount"])
+}

@@ -1,0 +1,167 @@
+package feedback_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/delivery"
+	"earshot/internal/event"
+)
+
+func TestAWebhook(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"shows its secret when it is made and never again": secretOnce,
+		"needs a paid plan":                                  paidPlan,
+		"subscribes to each event once":                      distinctEvents,
+		"is refused an address that can't be public":         badAddresses,
+		"is refused events that there are not":               badEvents,
+		"changes in the members that are sent and no others": patchWebhook,
+		"goes with its log":                                  deleteWebhook,
+		"has a log that can be filtered":                     filterLog,
+		"has a log of its own":                               ownLog,
+	})
+}
+
+var registration = object{"url": "https://hooks.example.com/in?token=1", "events": []string{"post.created"}}
+
+func secretOnce(t *testing.T, n *tenant) {
+	a := n.Do(t, http.MethodPost, "/v1/webhooks", registration)
+	require.Equal(t, http.StatusCreated, a.Status)
+	made := a.Data()
+	require.Regexp(t, "^whsec_[0-9A-Za-z]{32}$", made["secret"])
+	require.Equal(t, object{
+		"organizationId": n.Organization.ID.String(), "url": registration["url"], "events": []any{"post.created"},
+		"enabled": true, "disabledAt": nil,
+	}, without(made, "id", "secret", "createdAt", "updatedAt"))
+	shown := without(made, "secret")
+	hook := "/v1/webhooks/" + made["id"].(string)
+	require.Equal(t, shown, n.get(t, hook))
+	require.Equal(t, []any{shown}, n.Do(t, http.MethodGet, "/v1/webhooks", nil).Body["data"])
+	require.NotContains(t, n.patch(t, hook, object{"enabled": false}), "secret")
+	require.NotEqual(t, made["secret"], n.Make(t, http.MethodPost, "/v1/webhooks", registration)["secret"])
+}
+
+func paidPlan(t *testing.T, n *tenant) {
+	free := n.on(t, "free")
+	a := free.refused(t, "ERR_PLAN_LIMIT", http.MethodPost, "/v1/webhooks", registration)
+	require.Equal(t, http.StatusPaymentRequired, a.Status)
+	require.Equal(t, "map[current:0 limit:0 resource:webhook]", fmt.Sprint(a.Details()))
+	n.on(t, "pro").Make(t, http.MethodPost, "/v1/webhooks", registration)
+}
+
+func distinctEvents(t *testing.T, n *tenant) {
+	made := n.Make(t, http.MethodPost, "/v1/webhooks", object{
+		"url": "https://example.com", "events": []string{"vote.created", "post.created", "vote.created"},
+	})
+	require.Equal(t, []any{"vote.created", "post.created"}, made["events"])
+	n.ID(t, n.post(t)+"/votes", nil)
+	require.Len(t, n.walk(t, "/v1/webhooks/"+made["id"].(string)+"/deliveries", "50", func() {}), 2)
+}
+
+func badAddresses(t *testing.T, n *tenant) {
+	hook := "/v1/webhooks/" + n.listen(t)
+	unchanged := n.Watch(t)
+	for _, url := range []string{
+		"", "example.com", "/hook", "ftp://example.com", "https://", "https:///x", "https://user:pw@example.com",
+		"https://example.com#part", "https://10.0.0.1", "https://169.254.169.254/latest", "https://[fd00::1]", "https://0x7f.1.2.3.4.5",
+		"https://exa mple.com", "https://example.com:99999", "https://example.com\x00", "javascript:alert(1)",
+		"https://example.com/" + strings.Repeat("x", 2029),
+	} {
+		made := n.Do(t, http.MethodPost, "/v1/webhooks", object{"url": url, "events": []string{"post.created"}})
+		require.Contains(t, made.Fields(), "url", url)
+		changed := n.Do(t, http.MethodPatch, hook, object{"url": url, "enabled": false})
+		require.Contains(t, changed.Fields(), "url", url)
+	}
+	unchanged(t)
+	longest := "https://example.com/" + strings.Repeat("x", 2028)
+	require.Equal(t, longest, n.patch(t, hook, object{"url": longest})["url"])
+}
+
+func badEvents(t *testing.T, n *tenant) {
+	hook := "/v1/webhooks/" + n.listen(t)
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/webhooks", object{
+		"url": "https://example.com", "events": []string{"post.created", "*", "Post.Created", ""},
+	})
+	require.Equal(t, []string{"events[1]", "events[2]", "events[3]"}, a.Fields())
+	a = n.refused(t, "ERR_VALIDATION", http.MethodPatch, hook, object{"events": []string{}})
+	require.Equal(t, []string{"events"}, a.Fields())
+	a = n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/webhooks", object{})
+	require.ElementsMatch(t, []string{"url", "events"}, a.Fields())
+}
+
+func patchWebhook(t *testing.T, n *tenant) {
+	hook := "/v1/webhooks/" + n.listen(t)
+	for _, change := range []object{
+		{"url": "https://example.com/other"}, {"events": []any{"vote.created"}}, {"enabled": false}, {"enabled": true},
+	} {
+		before := n.get(t, hook)
+		got := n.patch(t, hook, change)
+		for name, value := range change {
+			require.Equal(t, value, got[name])
+			before[name] = value
+		}
+		require.Equal(t, got["enabled"] == true, got["disabledAt"] == nil)
+		require.Greater(t, got["updatedAt"], before["updatedAt"])
+		before["updatedAt"], before["disabledAt"] = got["updatedAt"], got["disabledAt"]
+		require.Equal(t, before, got)
+		unchanged := n.Watch(t)
+		require.Equal(t, got, n.patch(t, hook, got), "sent back as it was read")
+		unchanged(t)
+	}
+}
+
+func deleteWebhook(t *testing.T, n *tenant) {
+	id, kept := n.listen(t), n.listen(t)
+	n.post(t)
+	require.Equal(t, object{"id": id}, n.Make(t, http.MethodDelete, "/v1/webhooks/"+id, nil))
+	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/webhooks/"+id, nil)
+	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/webhooks/"+id+"/deliveries", nil)
+	n.refused(t, "ERR_NOT_FOUND", http.MethodDelete, "/v1/webhooks/"+id, nil)
+	require.Equal(t, 1, n.app.Store.Client().Delivery.Query().CountX(n.Context(t.Context())))
+	require.Len(t, n.walk(t, "/v1/webhooks/"+kept+"/deliveries", "50", func() {}), 1)
+}
+
+func filterLog(t *testing.T, n *tenant) {
+	hook := n.listen(t)
+	post := n.post(t)
+	n.ID(t, post+"/votes", nil)
+	n.ID(t, post+"/comments", object{"body": object{"text": "x"}})
+	all := n.app.Store.Client().Delivery.Query().AllX(n.Context(t.Context()))
+	by := map[string]*db.Delivery{}
+	for _, d := range all {
+		by[d.EventType] = d
+	}
+	ended := by["vote.created"]
+	n.app.Store.Client().Delivery.Update().Where(delivery.ID(ended.ID)).SetStatus("succeeded").ExecX(n.Context(t.Context()))
+	last := by["comment.created"].CreatedAt.Format("2006-01-02T15:04:05.000000Z07:00")
+	for query, want := range map[string]int{
+		"": 3, "status=pending": 2, "status=succeeded": 1, "status=failed": 0, "eventType=vote.created": 1,
+		"eventType=contact.created": 0, "status=pending&eventType=vote.created": 0, "since=" + last: 1,
+		"since=2000-01-01T00:00:00Z": 3, "since=2100-01-01T00:00:00%2B02:00": 0,
+	} {
+		a := n.Do(t, http.MethodGet, "/v1/webhooks/"+hook+"/deliveries?"+query, nil)
+		require.Len(t, a.Body["data"], want, query)
+	}
+	for query, field := range map[string]string{
+		"status=done": "status", "eventType=x": "eventType", "since=yesterday": "since", "since=": "since", "status=": "status",
+		"eventType=": "eventType",
+	} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, "/v1/webhooks/"+hook+"/deliveries?"+query, nil)
+		require.Equal(t, []string{field}, a.Fields(), query)
+	}
+}
+
+func ownLog(t *testing.T, n *tenant) {
+	mine, other := n.listen(t, event.PostCreated), n.listen(t, event.VoteCreated)
+	n.ID(t, n.post(t)+"/votes", nil)
+	log := n.walk(t, "/v1/webhooks/"+mine+"/deliveries", "50", func() {})
+	require.Len(t, log, 1)
+	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/webhooks/"+other+"/deliveries/"+log[0], nil)
+	require.Equal(t, mine, n.get(t, "/v1/webhooks/"+mine+"/deliveries/"+log[0])["webhookId"])
+}
