@@ -104,6 +104,20 @@ type CommentCreatedPayload struct {
 	Comment Comment `json:"comment"`
 }
 
+// Entry as events show it: an entry of the changelog.
+type Entry struct {
+	ID          publicid.ChangelogEntry `json:"id"`
+	Title       string                  `json:"title"`
+	Slug        string                  `json:"slug"`
+	PublishedAt time.Time               `json:"publishedAt"`
+}
+
+// ChangelogPublishedPayload tells that an entry was published.
+type ChangelogPublishedPayload struct {
+	BoardHead
+	Entry Entry `json:"entry"`
+}
+
 // Contact as events show it: the resource without its organization.
 type Contact struct {
 	ID             publicid.Contact `json:"id"`
@@ -140,6 +154,18 @@ type ContactUpdatedPayload struct {
 	Head
 	Contact Contact           `json:"contact"`
 	Changes map[string]Change `json:"changes"`
+}
+
+// DeletedContact is all that is told of a contact that is gone.
+type DeletedContact struct {
+	ID             publicid.Contact `json:"id"`
+	ExternalUserID *string          `json:"externalUserId"`
+}
+
+// ContactDeletedPayload tells that a contact was deleted.
+type ContactDeletedPayload struct {
+	Head
+	Contact DeletedContact `json:"contact"`
 }
 
 // Freeze stamps the payload with its event and organization and turns it into

@@ -23,11 +23,17 @@ import (
 var ErrMalformed = errors.New("malformed id")
 
 // Crockford's alphabet leaves out i, l, o and u. The 128 bits of a UUID fill
-// 26 characters of 5 bits with two bits to spare; here they stand at the end
-// and are zero, which Parse insists on, so that one id has one spelling.
+// 26 characters of 5 bits with two bits to spare, which stand in front and are
+// zero, as in TypeID and ULID: the number is the same as the UUID's.
 var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-const encodedLen = 26
+const (
+	encodedLen = 26
+	// The encoder wants whole bytes, so four zero ones are put in front of the
+	// UUID: 160 bits are 32 characters, of which the first six say nothing.
+	frontBytes = 4
+	frontText  = "000000"
+)
 
 // kind names a resource by the prefix of its ids.
 type kind interface{ prefix() string }
@@ -48,7 +54,7 @@ func (i id[K]) IsZero() bool { return i.value == uuid.Nil }
 // String is the public form: prefix, underscore, 26 characters.
 func (i id[K]) String() string {
 	var k K
-	return k.prefix() + "_" + encoding.EncodeToString(i.value[:])
+	return k.prefix() + "_" + encode(i.value)
 }
 
 // UUID is the form that the database keeps.
@@ -64,12 +70,24 @@ func (i *id[K]) UnmarshalText(text []byte) error {
 	if !ok || len(body) != encodedLen {
 		return ErrMalformed
 	}
-	raw, err := encoding.DecodeString(body)
-	if err != nil || encoding.EncodeToString(raw) != body {
+	raw, err := encoding.DecodeString(frontText + body)
+	if err != nil || len(raw) != frontBytes+len(i.value) {
 		return ErrMalformed
 	}
-	copy(i.value[:], raw)
+	value := uuid.UUID(raw[frontBytes:])
+	// One id has one spelling: this leaves out the line ends that the decoder
+	// skips, and numbers of more than 128 bits.
+	if encode(value) != body {
+		return ErrMalformed
+	}
+	i.value = value
 	return nil
+}
+
+func encode(value uuid.UUID) string {
+	var padded [frontBytes + len(value)]byte
+	copy(padded[frontBytes:], value[:])
+	return encoding.EncodeToString(padded[:])[len(frontText):]
 }
 
 // Value gives the database driver the UUID's text form. Without it Ent's

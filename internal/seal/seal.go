@@ -26,10 +26,14 @@ type Box struct {
 func New() *Box { return &Box{keys: map[string]cipher.AEAD{}} }
 
 // Add gives the box a key of 32 bytes; the first one seals. The id has 1 to 255
-// bytes.
+// bytes and may not be taken: what the first key of that name sealed would be
+// lost.
 func (b *Box) Add(id string, key []byte) error {
 	if id == "" || len(id) > 255 || len(key) != 32 {
 		return errors.New("a sealing key wants an id and 32 bytes")
+	}
+	if _, taken := b.keys[id]; taken {
+		return errors.Errorf("there are two sealing keys of the name %q", id)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -60,8 +64,8 @@ func (b *Box) Open(owner string, sealed []byte) (string, error) {
 	if len(sealed) == 0 || len(sealed) < 1+int(sealed[0]) {
 		return "", ErrUnreadable
 	}
-	id, rest := string(sealed[1:1+int(sealed[0])]), sealed[1+int(sealed[0]):]
-	aead, ok := b.keys[id]
+	id, rest := sealed[1:1+int(sealed[0])], sealed[1+int(sealed[0]):]
+	aead, ok := b.keys[string(id)]
 	if !ok {
 		return "", ErrUnreadable
 	}

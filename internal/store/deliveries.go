@@ -45,29 +45,38 @@ type Claimed struct {
 	Payload   []byte
 }
 
+// Rows are taken in the order of their ids, here and in recordSQL, so that
+// batches that overlap wait for each other, but never in a circle. What held
+// shows is the row after such a wait.
 const claimSQL = `
 WITH wanted AS (
-  SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::float8[]) AS w(id, number, workflow_id, lease)
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::float8[]) WITH ORDINALITY
+    AS w(id, number, workflow_id, lease, place)
+), held AS (
+  SELECT id, status = 'pending' AS pending, attempt_count, next_attempt_at, lease_until
+  FROM deliveries WHERE id = ANY ($1::uuid[])
+  ORDER BY id FOR NO KEY UPDATE
 ), claimed AS (
   UPDATE deliveries d
   SET lease_until = now() + make_interval(secs => w.lease), workflow_id = w.workflow_id
-  FROM wanted w
-  WHERE d.id = w.id AND d.status = 'pending' AND d.attempt_count = w.number - 1
-    AND (d.lease_until IS NULL OR d.lease_until <= now())
-  RETURNING d.id, d.webhook_id, d.event_id
+  FROM wanted w JOIN held r ON r.id = w.id
+  WHERE d.id = w.id AND r.pending AND r.attempt_count = w.number - 1
+    AND (r.lease_until IS NULL OR r.lease_until <= now())
+  RETURNING w.place, d.webhook_id, d.event_id
 )
-SELECT w.id, d.status = 'pending', d.attempt_count,
-  coalesce(extract(epoch FROM d.next_attempt_at - now()), 0)::float8,
-  coalesce(extract(epoch FROM d.lease_until - now()), w.lease)::float8,
+SELECT w.place, r.pending, r.attempt_count,
+  coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
+  CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   c.webhook_id, h.url, h.enabled, h.secret_sealed, e.type, e.payload
 FROM wanted w
-JOIN deliveries d ON d.id = w.id
-LEFT JOIN claimed c ON c.id = w.id
+JOIN held r ON r.id = w.id
+LEFT JOIN claimed c ON c.place = w.place
 LEFT JOIN webhooks h ON h.id = c.webhook_id
 LEFT JOIN events e ON e.id = c.event_id`
 
 // ClaimDeliveries decides for each claim, in one statement, whether its attempt
-// may be made. Answers are in the order of the claims.
+// may be made. Answers are in the order of the claims; of several claims of one
+// delivery one is granted.
 func (s *Store) ClaimDeliveries(ctx context.Context, claims []Claim) ([]Claimed, error) {
 	ids, numbers := make([]string, len(claims)), make([]int, len(claims))
 	workflows, leases := make([]string, len(claims)), make([]float64, len(claims))
@@ -80,27 +89,25 @@ func (s *Store) ClaimDeliveries(ctx context.Context, claims []Claim) ([]Claimed,
 		return nil, errors.Wrap(err, "claim deliveries")
 	}
 	defer rows.Close()
-	byID := make(map[publicid.Delivery]claimRow, len(claims))
+	out := make([]Claimed, len(claims))
+	for i := range out {
+		out[i].Gone = true // unless its row is found
+	}
 	for rows.Next() {
 		var r claimRow
 		if err := r.scan(rows); err != nil {
 			return nil, errors.Wrap(err, "read a claim")
 		}
-		byID[r.id] = r
+		out[r.place-1] = r.answer(claims[r.place-1])
 	}
 	if err := rows.Err(); err != nil {
 		return nil, errors.Wrap(err, "claim deliveries")
-	}
-	out := make([]Claimed, len(claims))
-	for i, c := range claims {
-		r, ok := byID[c.ID]
-		out[i] = r.answer(c, ok)
 	}
 	return out, nil
 }
 
 type claimRow struct {
-	id         publicid.Delivery
+	place      int // of the claim, from 1
 	pending    bool
 	attempts   int
 	due, lease float64
@@ -112,13 +119,13 @@ type claimRow struct {
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
-	return rows.Scan(&r.id, &r.pending, &r.attempts, &r.due, &r.lease,
+	return rows.Scan(&r.place, &r.pending, &r.attempts, &r.due, &r.lease,
 		&r.webhook, &r.url, &r.enabled, &r.sealed, &r.event, &r.payload)
 }
 
-func (r *claimRow) answer(c Claim, found bool) Claimed {
+func (r *claimRow) answer(c Claim) Claimed {
 	switch {
-	case !found || !r.pending:
+	case !r.pending:
 		return Claimed{Gone: true}
 	case r.url != nil:
 		return Claimed{
@@ -167,6 +174,8 @@ const recordSQL = `
 WITH o AS (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[], $6::int[], $7::bytea[], $8::text[], $9::text[], $10::float8[])
     AS o(id, attempt_id, number, started_at, duration_ms, response, body, error, status, retry)
+), held AS (
+  SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
 ), ended AS (
   UPDATE deliveries d SET
     status = o.status,
@@ -179,17 +188,18 @@ WITH o AS (
     delivered_at = CASE WHEN o.status = 'succeeded' THEN now() END,
     failed_at = CASE WHEN o.status = 'failed' THEN now() END,
     next_attempt_at = CASE WHEN o.status = 'pending' THEN now() + make_interval(secs => o.retry) END
-  FROM o
+  FROM o JOIN held ON held.id = o.id
   WHERE d.id = o.id AND d.status = 'pending' AND (o.number = 0 OR d.attempt_count = o.number - 1)
-  RETURNING d.id, d.organization_id
+  RETURNING o.attempt_id, d.organization_id
 )
 INSERT INTO attempts (id, organization_id, delivery_id, number, started_at, duration_ms, response_status, response_body, error)
-SELECT o.attempt_id, e.organization_id, e.id, o.number, o.started_at, o.duration_ms, nullif(o.response, 0), o.body, nullif(o.error, '')
-FROM o JOIN ended e ON e.id = o.id
+SELECT o.attempt_id, e.organization_id, o.id, o.number, o.started_at, o.duration_ms, nullif(o.response, 0), o.body, nullif(o.error, '')
+FROM o JOIN ended e ON e.attempt_id = o.attempt_id
 WHERE o.number > 0`
 
 // RecordResults writes outcomes, in one statement. A result whose attempt is
-// recorded already, or whose delivery has ended, changes nothing.
+// recorded already, or whose delivery has ended, changes nothing; of several
+// results of one delivery one counts.
 func (s *Store) RecordResults(ctx context.Context, results []Result) error {
 	n := len(results)
 	ids, attempts, numbers := make([]string, n), make([]string, n), make([]int, n)

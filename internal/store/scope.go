@@ -42,7 +42,8 @@ func System(ctx context.Context, reason string) context.Context {
 // forget it: queries, updates and deletions only see the organization's rows,
 // creations are stamped with it. Transactions of the client inherit it.
 //
-// Raw SQL and HasX predicates aren't covered. A foreign key to another
+// Raw SQL, HasX predicates and the updating half of an upsert aren't covered; an
+// upsert's conflict must be on a key of the organization. A foreign key to another
 // organization's row is refused by the database: see tables in migrate.go.
 func scopeToOrganization(client *db.Client) {
 	client.Intercept(intercept.TraverseFunc(func(ctx context.Context, q intercept.Query) error {

@@ -10,10 +10,13 @@ package store
 import (
 	"context"
 	stdsql "database/sql"
+	"time"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -47,6 +50,7 @@ func Open(o Options) (*Store, error) {
 	if o.MaxConns > 0 {
 		config.MaxConns = o.MaxConns
 	}
+	config.AfterConnect = readTimesInUTC
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, errors.Wrap(err, "make the connection pool")
@@ -58,6 +62,15 @@ func Open(o Options) (*Store, error) {
 	client := db.NewClient(db.Driver(entsql.OpenDB(dialect.Postgres, handle)))
 	scopeToOrganization(client)
 	return &Store{pool: pool, sql: handle, client: client}, nil
+}
+
+// readTimesInUTC spares callers the zone of the machine: what is written in UTC
+// is read in UTC.
+func readTimesInUTC(_ context.Context, c *pgx.Conn) error {
+	c.TypeMap().RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+	return nil
 }
 
 // Close gives all connections back.

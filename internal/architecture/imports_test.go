@@ -1,0 +1,277 @@
+package architecture_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "earshot"
+
+// allowed is the one-way rule: for each package what it may import of this
+// module, tests aside. An entry that ends in /... stands for all below it, and
+// so does what it names. Whoever adds a package says here where it belongs.
+var allowed = map[string][]string{
+	// The bottom: these know nothing of the rest.
+	"webhook":           nil,
+	"internal/config":   nil,
+	"internal/devstack": nil,
+	"internal/problem":  nil,
+	"internal/publicid": nil,
+	"internal/seal":     nil,
+	"internal/event":    {"internal/publicid"},
+	"internal/send":     {"webhook"},
+	// The data.
+	"ent/schema":     {"internal/publicid"},
+	"ent/db/...":     {"ent/db/...", "ent/schema", "internal/publicid"},
+	"ent/migrations": nil,
+	"internal/store": {"ent/db/...", "ent/migrations", "internal/publicid", "internal/config"},
+	// The domain. It owns the port through which deliveries are started, so it
+	// never sees a workflow.
+	"internal/feedback": {
+		"ent/db/...", "internal/config", "internal/event", "internal/problem", "internal/publicid",
+		"internal/seal", "internal/send", "internal/store", "webhook",
+	},
+	"activities": {
+		"internal/event", "internal/feedback", "internal/problem", "internal/publicid",
+		"internal/seal", "internal/send", "internal/store", "webhook",
+	},
+	"workflows": {"activities", "internal/event", "internal/feedback", "internal/publicid"},
+	// The edges.
+	"api/gen": nil,
+	"api": {
+		"api/gen", "ent/db/...", "internal/config", "internal/event", "internal/feedback",
+		"internal/problem", "internal/publicid", "webhook",
+	},
+	"mcp":    {"api", "api/gen", "internal/problem"},
+	"client": nil,
+	"worker": {
+		"activities", "internal/config", "internal/feedback", "internal/seal", "internal/send", "internal/store", "workflows",
+	},
+	// What puts everything together, for use and for tests.
+	"cmd/...":                     {"..."},
+	"internal/devstack/withstack": {"internal/devstack"},
+	"internal/testkit":            {"..."},
+	"bench/...":                   {"..."},
+	"e2e/...":                     {"..."},
+	"internal/architecture":       nil,
+	"ent":                         nil,
+	"ent/generate":                nil,
+	"ent/newmigration":            {"internal/store"},
+}
+
+// onlyTests are packages that no program may hold.
+var onlyTests = []string{"internal/testkit", "bench", "e2e"}
+
+// pkg is a package as `go list` tells of it.
+type pkg struct {
+	ImportPath, Dir string
+	GoFiles         []string
+	Imports         []string
+}
+
+func (p pkg) name() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+
+// own are the imports of this module.
+func (p pkg) own() []string {
+	var found []string
+	for _, path := range p.Imports {
+		if path == module || strings.HasPrefix(path, module+"/") {
+			found = append(found, strings.TrimPrefix(path, module+"/"))
+		}
+	}
+	return found
+}
+
+var packages = sync.OnceValues(func() ([]pkg, error) {
+	out, err := golist("-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	if err != nil {
+		return nil, err
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p pkg
+		if err := d.Decode(&p); err != nil {
+			return nil, errors.Wrap(err, "read what go list says")
+		}
+		all = append(all, p)
+		// Looked at for the cache of test results alone: it doesn't see what go
+		// list reads, and would miss a new file or package.
+		for _, dir := range []string{p.Dir, filepath.Dir(p.Dir)} {
+			if _, err := os.ReadDir(dir); err != nil {
+				return nil, errors.Wrap(err, "look for packages")
+			}
+		}
+	}
+	return all, nil
+})
+
+func golist(args ...string) ([]byte, error) {
+	list := exec.Command("go", append([]string{"list"}, args...)...)
+	list.Dir = filepath.Join("..", "..")
+	out, err := list.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = errors.Errorf("%s: %s", err, exit.Stderr)
+		}
+		return nil, errors.Wrap(err, "go list")
+	}
+	return out, nil
+}
+
+func all(t *testing.T) []pkg {
+	t.Helper()
+	found, err := packages()
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	return found
+}
+
+// find gives one package.
+func find(t *testing.T, name string) pkg {
+	t.Helper()
+	found := all(t)
+	at := slices.IndexFunc(found, func(p pkg) bool { return p.name() == name })
+	require.GreaterOrEqual(t, at, 0, name)
+	return found[at]
+}
+
+// covers reports whether an entry of the rule stands for a package.
+func covers(entry, name string) bool {
+	below, all := strings.CutSuffix(entry, "...")
+	if !all {
+		return entry == name
+	}
+	return strings.HasPrefix(name+"/", below)
+}
+
+// ruleFor is what a package may import; the longest entry that covers it counts.
+func ruleFor(name string) (may []string, known bool) {
+	best := ""
+	for entry := range allowed {
+		if covers(entry, name) && len(entry) > len(best) {
+			best = entry
+		}
+	}
+	return allowed[best], best != ""
+}
+
+func TestPackagesImportInOneDirectionOnly(t *testing.T) {
+	t.Parallel()
+	for _, p := range all(t) {
+		may, known := ruleFor(p.name())
+		require.True(t, known, "the table in this test doesn't say what %s may import", p.name())
+		for _, imported := range p.own() {
+			require.True(t, slices.ContainsFunc(may, func(entry string) bool { return covers(entry, imported) }),
+				"%s must not import %s", p.name(), imported)
+		}
+	}
+}
+
+func TestNothingImportsACommand(t *testing.T) {
+	t.Parallel()
+	for _, p := range all(t) {
+		for _, imported := range p.own() {
+			require.False(t, strings.HasPrefix(imported, "cmd/"), "%s imports %s", p.name(), imported)
+		}
+	}
+}
+
+func TestNoProgramHoldsWhatIsForTests(t *testing.T) {
+	t.Parallel()
+	isForTests := func(name string) bool {
+		return slices.ContainsFunc(onlyTests, func(o string) bool { return covers(o+"/...", name) })
+	}
+	for _, p := range all(t) {
+		if isForTests(p.name()) {
+			continue
+		}
+		for _, imported := range p.own() {
+			require.False(t, isForTests(imported), "%s imports %s", p.name(), imported)
+		}
+	}
+}
+
+func TestReceiversNeedNothingButTheStandardLibrary(t *testing.T) {
+	t.Parallel()
+	out, err := golist("-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./webhook")
+	require.NoError(t, err)
+	require.Equal(t, []string{module + "/webhook"}, strings.Fields(string(out)))
+}
+
+// A workflow is replayed: the same input must lead to the same commands, so
+// chance, the network, the database and a library's idea of JSON stay out.
+func TestWorkflowsImportNothingThatCouldDifferInAReplay(t *testing.T) {
+	t.Parallel()
+	for _, imported := range find(t, "workflows").Imports {
+		for _, banned := range []string{
+			"encoding/json", "net/http", "math/rand", "crypto/rand", "github.com/google/uuid", "os",
+			"entgo.io/", module + "/ent", "database/sql", "github.com/jackc/", module + "/internal/store",
+		} {
+			require.False(t, imported == banned || strings.HasPrefix(imported, strings.TrimSuffix(banned, "/")+"/"), "workflows imports %s", imported)
+		}
+	}
+}
+
+// files calls fn with each file of a package that isn't a test.
+func files(t *testing.T, p pkg, mode parser.Mode, fn func(name string, f *ast.File)) {
+	t.Helper()
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, mode)
+		require.NoError(t, err)
+		fn(name, f)
+	}
+}
+
+func TestEveryConstructorWorksWithoutFx(t *testing.T) {
+	t.Parallel()
+	for _, p := range all(t) {
+		if strings.HasPrefix(p.name(), "cmd/") {
+			continue
+		}
+		files(t, p, parser.ImportsOnly, func(name string, f *ast.File) {
+			for _, imported := range f.Imports {
+				path, err := strconv.Unquote(imported.Path.Value)
+				require.NoError(t, err)
+				require.False(t, strings.HasPrefix(path, "go.uber.org/fx") && name != "fx.go", "%s/%s imports %s", p.name(), name, path)
+			}
+		})
+	}
+}
+
+// The edge shows entities, but only the domain reads and writes them.
+func TestTheEdgeHoldsNoDatabase(t *testing.T) {
+	t.Parallel()
+	edge := find(t, "api")
+	for _, imported := range edge.Imports {
+		for _, banned := range []string{"entgo.io/", "github.com/jackc/", "database/sql", "go.temporal.io/"} {
+			require.False(t, strings.HasPrefix(imported, banned), "api imports %s", imported)
+		}
+	}
+	files(t, edge, 0, func(name string, f *ast.File) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if of, ok := s.X.(*ast.Ident); ok && of.Name == "db" {
+				require.NotContains(t, []string{"Client", "Tx", "NewClient", "Open", "FromContext"}, s.Sel.Name, name)
+			}
+			return true
+		})
+	})
+}

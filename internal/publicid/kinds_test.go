@@ -1,0 +1,104 @@
+package publicid_test
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"encoding"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/publicid"
+)
+
+// anyID is what every kind of id offers, and anyPointer what its pointer adds.
+type anyID interface {
+	comparable
+	fmt.Stringer
+	driver.Valuer
+	encoding.TextMarshaler
+}
+
+type anyPointer[T any] interface {
+	*T
+	sql.Scanner
+	encoding.TextUnmarshaler
+}
+
+// kind is one kind of id with its checks bound to its type.
+type kind struct {
+	prefix    string
+	text      func() string
+	roundTrip func(t *testing.T)
+	refuses   func(t *testing.T, text string)
+}
+
+func kindOf[T anyID, P anyPointer[T]](prefix string, fresh func() T) kind {
+	return kind{
+		prefix: prefix,
+		text:   func() string { return fresh().String() },
+		roundTrip: func(t *testing.T) {
+			id := fresh()
+			back, err := publicid.Parse[T, P](id.String())
+			require.NoError(t, err)
+			require.Equal(t, id, back)
+
+			value, err := id.Value()
+			require.NoError(t, err)
+			var scanned T
+			require.NoError(t, P(&scanned).Scan(value))
+			require.Equal(t, id, scanned)
+		},
+		refuses: func(t *testing.T, text string) {
+			_, err := publicid.Parse[T, P](text)
+			require.ErrorIs(t, err, publicid.ErrMalformed)
+		},
+	}
+}
+
+// kinds are all of them, with the prefixes of docs/decisions.md.
+var kinds = []kind{
+	kindOf("org", publicid.NewOrganization),
+	kindOf("usr", publicid.NewUser),
+	kindOf("key", publicid.NewAPIKey),
+	kindOf("brd", publicid.NewBoard),
+	kindOf("tag", publicid.NewTag),
+	kindOf("pst", publicid.NewPost),
+	kindOf("vot", publicid.NewVote),
+	kindOf("cmt", publicid.NewComment),
+	kindOf("chg", publicid.NewChangelogEntry),
+	kindOf("ctc", publicid.NewContact),
+	kindOf("whk", publicid.NewWebhook),
+	kindOf("evt", publicid.NewEvent),
+	kindOf("dlv", publicid.NewDelivery),
+	kindOf("att", publicid.NewAttempt),
+}
+
+func TestEveryKindSurvivesARoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds {
+		t.Run(k.prefix, func(t *testing.T) {
+			t.Parallel()
+			k.roundTrip(t)
+		})
+	}
+}
+
+func TestEveryIDSaysItsKind(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds {
+		require.Regexp(t, "^"+k.prefix+"_[0-9a-hjkmnp-tv-z]{26}$", k.text())
+	}
+}
+
+func TestAnIDOfAnotherKindIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds {
+		for _, other := range kinds {
+			if other.prefix != k.prefix {
+				k.refuses(t, other.text())
+			}
+		}
+	}
+}

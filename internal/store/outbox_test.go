@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/delivery"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// outbox is an organization with a webhook and an event to deliver to it.
+type outbox struct {
+	t     *testing.T
+	store *store.Store
+	ctx   context.Context // the organization's
+
+	organization publicid.Organization
+	webhook      publicid.Webhook
+	event        publicid.Event
+}
+
+const (
+	hookURL = "https://example.com/hook"
+	// The payload isn't UTF-8, nor is the secret: both must come back as bytes.
+	payload = "{\"event\":\"post.created\",\"n\":9007199254740993}\xff\x00"
+	sealed  = "\x02k1\x00\xff"
+	lease   = time.Minute
+	run     = "dlv_run"
+)
+
+func newOutbox(t *testing.T) *outbox {
+	t.Helper()
+	return another(t, testkit.Store(t))
+}
+
+// another is an outbox of a new organization in the same database.
+func another(t *testing.T, s *store.Store) *outbox {
+	t.Helper()
+	o := &outbox{t: t, store: s}
+	o.ctx, o.organization = newOrganization(t, s)
+	hook, err := s.Client().Webhook.Create().SetURL(hookURL).SetEvents([]string{"post.created"}).SetSecretSealed([]byte(sealed)).Save(o.ctx)
+	require.NoError(t, err)
+	happened, err := s.Client().Event.Create().SetType("post.created").SetPayload([]byte(payload)).Save(o.ctx)
+	require.NoError(t, err)
+	o.webhook, o.event = hook.ID, happened.ID
+	return o
+}
+
+// delivery makes a pending delivery that is due, changed as the caller says.
+func (o *outbox) delivery(change ...func(*db.DeliveryCreate)) publicid.Delivery {
+	o.t.Helper()
+	create := o.store.Client().Delivery.Create().
+		SetWebhookID(o.webhook).SetEventID(o.event).SetEventType("post.created").SetNextAttemptAt(ago(0))
+	for _, c := range change {
+		c(create)
+	}
+	made, err := create.Save(o.ctx)
+	require.NoError(o.t, err)
+	return made.ID
+}
+
+func (o *outbox) row(id publicid.Delivery) *db.Delivery {
+	o.t.Helper()
+	found, err := o.store.Client().Delivery.Get(o.ctx, id)
+	require.NoError(o.t, err)
+	return found
+}
+
+func (o *outbox) update(id publicid.Delivery) *db.DeliveryUpdateOne {
+	return o.store.Client().Delivery.UpdateOneID(id)
+}
+
+// claim asks for one attempt.
+func (o *outbox) claim(id publicid.Delivery, number int) store.Claimed {
+	o.t.Helper()
+	got := o.claimAll(store.Claim{ID: id, Number: number, WorkflowID: run, Lease: lease})
+	return got[0]
+}
+
+func (o *outbox) claimAll(claims ...store.Claim) []store.Claimed {
+	o.t.Helper()
+	got, err := o.store.ClaimDeliveries(o.t.Context(), claims)
+	require.NoError(o.t, err)
+	require.Len(o.t, got, len(claims))
+	return got
+}
+
+// attempts are the recorded ones of a delivery.
+func (o *outbox) attempts(id publicid.Delivery) []*db.Attempt {
+	o.t.Helper()
+	all, err := o.store.Client().Attempt.Query().All(o.ctx)
+	require.NoError(o.t, err)
+	var own []*db.Attempt
+	for _, a := range all {
+		if a.DeliveryID == id {
+			own = append(own, a)
+		}
+	}
+	return own
+}
+
+func (o *outbox) record(results ...store.Result) {
+	o.t.Helper()
+	require.NoError(o.t, o.store.RecordResults(o.t.Context(), results))
+}
+
+// ago is a moment in the past at the database's precision.
+func ago(d time.Duration) time.Time { return time.Now().UTC().Add(-d).Truncate(time.Microsecond) }
+
+// ended makes a delivery that is over.
+func ended(status delivery.Status) func(*db.DeliveryCreate) {
+	return func(c *db.DeliveryCreate) {
+		c.SetStatus(status).SetAttemptCount(1)
+		c.Mutation().ClearNextAttemptAt()
+	}
+}

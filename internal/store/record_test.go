@@ -1,0 +1,271 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/delivery"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+var startedAt = time.Date(2026, 3, 12, 10, 41, 7, 233_000_000, time.UTC)
+
+// success is the result of an attempt that the receiver took.
+func success(id publicid.Delivery, number int) store.Result {
+	return store.Result{
+		ID: id, Number: number, StartedAt: startedAt, Duration: 120 * time.Millisecond,
+		Response: 204, Body: []byte("\xff\x00ok"),
+	}
+}
+
+// failure is the result of an attempt that failed, for good without a delay.
+func failure(id publicid.Delivery, number int, retry ...time.Duration) store.Result {
+	r := success(id, number)
+	r.Response, r.Error = 500, "http_status"
+	if len(retry) > 0 {
+		r.Retry = &retry[0]
+	}
+	return r
+}
+
+func TestASuccessEndsTheDelivery(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	o.claim(id, 1)
+	o.record(success(id, 1))
+
+	row := o.row(id)
+	require.Equal(t, delivery.StatusSucceeded, row.Status)
+	require.Equal(t, 1, row.AttemptCount)
+	require.NotNil(t, row.DeliveredAt)
+	require.Nil(t, row.FailedAt)
+	require.Nil(t, row.NextAttemptAt)
+	require.Nil(t, row.LeaseUntil)
+	require.Nil(t, row.LastError)
+	require.Equal(t, 204, *row.LastResponseStatus)
+	require.Equal(t, 120, *row.DurationMs)
+	require.True(t, startedAt.Equal(*row.LastAttemptAt))
+}
+
+func TestAnAttemptIsKeptAsItWasMade(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	o.record(success(id, 1))
+	require.Len(t, o.attempts(id), 1)
+	a := o.attempts(id)[0]
+	require.Equal(t, o.organization, a.OrganizationID)
+	require.Equal(t, 1, a.Number)
+	require.True(t, startedAt.Equal(a.StartedAt))
+	require.Equal(t, 120, a.DurationMs)
+	require.Equal(t, 204, *a.ResponseStatus)
+	require.Equal(t, []byte("\xff\x00ok"), *a.ResponseBody)
+	require.Nil(t, a.Error)
+}
+
+func TestAnAttemptWithoutAnAnswerHasNoStatusAndNoBody(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	r := failure(id, 1, time.Minute)
+	r.Response, r.Body, r.Error = 0, nil, "timeout"
+	o.record(r)
+
+	a := o.attempts(id)[0]
+	require.Nil(t, a.ResponseStatus)
+	require.Empty(t, *a.ResponseBody)
+	require.Equal(t, "timeout", *a.Error)
+	require.Nil(t, o.row(id).LastResponseStatus)
+	require.Equal(t, "timeout", *o.row(id).LastError)
+}
+
+func TestAFailedAttemptIsDueAgainAfterTheDelay(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	o.claim(id, 1)
+	o.record(failure(id, 1, 30*time.Minute))
+
+	row := o.row(id)
+	require.Equal(t, delivery.StatusPending, row.Status)
+	require.Equal(t, 1, row.AttemptCount)
+	require.Equal(t, "http_status", *row.LastError)
+	require.Nil(t, row.FailedAt)
+	require.Nil(t, row.DeliveredAt)
+	require.Nil(t, row.LeaseUntil)
+	require.NotNil(t, row.NextAttemptAt)
+	// A run that asks for the attempt that was made learns when the next is due.
+	due := o.claim(id, 1)
+	require.Equal(t, 2, due.Attempt)
+	require.Greater(t, due.Delay, 20*time.Minute)
+	require.LessOrEqual(t, due.Delay, 30*time.Minute)
+	require.True(t, o.claim(id, 2).Granted)
+}
+
+func TestASuccessAfterFailuresLeavesNoErrorBehind(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	o.record(failure(id, 1, time.Second))
+	o.record(success(id, 2))
+	row := o.row(id)
+	require.Equal(t, delivery.StatusSucceeded, row.Status)
+	require.Equal(t, 2, row.AttemptCount)
+	require.Nil(t, row.LastError)
+	require.Len(t, o.attempts(id), 2)
+}
+
+func TestTheLastFailureEndsTheDelivery(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery(func(c *db.DeliveryCreate) { c.SetAttemptCount(4) })
+	o.claim(id, 5)
+	o.record(failure(id, 5))
+
+	row := o.row(id)
+	require.Equal(t, delivery.StatusFailed, row.Status)
+	require.Equal(t, 5, row.AttemptCount)
+	require.NotNil(t, row.FailedAt)
+	require.Nil(t, row.DeliveredAt)
+	require.Nil(t, row.NextAttemptAt)
+	require.Nil(t, row.LeaseUntil)
+	require.Equal(t, "http_status", *row.LastError)
+}
+
+func TestADeliveryToADisabledWebhookEndsWithoutAnAttempt(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	o.record(failure(id, 1, time.Minute))
+	o.claim(id, 2)
+	o.record(store.Result{ID: id, StartedAt: ago(0), Error: "webhook_disabled"})
+
+	row := o.row(id)
+	require.Equal(t, delivery.StatusFailed, row.Status)
+	require.Equal(t, "webhook_disabled", *row.LastError)
+	require.NotNil(t, row.FailedAt)
+	require.Nil(t, row.LeaseUntil)
+	require.Nil(t, row.NextAttemptAt)
+	// What is told of the last attempt is still the last attempt's.
+	require.Equal(t, 1, row.AttemptCount)
+	require.True(t, startedAt.Equal(*row.LastAttemptAt))
+	require.Equal(t, 500, *row.LastResponseStatus)
+	require.Equal(t, 120, *row.DurationMs)
+	require.Len(t, o.attempts(id), 1)
+}
+
+func TestAnAttemptRecordedTwiceIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	for _, first := range []store.Result{success(o.delivery(), 1), failure(o.delivery(), 1), failure(o.delivery(), 1, time.Hour)} {
+		o.record(first)
+		row, attempts := o.row(first.ID).String(), fmt.Sprint(o.attempts(first.ID))
+		second := failure(first.ID, 1, time.Second)
+		second.Response, second.Error = 418, "redirect"
+		o.record(second)
+		o.record(first)
+		require.Equal(t, row, o.row(first.ID).String())
+		require.Equal(t, attempts, fmt.Sprint(o.attempts(first.ID)))
+	}
+}
+
+// Two runs that made the same attempt, which a lost lease allows, may answer in
+// one batch; the others in it mustn't suffer.
+func TestAnAttemptRecordedTwiceInOneBatchIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id, neighbour := o.delivery(), o.delivery()
+	o.record(success(id, 1), failure(id, 1, time.Hour), success(neighbour, 1))
+	require.Len(t, o.attempts(id), 1)
+	require.Equal(t, 1, o.row(id).AttemptCount)
+	require.Equal(t, delivery.StatusSucceeded, o.row(neighbour).Status)
+	require.Equal(t, *o.row(id).LastResponseStatus, *o.attempts(id)[0].ResponseStatus, "row and attempt are of one result")
+}
+
+func TestAResultThatIsNotTheNextAttemptsIsDropped(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery(func(c *db.DeliveryCreate) { c.SetAttemptCount(2) })
+	before := o.row(id)
+	for _, number := range []int{1, 2, 4, 5} {
+		o.record(success(id, number))
+	}
+	require.Equal(t, before.String(), o.row(id).String())
+	require.Empty(t, o.attempts(id))
+}
+
+func TestAResultOfADeliveryThatHasEndedIsDropped(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	disabled := func(id publicid.Delivery) store.Result {
+		return store.Result{ID: id, StartedAt: ago(0), Error: "webhook_disabled"}
+	}
+	delivered, stopped := o.delivery(), o.delivery()
+	o.record(success(delivered, 1), disabled(stopped))
+	before := []string{o.row(delivered).String(), o.row(stopped).String()}
+
+	o.record(disabled(delivered), success(stopped, 1))
+	require.Equal(t, before, []string{o.row(delivered).String(), o.row(stopped).String()})
+	require.Empty(t, o.attempts(stopped))
+}
+
+func TestAResultForADeletedWebhookIsDropped(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	theirs := another(t, o.store)
+	gone, alive := o.delivery(), theirs.delivery()
+	o.claim(gone, 1)
+	require.NoError(t, o.store.Client().Webhook.DeleteOneID(o.webhook).Exec(o.ctx))
+
+	o.record(success(gone, 1), success(alive, 1), store.Result{ID: gone, StartedAt: ago(0), Error: "webhook_disabled"})
+	require.Empty(t, o.attempts(gone))
+	require.Equal(t, delivery.StatusSucceeded, theirs.row(alive).Status)
+}
+
+func TestABatchRecordsForManyOrganizationsEachItsOwn(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	theirs := another(t, o.store)
+	a, b, c := o.delivery(), theirs.delivery(), o.delivery()
+	o.record(success(a, 1), failure(b, 1), failure(c, 1, time.Hour))
+	require.Equal(t, delivery.StatusSucceeded, o.row(a).Status)
+	require.Equal(t, delivery.StatusFailed, theirs.row(b).Status)
+	require.Equal(t, delivery.StatusPending, o.row(c).Status)
+	require.Equal(t, theirs.organization, theirs.attempts(b)[0].OrganizationID)
+}
+
+func TestNoResultsChangeNothing(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.record()
+	id := o.delivery()
+	require.Equal(t, delivery.StatusPending, o.row(id).Status)
+}
+
+func TestBatchesOfResultsThatOverlapInAnyOrderAreAllRecorded(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	var results []store.Result
+	for range 100 {
+		results = append(results, success(o.delivery(), 1))
+	}
+	backwards := slices.Clone(results)
+	slices.Reverse(backwards)
+	orders := make(chan []store.Result, 6)
+	for range 3 {
+		orders <- results
+		orders <- backwards
+	}
+	together(t, 6, func(ctx context.Context) (int, error) { return 0, o.store.RecordResults(ctx, <-orders) })
+	recorded, err := o.store.Client().Attempt.Query().Count(o.ctx)
+	require.NoError(t, err)
+	require.Equal(t, len(results), recorded)
+}

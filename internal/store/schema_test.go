@@ -1,0 +1,156 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+// reference is a foreign key, as the database knows it.
+type reference struct {
+	name, child, parent string
+	columns, parents    []string
+}
+
+// own are the columns that say which row is meant, apart from whose it is.
+func (r reference) own() []string {
+	return slices.DeleteFunc(slices.Clone(r.columns), func(c string) bool { return c == "organization_id" })
+}
+
+const referencesSQL = `
+SELECT k.conname, k.conrelid::regclass::text, k.confrelid::regclass::text,
+  array(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY u(n, o)
+    JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.n ORDER BY u.o),
+  array(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY u(n, o)
+    JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.n ORDER BY u.o)
+FROM pg_constraint k WHERE k.contype = 'f' ORDER BY 1`
+
+// references are the foreign keys between tables of an organization.
+func references(t *testing.T, c *pgx.Conn) []reference {
+	t.Helper()
+	found, err := pgx.CollectRows(query(t, c, referencesSQL), func(row pgx.CollectableRow) (r reference, err error) {
+		return r, row.Scan(&r.name, &r.child, &r.parent, &r.columns, &r.parents)
+	})
+	require.NoError(t, err)
+	found = slices.DeleteFunc(found, func(r reference) bool { return r.parent == "organizations" })
+	require.NotEmpty(t, found)
+	return found
+}
+
+func query(t *testing.T, c *pgx.Conn, sql string, args ...any) pgx.Rows {
+	t.Helper()
+	found, err := c.Query(t.Context(), sql, args...)
+	require.NoError(t, err)
+	return found
+}
+
+func texts(t *testing.T, c *pgx.Conn, sql string, args ...any) []string {
+	t.Helper()
+	found, err := pgx.CollectRows(query(t, c, sql, args...), pgx.RowTo[string])
+	require.NoError(t, err)
+	return found
+}
+
+// try runs a statement and takes it back.
+func try(t *testing.T, c *pgx.Conn, sql string, args ...any) error {
+	t.Helper()
+	tx, err := c.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), sql, args...)
+	return err
+}
+
+// requireRefused expects that a foreign key refused a statement; without a name
+// any may have.
+func requireRefused(t *testing.T, err error, name string) {
+	t.Helper()
+	var refusal *pgconn.PgError
+	require.True(t, errors.As(err, &refusal), "not refused: %v", err)
+	require.Equal(t, "23503", refusal.Code, refusal.Message)
+	if name != "" {
+		require.Equal(t, name, refusal.ConstraintName)
+	}
+}
+
+func TestEveryReferenceBetweenRowsNamesTheirOrganization(t *testing.T) {
+	t.Parallel()
+	for _, r := range references(t, connect(t, testkit.Database(t))) {
+		at := slices.Index(r.columns, "organization_id")
+		require.GreaterOrEqual(t, at, 0, r.name)
+		require.Equal(t, "organization_id", r.parents[at], r.name)
+	}
+}
+
+func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	s := open(t, url)
+	ours, theirs := seed(t, s), seed(t, s)
+	c := connect(t, url)
+	all := references(t, c)
+	for _, r := range all {
+		t.Run(r.name, func(t *testing.T) {
+			require.Len(t, r.own(), 1, "a reference by one column is what this test knows how to bend")
+			err := try(t, c, fmt.Sprintf("UPDATE %s SET %s = (SELECT id FROM %s WHERE organization_id = $2 LIMIT 1) WHERE organization_id = $1",
+				r.child, r.own()[0], r.parent), ours.organization, theirs.organization)
+			requireRefused(t, err, r.name)
+		})
+	}
+	for _, name := range []string{"comments_self_parent", "posts_self_merged_into"} {
+		require.True(t, slices.ContainsFunc(all, func(r reference) bool { return r.name == name }), name)
+	}
+}
+
+// unchecked are the columns that hold another row's id without a foreign key,
+// with the reason.
+var unchecked = []string{
+	// A replay outlives the delivery that it repeats, which retention removes.
+	"deliveries.replay_of",
+}
+
+func TestEveryColumnThatHoldsAnIDIsAReference(t *testing.T) {
+	t.Parallel()
+	c := connect(t, testkit.Database(t))
+	columns := texts(t, c, `SELECT table_name || '.' || column_name FROM information_schema.columns
+		WHERE table_schema = 'public' AND data_type = 'uuid' AND column_name NOT IN ('id', 'organization_id') ORDER BY 1`)
+	var checked []string
+	for _, r := range references(t, c) {
+		checked = append(checked, r.child+"."+strings.Join(r.own(), "+"))
+	}
+	require.ElementsMatch(t, columns, append(checked, unchecked...))
+}
+
+// A table without a way to its organization through a column that is never null
+// could hold rows of nobody.
+func TestEveryRowBelongsToAnOrganizationThatExists(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	r := seed(t, open(t, url))
+	c := connect(t, url)
+	tables := texts(t, c, `SELECT table_name FROM information_schema.columns
+		WHERE table_schema = 'public' AND column_name = 'organization_id' ORDER BY 1`)
+	require.Len(t, tables, len(entities(open(t, url).Client())))
+	for _, table := range tables {
+		anchors := texts(t, c, `SELECT k.conname FROM pg_constraint k
+			WHERE k.contype = 'f' AND k.conrelid = $1::text::regclass AND NOT EXISTS (
+				SELECT FROM unnest(k.conkey) n JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = n
+				WHERE NOT a.attnotnull)
+			AND k.conrelid <> k.confrelid`, table)
+		require.NotEmpty(t, anchors, table)
+		nullable := texts(t, c, `SELECT table_name FROM information_schema.columns
+			WHERE table_name = $1 AND column_name = 'organization_id' AND is_nullable = 'YES'`, table)
+		require.Empty(t, nullable)
+		err := try(t, c, "UPDATE "+table+" SET organization_id = $2 WHERE organization_id = $1", r.organization, publicid.NewOrganization())
+		requireRefused(t, err, "")
+	}
+}

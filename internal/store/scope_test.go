@@ -1,0 +1,229 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/board"
+	"earshot/ent/db/migrate"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// inAndOutsideATransaction runs a test with the store's client and with a
+// transaction's.
+func inAndOutsideATransaction(t *testing.T, s *store.Store, test func(t *testing.T, c *db.Client)) {
+	t.Helper()
+	t.Run("outside a transaction", func(t *testing.T) { test(t, s.Client()) })
+	t.Run("in a transaction", func(t *testing.T) {
+		require.NoError(t, s.InTx(t.Context(), func(tx *db.Tx) error {
+			test(t, tx.Client())
+			return nil
+		}))
+	})
+}
+
+// What walks the entities would say nothing if it found none.
+func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	r := seed(t, s)
+	walked := entities(s.Client())
+	require.Len(t, walked, len(migrate.Tables)-1)
+	updatable := 0
+	for _, e := range walked {
+		n, err := e.count(r.ctx)
+		require.NoError(t, err)
+		require.Positive(t, n, "the seed has no row of %s", e.name)
+		if e.everything(e.anyID(r.ctx, t))["update"] != nil {
+			updatable++
+		}
+	}
+	// Attempts, events, links and the tags of posts never change.
+	require.Equal(t, len(walked)-4, updatable)
+}
+
+func TestNothingIsReadOrChangedWithoutAnOrganization(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	r := seed(t, s)
+	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
+		for _, e := range entities(c) {
+			for way, touch := range e.everything(e.anyID(r.ctx, t)) {
+				_, err := touch(t.Context())
+				require.ErrorIs(t, err, store.ErrNoOrganization, "%s: %s", e.name, way)
+			}
+			err := into(t, e.build("Create"), r.organization).(executor).Exec(t.Context())
+			require.ErrorIs(t, err, store.ErrNoOrganization, "%s: create", e.name)
+		}
+	})
+}
+
+func TestAnotherOrganizationsRowsAreOutOfReach(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	theirs := seed(t, s)
+	outsider, _ := newOrganization(t, s)
+	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
+		for _, e := range entities(c) {
+			before, err := e.count(theirs.ctx)
+			require.NoError(t, err)
+			for way, touch := range e.everything(e.anyID(theirs.ctx, t)) {
+				reached, err := touch(outsider)
+				if err != nil {
+					require.True(t, db.IsNotFound(err), "%s: %s: %v", e.name, way, err)
+				}
+				require.Zero(t, reached, "%s: %s", e.name, way)
+			}
+			after, err := e.count(theirs.ctx)
+			require.NoError(t, err)
+			require.Equal(t, before, after, e.name)
+		}
+	})
+}
+
+func TestEveryFormOfAQueryStaysInTheOrganization(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	seed(t, s)
+	ours := seed(t, s)
+	ctx, c := ours.ctx, s.Client()
+
+	all, err := c.Board.Query().All(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	only, err := c.Board.Query().Only(ctx)
+	require.NoError(t, err)
+	require.Equal(t, ours.board, only.ID)
+	first, err := c.Board.Query().Order(board.ByID()).First(ctx) // theirs is older
+	require.NoError(t, err)
+	require.Equal(t, ours.board, first.ID)
+	names, err := c.Board.Query().Select(board.FieldSlug).Strings(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ideas"}, names)
+	totals, err := c.Board.Query().Aggregate(db.Count()).Ints(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []int{1}, totals)
+	groups, err := c.Board.Query().GroupBy(board.FieldOrganizationID).Strings(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{ours.organization.UUID().String()}, groups)
+	locked, err := c.Board.Query().ForUpdate().All(ctx)
+	require.NoError(t, err)
+	require.Len(t, locked, 1)
+}
+
+func TestAnEdgeDoesNotLeadOutOfTheOrganization(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	theirs := seed(t, s)
+	outsider, _ := newOrganization(t, s)
+	post, err := s.Client().Post.Get(theirs.ctx, theirs.post)
+	require.NoError(t, err)
+
+	_, err = post.QueryBoard().Only(outsider)
+	require.True(t, db.IsNotFound(err))
+	_, err = post.Update().SetTitle("mine").Save(outsider)
+	require.True(t, db.IsNotFound(err))
+	require.True(t, db.IsNotFound(s.Client().Post.DeleteOne(post).Exec(outsider)))
+}
+
+func TestACreationIsStampedWithTheOrganization(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	r := seed(t, open(t, url)) // which says nowhere whose rows they are
+	c := connect(t, url)
+	for _, table := range migrate.Tables {
+		if table == migrate.OrganizationsTable {
+			continue
+		}
+		var own, others int
+		require.NoError(t, c.QueryRow(t.Context(),
+			"SELECT count(*) FILTER (WHERE organization_id = $1), count(*) FILTER (WHERE organization_id <> $1) FROM "+table.Name,
+			r.organization.UUID().String()).Scan(&own, &others))
+		require.Positive(t, own, table.Name)
+		require.Zero(t, others, table.Name)
+	}
+}
+
+func TestACreationInAnotherOrganizationIsRefused(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	_, theirs := newOrganization(t, s)
+	outsider, _ := newOrganization(t, s)
+	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
+		for _, e := range entities(c) {
+			err := into(t, e.build("Create"), theirs).(executor).Exec(outsider)
+			require.ErrorIs(t, err, store.ErrForeignOrganization, e.name)
+			err = e.build("CreateBulk", into(t, e.build("Create"), theirs)).(executor).Exec(outsider)
+			require.ErrorIs(t, err, store.ErrForeignOrganization, "%s in bulk", e.name)
+		}
+		err := c.Board.Create().SetOrganizationID(theirs).SetName("x").SetSlug("x").OnConflict(sql.DoNothing()).Exec(outsider)
+		require.ErrorIs(t, err, store.ErrForeignOrganization, "upsert")
+	})
+}
+
+func TestACreationThatNamesItsOwnOrganizationIsAllowed(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, own := newOrganization(t, s)
+	made, err := s.Client().Board.Create().SetOrganizationID(own).SetName("x").SetSlug("x").Save(ctx)
+	require.NoError(t, err)
+	require.Equal(t, own, made.OrganizationID)
+}
+
+func TestAnOrganizationSeesAndChangesOnlyItself(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	_, theirs := newOrganization(t, s)
+	ctx, own := newOrganization(t, s)
+	c := s.Client().Organization
+
+	only, err := c.Query().Only(ctx)
+	require.NoError(t, err)
+	require.Equal(t, own, only.ID)
+	require.True(t, db.IsNotFound(c.UpdateOneID(theirs).SetName("mine").Exec(ctx)))
+	require.True(t, db.IsNotFound(c.DeleteOneID(theirs).Exec(ctx)))
+	changed, err := c.Update().SetName("Ours").Save(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, changed)
+	require.ErrorIs(t, c.Create().SetName("Third").Exec(ctx), store.ErrForeignOrganization)
+	require.ErrorIs(t, c.Create().SetName("Third").Exec(t.Context()), store.ErrNoOrganization)
+}
+
+func TestTheSystemReachesAllOrganizations(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	for range 2 {
+		seed(t, s)
+	}
+	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
+		n, err := c.Board.Query().Count(system(t))
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		n, err = c.Board.Update().SetDescription("both").Save(system(t))
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+	})
+}
+
+func TestTheInnerLimitCounts(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	r := seed(t, s)
+	outsider, own := newOrganization(t, s)
+	for _, ctx := range []context.Context{
+		store.WithOrganization(system(t), own),
+		store.WithOrganization(r.ctx, own),
+	} {
+		n, err := s.Client().Board.Query().Count(ctx)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}
+	n, err := s.Client().Board.Query().Count(store.System(outsider, "test"))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}

@@ -1,0 +1,107 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// rows are the ids of one organization's seed: at least one row of each table,
+// with every reference set.
+type rows struct {
+	ctx context.Context // the organization's
+	n   int             // sets its rows apart where they must be unique
+
+	organization publicid.Organization
+	user         publicid.User
+	key          publicid.APIKey
+	board        publicid.Board
+	tag          publicid.Tag
+	contact      publicid.Contact
+	post, target publicid.Post // post was merged into target
+	postTag      uuid.UUID
+	vote         publicid.Vote
+	comment      publicid.Comment // has a reply
+	reply        publicid.Comment
+	entry        publicid.ChangelogEntry
+	link         uuid.UUID
+	webhook      publicid.Webhook
+	event        publicid.Event
+	delivery     publicid.Delivery // was replayed
+	replay       publicid.Delivery
+	attempt      publicid.Attempt
+}
+
+var seeds atomic.Int32
+
+// system is the context of a test that looks at all organizations.
+func system(t *testing.T) context.Context {
+	t.Helper()
+	return store.System(t.Context(), "test")
+}
+
+// newOrganization makes an organization and a context for it.
+func newOrganization(t *testing.T, s *store.Store) (context.Context, publicid.Organization) {
+	t.Helper()
+	o, err := s.Client().Organization.Create().SetName("Acme").Save(system(t))
+	require.NoError(t, err)
+	return store.WithOrganization(t.Context(), o.ID), o.ID
+}
+
+// seed fills every table for a new organization. It never says which
+// organization the rows belong to.
+func seed(t *testing.T, s *store.Store) *rows {
+	t.Helper()
+	r := &rows{n: int(seeds.Add(1))}
+	r.ctx, r.organization = newOrganization(t, s)
+	c := s.Client()
+	r.user = c.User.Create().SetEmail("owner@example.com").SetName("Olive Owner").SaveX(r.ctx).ID
+	r.key = c.APIKey.Create().SetUserID(r.user).SetName("ci").SetHash(r.user.UUID().NodeID()).
+		SetPrefix("esk_12345678").SetScope(apikey.ScopeRead).SaveX(r.ctx).ID
+	r.seedFeedback(c)
+	r.seedDeliveries(c)
+	return r
+}
+
+func (r *rows) seedFeedback(c *db.Client) {
+	unique := func(name string) string { return fmt.Sprintf("%s-%d", name, r.n) }
+	r.board = c.Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(r.ctx).ID
+	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
+	r.contact = c.Contact.Create().SetExternalUserID("acct-1").SetMetadata(json.RawMessage(`{}`)).
+		SetSource("identify").SetConsentBasis("sdk_identify").SaveX(r.ctx).ID
+	post := func(slug string) *db.PostCreate {
+		return c.Post.Create().SetBoardID(r.board).SetTitle(slug).SetSlug(unique(slug)).SetContactID(r.contact).SetAuthorUserID(r.user)
+	}
+	r.target = post("target").SaveX(r.ctx).ID
+	r.post = post("source").SetMergedIntoID(r.target).SaveX(r.ctx).ID
+	r.postTag = c.PostTag.Create().SetPostID(r.post).SetTagID(r.tag).SaveX(r.ctx).ID
+	r.vote = c.Vote.Create().SetPostID(r.post).SetUserID(r.user).SaveX(r.ctx).ID
+	r.comment = c.Comment.Create().SetPostID(r.post).SetAuthorUserID(r.user).SaveX(r.ctx).ID
+	r.reply = c.Comment.Create().SetPostID(r.post).SetAuthorUserID(r.user).SetParentID(r.comment).SaveX(r.ctx).ID
+	r.entry = c.ChangelogEntry.Create().SetBoardID(r.board).SetTitle("v1").SetSlug(unique("v1")).SaveX(r.ctx).ID
+	r.link = c.ChangelogLink.Create().SetEntryID(r.entry).SetPostID(r.post).SetPosition(0).SaveX(r.ctx).ID
+}
+
+func (r *rows) seedDeliveries(c *db.Client) {
+	r.webhook = c.Webhook.Create().SetURL("https://example.com/hook").SetEvents([]string{"post.created"}).
+		SetSecretSealed([]byte("sealed")).SaveX(r.ctx).ID
+	r.event = c.Event.Create().SetType("post.created").SetPayload([]byte(`{"event":"post.created"}`)).SaveX(r.ctx).ID
+	delivery := func() *db.DeliveryCreate {
+		return c.Delivery.Create().SetWebhookID(r.webhook).SetEventID(r.event).SetEventType("post.created")
+	}
+	r.delivery = delivery().SaveX(r.ctx).ID
+	r.replay = delivery().SetReplayOf(r.delivery).SaveX(r.ctx).ID
+	r.attempt = c.Attempt.Create().SetDeliveryID(r.delivery).SetNumber(r.n).SetStartedAt(time.Unix(1_700_000_000, 0)).
+		SetDurationMs(12).SaveX(r.ctx).ID
+}

@@ -1,0 +1,114 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+func TestATransactionIsCommittedWhenItsWorkIsDone(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, _ := newOrganization(t, s)
+	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
+		return tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx)
+	}))
+	n, err := s.Client().Board.Query().Count(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
+func TestAnErrorTakesTheTransactionBack(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, _ := newOrganization(t, s)
+	stop := errors.New("stop")
+	err := s.InTx(ctx, func(tx *db.Tx) error {
+		require.NoError(t, tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx))
+		return stop
+	})
+	require.Equal(t, stop, err, "as it was returned: callers look for problems in it")
+	n, err := s.Client().Board.Query().Count(ctx)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+func TestAPanicTakesTheTransactionBackAndFreesTheConnection(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(store.Options{URL: testkit.Database(t), MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	ctx, _ := newOrganization(t, s)
+	require.PanicsWithValue(t, "stop", func() {
+		_ = s.InTx(ctx, func(tx *db.Tx) error {
+			require.NoError(t, tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx))
+			panic("stop")
+		})
+	})
+	// The pool has one connection: this would wait for ever if it were kept.
+	n, err := s.Client().Board.Query().Count(ctx)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+// The contract's timestamps are in UTC, wherever the service runs.
+func TestTimesAreReadInUTC(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	row := o.row(o.delivery())
+	require.Equal(t, time.UTC, row.CreatedAt.Location())
+	require.Equal(t, time.UTC, row.NextAttemptAt.Location())
+	require.NoError(t, o.update(row.ID).SetNextAttemptAt(ago(time.Hour)).Exec(o.ctx))
+	require.Equal(t, time.UTC, o.overdue(1)[0].DueAt.Location())
+}
+
+func TestATimeIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, _ := newOrganization(t, s)
+	made, err := s.Client().Board.Create().SetName("Ideas").SetSlug("ideas").Save(ctx)
+	require.NoError(t, err)
+	read, err := s.Client().Board.Get(ctx, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, made.CreatedAt, read.CreatedAt)
+	require.Equal(t, made.UpdatedAt, read.UpdatedAt)
+}
+
+func TestFreeFormJSONIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, _ := newOrganization(t, s)
+	const metadata = `{"z":9007199254740993,"a":0.10000000000000000000001,"z2":{"b":1,"a":"\u003cé"},"z":1}`
+	made, err := s.Client().Contact.Create().SetMetadata([]byte(metadata)).SetSource("admin").SetConsentBasis("admin_created").Save(ctx)
+	require.NoError(t, err)
+	read, err := s.Client().Contact.Get(ctx, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, metadata, string(read.Metadata))
+}
+
+func TestADatabaseThatIsAwayShowsInAPing(t *testing.T) {
+	t.Parallel()
+	s := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
+	require.ErrorContains(t, s.Ping(t.Context()), "ping the database")
+	require.NoError(t, testkit.Store(t).Ping(t.Context()))
+}
+
+func TestADatabaseURLThatCanNotBeReadDoesNotShowItsPassword(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"postgres://earshot:hunter2@db.example.com:port/earshot",
+		"postgres://earshot:hunter2@db.example.com/earshot?sslmode=perhaps",
+		"postgres://earshot:hunter2@db.example.com/earshot?pool_max_conns=many",
+		"postgres://db.example.com/earshot?password=hunter2&sslmode=perhaps",
+	} {
+		_, err := store.Open(store.Options{URL: url})
+		require.ErrorContains(t, err, "parse the database URL")
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
