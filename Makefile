@@ -1,10 +1,71 @@
 # Bare `make` lists the targets.
 .DEFAULT_GOAL := help
 
-help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+BIN := .earshot/bin
 
-test: ## run every test, with a Postgres and a Temporal of its own
-	@go build -o .earshot/bin/withstack ./internal/devstack/withstack
-	@.earshot/bin/withstack -- go test -race ./...
-.PHONY: help test
+# Set on the command line, as in make test PKG=./api/... RUN=TestHealth. They are
+# emptied here so that a variable of the environment isn't taken for an answer.
+PKG = ./...
+RUN =
+DETACH =
+YES =
+name =
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: build ## start Earshot with its own Postgres and Temporal; DETACH=1 returns when it answers
+	@$(BIN)/earshot up $(if $(filter 1,$(DETACH)),--detach)
+
+down: build ## stop what `make up DETACH=1` started
+	@$(BIN)/earshot down
+
+reset: build ## throw away the data of `make up`; YES=1 doesn't ask
+	@$(BIN)/earshot reset $(if $(filter 1,$(YES)),--yes)
+
+quickstart: ## play the first five minutes of a customer against `make up`
+	@examples/quickstart.sh
+
+build: ## build .earshot/bin/earshot
+	go build -o $(BIN)/earshot ./cmd/earshot
+
+test: withstack ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
+	@$(BIN)/withstack -- go test -race $(if $(RUN),-run '$(RUN)') $(PKG)
+
+bench: ## measure the stack of `make up` under load, beside its floor
+	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench
+
+lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
+	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
+	@go vet ./...
+	@$(BIN)/golangci-lint run
+	@$(BIN)/workflowcheck -test=false ./workflows
+
+generate: ## write ent/db, api/gen and client anew, from ent/schema and api/openapi.yaml
+	@go generate ./ent
+	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
+	@$(BIN)/oapi-codegen -config api/server.cfg.yaml api/openapi.yaml
+	@$(BIN)/oapi-codegen -config api/client.cfg.yaml api/openapi.yaml
+
+# Compares files and not commits, so that it answers before a commit too.
+SUMS := find ent/db api/gen client -type f -exec cksum {} + | LC_ALL=C sort -k 3
+generate-check: ## fail if `make generate` changes anything
+	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
+	@$(MAKE) --no-print-directory generate
+	@$(SUMS) | diff $(BIN)/generated.sums - || { \
+		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
+
+migration: withstack ## write the next migration from what changed in ent/schema: name=add_something
+	@test -n "$(name)" || { echo "usage: make migration name=add_something" >&2; exit 2; }
+	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
+
+clean: ## remove what was built, but not the Temporal CLI, which takes minutes, nor any data
+	@test ! -d $(BIN) || find $(BIN) -type f ! -name 'temporal*' -delete
+
+withstack:
+	@go build -o $(BIN)/withstack ./internal/devstack/withstack
+
+linters:
+	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
+
+.PHONY: help up down reset quickstart build test bench lint generate generate-check migration clean withstack linters

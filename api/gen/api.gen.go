@@ -469,7 +469,7 @@ type ContactFields struct {
 	// LastSeenAt A moment, RFC 3339 in UTC.
 	LastSeenAt Timestamp `json:"lastSeenAt"`
 
-	// Metadata Your own keys with any JSON values. Numbers and the order of keys are kept as they are sent.
+	// Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
 	Metadata Metadata `json:"metadata"`
 
 	// MRRCents Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is.
@@ -512,7 +512,7 @@ type ContactTraits struct {
 	// Email The e-mail address. It is trimmed and lower-cased.
 	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Metadata Your own keys with any JSON values. Numbers and the order of keys are kept as they are sent.
+	// Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
 	Metadata Metadata `json:"metadata,omitempty"`
 
 	// MRRCents Monthly recurring revenue, in cents of `currency`.
@@ -847,7 +847,7 @@ type MeEnvelope struct {
 	Data Me `json:"data"`
 }
 
-// Metadata Your own keys with any JSON values. Numbers and the order of keys are kept as they are sent.
+// Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
 type Metadata = json.RawMessage
 
 // NextCursor Pass it as `cursor` to get the next page; null on the last one.

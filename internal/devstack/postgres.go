@@ -191,7 +191,7 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	if err != nil {
 		return errors.Wrap(err, "connect")
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var exists bool
 	const question = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`
 	if err := conn.QueryRow(ctx, question, name).Scan(&exists); err != nil {
@@ -226,7 +226,7 @@ func (p *Postgres) ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var one int
 	return conn.QueryRow(ctx, "SELECT 1").Scan(&one)
 }

@@ -49,7 +49,7 @@ func startChild(s spec, c *claim) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	cmd := exec.Command(s.path, s.args...)
 	cmd.Dir = s.dir
 	cmd.Env = s.env

@@ -29,6 +29,9 @@ const (
 	maxContactPlan    = 100
 	maxMRRCents       = 100_000_000
 	maxMetadataKeys   = 100
+	// As for a body's document. Identify adds keys bit by bit, and every event
+	// about a contact carries them all.
+	maxMetadataBytes = 256 << 10
 )
 
 var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)

@@ -28,6 +28,9 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
+	if found, err = s.seeAgain(ctx, externalUserID, in, meta); found != nil || err != nil {
+		return found, false, err
+	}
 	err = s.change(ctx, func(c *change) error {
 		if found, err = c.byExternalID(ctx, externalUserID); err != nil {
 			return err
@@ -49,6 +52,36 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 		return err
 	})
 	return found, created, err
+}
+
+// seeAgain is the whole of identify for a contact that is known already and of
+// whom nothing new is told, as most are: a look and an update, without a
+// transaction. It returns nil where there is more to do.
+func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
+	if err := mayWrite(CallerOf(ctx)); err != nil {
+		return nil, err
+	}
+	old, err := s.store.Client().Contact.Query().Where(contact.ExternalUserID(externalUserID)).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the contact")
+	}
+	next, changes, err := s.filled(old, in, meta)
+	if err != nil || len(changes) > 0 {
+		return nil, nil // said again under the lock, where it is certain
+	}
+	n, err := s.store.Client().Contact.Update().
+		Where(contact.ID(old.ID), contact.LastSeenAtLT(next.LastSeenAt)).
+		SetLastSeenAt(next.LastSeenAt).Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "note that the contact was seen")
+	}
+	if n == 0 {
+		return nil, nil // deleted meanwhile, or seen by a clock that is ahead
+	}
+	return next, nil
 }
 
 // insertIdentified returns nil when the id was taken in the meantime.
@@ -92,48 +125,58 @@ func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserI
 // fill sets what is null so far and never overwrites (Identify rule 2). When
 // nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
 func (s *Service) fill(ctx context.Context, c *change, old *db.Contact, in Traits, meta metadata) (*db.Contact, error) {
-	update := c.Contact.Update().Where(contact.ID(old.ID))
-	next := *old
-	changes := map[string]event.Change{}
-	if fillTrait(changes, "email", &next.Email, in.Email) {
-		next.EmailHash = s.emailHash(next.Email)
-		update.SetEmail(*next.Email).SetEmailHash(*next.EmailHash)
-	}
-	if fillTrait(changes, "name", &next.Name, in.Name) {
-		update.SetName(*next.Name)
-	}
-	if fillTrait(changes, "plan", &next.Plan, in.Plan) {
-		update.SetPlan(*next.Plan)
-	}
-	// The amount and its currency are one trait.
-	if fillTrait(changes, "mrrCents", &next.MrrCents, in.MRRCents) {
-		fillTrait(changes, "currency", &next.Currency, in.Currency)
-		update.SetMrrCents(*next.MrrCents).SetCurrency(*next.Currency)
-	}
-	if err := fillMetadata(changes, &next, meta); err != nil {
+	next, changes, err := s.filled(old, in, meta)
+	if err != nil {
 		return nil, err
 	}
-	if _, ok := changes["metadata"]; ok {
-		update.SetMetadata(next.Metadata)
-	}
-	// The clock of another process may be ahead: time only advances.
-	if at := now(); at.After(old.LastSeenAt) {
-		next.LastSeenAt = at
-		update.SetLastSeenAt(at)
-	}
-	if len(changes) > 0 {
-		next.UpdatedAt = later(next.LastSeenAt, old.UpdatedAt)
-		update.SetUpdatedAt(next.UpdatedAt)
+	update := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(next.LastSeenAt).SetUpdatedAt(next.UpdatedAt)
+	for trait := range changes {
+		switch trait {
+		case "email":
+			update.SetEmail(*next.Email).SetEmailHash(*next.EmailHash)
+		case "name":
+			update.SetName(*next.Name)
+		case "plan":
+			update.SetPlan(*next.Plan)
+		case "mrrCents":
+			update.SetMrrCents(*next.MrrCents).SetCurrency(*next.Currency)
+		case "metadata":
+			update.SetMetadata(next.Metadata)
+		}
 	}
 	if err := update.Exec(ctx); err != nil {
 		return nil, errors.Wrap(err, "update the contact")
 	}
 	if len(changes) == 0 {
-		return &next, nil
+		return next, nil
 	}
-	return &next, c.record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
-		Contact: eventContact(&next), Changes: changes,
+	return next, c.record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+		Contact: eventContact(next), Changes: changes,
 	})
+}
+
+// filled is what becomes of a contact that is identified now, and what of it
+// changes besides the time.
+func (s *Service) filled(old *db.Contact, in Traits, meta metadata) (*db.Contact, map[string]event.Change, error) {
+	next, changes := *old, map[string]event.Change{}
+	if fillTrait(changes, "email", &next.Email, in.Email) {
+		next.EmailHash = s.emailHash(next.Email)
+	}
+	fillTrait(changes, "name", &next.Name, in.Name)
+	fillTrait(changes, "plan", &next.Plan, in.Plan)
+	// The amount and its currency are one trait.
+	if fillTrait(changes, "mrrCents", &next.MrrCents, in.MRRCents) {
+		fillTrait(changes, "currency", &next.Currency, in.Currency)
+	}
+	if err := fillMetadata(changes, &next, meta); err != nil {
+		return nil, nil, err
+	}
+	// The clock of another process may be ahead: time only advances.
+	next.LastSeenAt = later(now(), old.LastSeenAt)
+	if len(changes) > 0 {
+		next.UpdatedAt = later(next.LastSeenAt, old.UpdatedAt)
+	}
+	return &next, changes, nil
 }
 
 // fillTrait sets a trait that is null so far and notes the change.

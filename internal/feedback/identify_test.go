@@ -29,6 +29,7 @@ func TestIdentify(t *testing.T) {
 		"trims and lower-cases an address, trims name and plan": normalises,
 		"keeps metadata as it was sent":                         metadataAsSent,
 		"refuses metadata that would grow over 100 keys":        metadataGrows,
+		"refuses metadata that would grow over 256 KiB":         metadataGrowsLarge,
 		"tells both sides of every trait that it changed":       tellsChanges,
 	})
 }
@@ -212,6 +213,13 @@ func metadataGrows(t *testing.T, n *tenant) {
 	require.Equal(t, []string{"metadata"}, a.Fields())
 	require.Nil(t, n.get(t, "/v1/contacts/"+made["id"].(string))["name"], "all or nothing")
 	require.Len(t, n.identify(t, with("u-1", object{"metadata": object{"k1": 0, "x": 1}}))["metadata"], 100)
+}
+
+func metadataGrowsLarge(t *testing.T, n *tenant) {
+	large := strings.Repeat("x", 200<<10)
+	n.identify(t, object{"externalUserId": "u-1", "metadata": object{"a": large}})
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", with("u-1", object{"metadata": object{"b": large}}))
+	require.Equal(t, []string{"metadata"}, a.Fields())
 }
 
 func tellsChanges(t *testing.T, n *tenant) {

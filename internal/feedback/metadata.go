@@ -26,6 +26,7 @@ func parseMetadata(raw json.RawMessage) (metadata, error) {
 		return nil, errors.New("not an object")
 	}
 	m := metadata{}
+	at := map[string]int{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -35,19 +36,15 @@ func parseMetadata(raw json.RawMessage) (metadata, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, errors.Wrap(err, "read a value")
 		}
-		m = m.with(key.(string), value)
+		name := key.(string) // a key is nothing else
+		if i, ok := at[name]; ok {
+			m[i].value = value
+			continue
+		}
+		at[name] = len(m)
+		m = append(m, member{name, value})
 	}
 	return m, nil
-}
-
-func (m metadata) with(key string, value json.RawMessage) metadata {
-	for i := range m {
-		if m[i].key == key {
-			m[i].value = value
-			return m
-		}
-	}
-	return append(m, member{key, value})
 }
 
 // filled is m with the keys of other that m hasn't (docs/decisions.md,
@@ -69,6 +66,10 @@ func (m metadata) filled(other metadata) metadata {
 func (m metadata) check(bad *problem.Fields) {
 	if len(m) > maxMetadataKeys {
 		bad.Add("metadata", "maxProperties", "must have at most %d keys, not %d", maxMetadataKeys, len(m))
+		return
+	}
+	if size := len(m.text()); size > maxMetadataBytes {
+		bad.Add("metadata", "maxBytes", "must have at most %d bytes, not %d", maxMetadataBytes, size)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 
 	"earshot/ent/db"
+	"earshot/ent/db/organization"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -74,12 +75,10 @@ type change struct {
 // change runs fn in one transaction for the caller in the context and
 // dispatches after the commit. It refuses when the organization may not write.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
-	caller := CallerOf(ctx)
-	if caller.Organization.BillingState == "read_only" {
-		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
-			With("reason", "billing_read_only")
+	c := &change{caller: CallerOf(ctx)}
+	if err := mayWrite(c.caller); err != nil {
+		return err
 	}
-	c := &change{caller: caller}
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
 		c.Tx = tx
 		return fn(c)
@@ -91,6 +90,15 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	// starts them.
 	if len(c.deliveries) > 0 {
 		s.dispatch.Dispatch(c.deliveries)
+	}
+	return nil
+}
+
+// mayWrite returns problem.Forbidden while the organization's bills are unpaid.
+func mayWrite(caller *Caller) error {
+	if caller.Organization.BillingState == organization.BillingStateReadOnly {
+		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
+			With("reason", "billing_read_only")
 	}
 	return nil
 }

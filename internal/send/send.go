@@ -171,7 +171,7 @@ func (s *Sender) attempt(ctx context.Context, r Request, started time.Time, out 
 	f := &flight{}
 	// The transport and not a http.Client, which follows redirects and puts
 	// the URL into its errors.
-	answer, err := s.transport.RoundTrip(newRequest(f.watch(ctx), target, r, started))
+	answer, err := s.transport.RoundTrip(newRequest(f.watch(ctx), target, r, started)) //nolint:bodyclose // readBody closes it
 	if err != nil {
 		out.Error = ofError(ctx, err, f)
 		return

@@ -71,7 +71,7 @@ func run(args []string, signals <-chan os.Signal, progress io.Writer) (code int,
 	select {
 	case received := <-signals:
 		cancel()
-		<-started
+		<-started //nolint:errcheck // our own cancel is all that it could report
 		return signalCode(received), nil
 	case err := <-started:
 		if err != nil {
