@@ -16,19 +16,15 @@ import (
 	"earshot/workflows"
 )
 
-// Starts provides the client of Temporal and the dispatcher, which every
+// Starts provides the connection to Temporal and the dispatcher, which every
 // process has that makes changes. It needs client.Options.
 var Starts = fx.Module("starts", fx.Provide(
-	func(lc fx.Lifecycle, o client.Options) (client.Client, error) {
-		// Lazy, because Temporal may be away when the service starts.
-		c, err := client.NewLazyClient(o)
-		if err != nil {
-			return nil, err
-		}
+	func(lc fx.Lifecycle, o client.Options) *workflows.Connection {
+		c := workflows.NewConnection(o)
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
-		return c, nil
+		return c
 	},
-	func(lc fx.Lifecycle, c client.Client, set config.Config, log *slog.Logger) *workflows.Starter {
+	func(lc fx.Lifecycle, c *workflows.Connection, set config.Config, log *slog.Logger) *workflows.Starter {
 		s := workflows.NewStarter(c, set.DeliveryGroupMax, log)
 		lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
@@ -52,10 +48,10 @@ var Module = fx.Module("worker",
 		func(s *store.Store, starter *workflows.Starter, log *slog.Logger) *activities.Outbox {
 			return activities.NewOutbox(s, starter, starter, log)
 		},
-		func(lc fx.Lifecycle, c client.Client, d *activities.Deliveries, out *activities.Outbox,
-			o client.Options, set config.Config, log *slog.Logger,
+		func(lc fx.Lifecycle, c *workflows.Connection, d *activities.Deliveries, out *activities.Outbox,
+			set config.Config, log *slog.Logger,
 		) *Worker {
-			w := New(c, d, out, Options{Namespace: namespaceOf(o), Drain: set.DrainTimeout, Log: log})
+			w := New(c, d, out, Options{Drain: set.DrainTimeout, Log: log})
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },
 				OnStop:  func(context.Context) error { w.Stop(); return nil },
@@ -65,10 +61,3 @@ var Module = fx.Module("worker",
 	),
 	fx.Invoke(func(*Worker) {}),
 )
-
-func namespaceOf(o client.Options) string {
-	if o.Namespace == "" {
-		return client.DefaultNamespace
-	}
-	return o.Namespace
-}

@@ -21,7 +21,7 @@ import (
 
 const (
 	// Groups of later attempts at once. Each may hold 60 deliveries, of which
-	// the activities let 32 at a time go to one webhook.
+	// the activities let 64 at a time go to one webhook.
 	laterGroups = 200
 	// How long one try to come up may take, and the pauses between two.
 	tryTimeout = 10 * time.Second
@@ -31,7 +31,6 @@ const (
 
 // Options of a worker.
 type Options struct {
-	Namespace string
 	// Drain is how long a stop waits for attempts that are under way.
 	Drain time.Duration
 	Log   *slog.Logger
@@ -39,7 +38,7 @@ type Options struct {
 
 // Worker runs workflows and activities in this process.
 type Worker struct {
-	client     client.Client
+	temporal   *workflows.Connection
 	deliveries *activities.Deliveries
 	outbox     *activities.Outbox
 	options    Options
@@ -50,8 +49,8 @@ type Worker struct {
 }
 
 // New makes a worker; nothing runs before Start.
-func New(c client.Client, d *activities.Deliveries, o *activities.Outbox, options Options) *Worker {
-	return &Worker{client: c, deliveries: d, outbox: o, options: options}
+func New(c *workflows.Connection, d *activities.Deliveries, o *activities.Outbox, options Options) *Worker {
+	return &Worker{temporal: c, deliveries: d, outbox: o, options: options}
 }
 
 // Start returns at once. The worker comes up in the background, as soon as
@@ -102,10 +101,14 @@ func (w *Worker) comeUp(ctx context.Context) (stop func()) {
 func (w *Worker) try(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	if err := checkNamespace(ctx, w.client, w.options.Namespace); err != nil {
+	c, err := w.temporal.Client(ctx)
+	if err != nil {
 		return nil, err
 	}
-	first, later := w.main(), w.later()
+	if err := checkNamespace(ctx, c, w.temporal.Namespace()); err != nil {
+		return nil, err
+	}
+	first, later := w.main(c), w.later(c)
 	if err := later.Start(); err != nil {
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.LaterQueue)
 	}
@@ -120,7 +123,7 @@ func (w *Worker) try(ctx context.Context) (stop func(), err error) {
 		first.Stop()
 		<-ended
 	}
-	if err := workflows.EnsureSweep(ctx, w.client); err != nil {
+	if err := workflows.EnsureSweep(ctx, c); err != nil {
 		stop()
 		return nil, err
 	}
@@ -128,8 +131,8 @@ func (w *Worker) try(ctx context.Context) (stop func(), err error) {
 }
 
 // main runs the workflows with their first rounds, and the sweep.
-func (w *Worker) main() worker.Worker {
-	m := worker.New(w.client, workflows.MainQueue, worker.Options{WorkerStopTimeout: w.options.Drain})
+func (w *Worker) main(c client.Client) worker.Worker {
+	m := worker.New(c, workflows.MainQueue, worker.Options{WorkerStopTimeout: w.options.Drain})
 	Register(m)
 	m.RegisterActivityWithOptions(w.deliveries.AttemptFirst, activity.RegisterOptions{Name: workflows.AttemptFirstName})
 	m.RegisterActivityWithOptions(w.outbox.SweepOutbox, activity.RegisterOptions{Name: workflows.SweepActivity})
@@ -137,8 +140,8 @@ func (w *Worker) main() worker.Worker {
 }
 
 // later runs what came after the first round.
-func (w *Worker) later() worker.Worker {
-	l := worker.New(w.client, workflows.LaterQueue, worker.Options{
+func (w *Worker) later(c client.Client) worker.Worker {
+	l := worker.New(c, workflows.LaterQueue, worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: laterGroups,
 		WorkerStopTimeout:                  w.options.Drain,

@@ -132,7 +132,7 @@ func recordGroup(t *testing.T) {
 		}
 		return http.StatusOK
 	})
-	starter := workflows.NewStarter(running.Temporal, 60, testkit.Log(t))
+	starter := workflows.NewStarter(running.Connection, 60, testkit.Log(t))
 	starter.Dispatch(group)
 	starter.Drain(t.Context())
 	id := group[0].ID.String() + "+4"

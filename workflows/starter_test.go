@@ -44,7 +44,7 @@ func TestAnIdleServiceStartsOneWorkflowPerDeliveryUnderItsOwnID(t *testing.T) {
 func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 	t.Parallel()
 	b := setup(t, testkit.Options{})
-	starter := workflows.NewStarter(b.app.Temporal, 60, testkit.Log(t))
+	starter := workflows.NewStarter(b.app.Connection, 60, testkit.Log(t))
 	// As long as the lists get: every delivery has another webhook and another
 	// organization.
 	deliveries := make([]feedback.Dispatch, 100)
@@ -66,7 +66,7 @@ func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 func TestAGroupIsOfOneEventType(t *testing.T) {
 	t.Parallel()
 	b := setup(t, testkit.Options{})
-	starter := workflows.NewStarter(b.app.Temporal, 60, testkit.Log(t))
+	starter := workflows.NewStarter(b.app.Connection, 60, testkit.Log(t))
 	webhook, organization := publicid.NewWebhook(), publicid.NewOrganization()
 	var deliveries []feedback.Dispatch
 	for range 10 {
@@ -88,7 +88,7 @@ func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
 	b := setup(t, testkit.Options{Worker: true})
 	b.post(t)
 	d := b.delivery(t, "succeeded")
-	starter := workflows.NewStarter(b.app.Temporal, 60, testkit.Log(t))
+	starter := workflows.NewStarter(b.app.Connection, 60, testkit.Log(t))
 	id, err := publicid.Parse[publicid.Delivery](fmt.Sprint(d["id"]))
 	require.NoError(t, err)
 	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)

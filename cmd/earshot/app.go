@@ -18,6 +18,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/worker"
+	"earshot/workflows"
 )
 
 // role says which parts a process runs. API and worker in one process are the
@@ -59,12 +60,16 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 
 // readiness are the checks of /readyz.
 func readiness(r role) any {
-	base := func(s *store.Store, c client.Client) []api.Check {
+	base := func(s *store.Store, temporal *workflows.Connection) []api.Check {
 		return []api.Check{
 			{Name: "postgres", Run: s.Ping},
 			{Name: "schema", Run: s.CheckSchema},
 			{Name: "temporal", Run: func(ctx context.Context) error {
-				_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
+				c, err := temporal.Client(ctx)
+				if err != nil {
+					return err
+				}
+				_, err = c.CheckHealth(ctx, &client.CheckHealthRequest{})
 				return err
 			}},
 		}
@@ -72,8 +77,8 @@ func readiness(r role) any {
 	if r&roleWorker == 0 {
 		return base
 	}
-	return func(s *store.Store, c client.Client, w *worker.Worker) []api.Check {
-		return append(base(s, c), api.Check{Name: "worker", Run: func(context.Context) error {
+	return func(s *store.Store, temporal *workflows.Connection, w *worker.Worker) []api.Check {
+		return append(base(s, temporal), api.Check{Name: "worker", Run: func(context.Context) error {
 			if !w.Running() {
 				return errors.New("the worker hasn't come up yet")
 			}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -19,6 +20,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/worker"
+	"earshot/workflows"
 )
 
 // App is the service, running for one test with a database and a namespace of
@@ -27,7 +29,9 @@ type App struct {
 	URL      string
 	Store    *store.Store
 	Feedback *feedback.Service
-	Temporal client.Client
+	// Temporal is nil when it didn't answer at the start.
+	Temporal   client.Client
+	Connection *workflows.Connection
 	// Deliveries are the activities of a worker; nil without one.
 	Deliveries *activities.Deliveries
 	Config     config.Config
@@ -86,13 +90,14 @@ func Start(t testing.TB, o Options) *App {
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
 		store.Module, feedback.Module, worker.Starts, api.Handler,
-		fx.Populate(&a.Store, &a.Feedback, &a.Temporal),
+		fx.Populate(&a.Store, &a.Feedback, &a.Connection),
 	}
 	if o.Worker {
 		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries))
 	}
 	app := fx.New(append(parts, fx.Populate(&handler))...)
 	require.NoError(t, app.Start(t.Context()))
+	a.connect()
 	server := httptest.NewServer(handler)
 	a.URL = server.URL
 	t.Cleanup(func() {
@@ -104,4 +109,14 @@ func Start(t testing.TB, o Options) *App {
 		}
 	})
 	return a
+}
+
+// connect gives the test the service's own client. A test in which Temporal is
+// away has none.
+func (a *App) connect() {
+	ctx, cancel := context.WithTimeout(a.t.Context(), 10*time.Second)
+	defer cancel()
+	if c, err := a.Connection.Client(ctx); err == nil {
+		a.Temporal = c
+	}
 }
