@@ -55,33 +55,23 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 }
 
 // seeAgain is the whole of identify for a contact that is known already and of
-// whom nothing new is told, as most are: a look and an update, without a
-// transaction. It returns nil where there is more to do.
+// whom nothing new is told, as most are. It returns nil where there is more to
+// do; that the contact was seen is true by then in any case. Metadata isn't for
+// here: a fill of it can be refused, and then nothing may have changed.
 func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
-	if err := mayWrite(CallerOf(ctx)); err != nil {
+	caller := CallerOf(ctx)
+	if err := mayWrite(caller); err != nil || len(meta) > 0 {
 		return nil, err
 	}
-	old, err := s.store.Client().Contact.Query().Where(contact.ExternalUserID(externalUserID)).Only(ctx)
-	if db.IsNotFound(err) {
-		return nil, nil
+	seen, err := s.store.SeeContact(ctx, caller.Organization.ID, externalUserID, now())
+	if seen == nil || err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Wrap(err, "look for the contact")
+	// Without metadata there is no error.
+	if _, changes, err := s.filled(seen, in, nil); err != nil || len(changes) > 0 {
+		return nil, err
 	}
-	next, changes, err := s.filled(old, in, meta)
-	if err != nil || len(changes) > 0 {
-		return nil, nil // said again under the lock, where it is certain
-	}
-	n, err := s.store.Client().Contact.Update().
-		Where(contact.ID(old.ID), contact.LastSeenAtLT(next.LastSeenAt)).
-		SetLastSeenAt(next.LastSeenAt).Save(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "note that the contact was seen")
-	}
-	if n == 0 {
-		return nil, nil // deleted meanwhile, or seen by a clock that is ahead
-	}
-	return next, nil
+	return seen, nil
 }
 
 // insertIdentified returns nil when the id was taken in the meantime.

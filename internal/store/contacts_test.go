@@ -1,0 +1,77 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, organization := newOrganization(t, s)
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	full := s.Client().Contact.Create().SetExternalUserID("full").SetEmail("ada@example.com").SetEmailHash([]byte("hash")).
+		SetName("Ada").SetPlan("pro").SetMrrCents(4900).SetCurrency("EUR").SetMetadata(json.RawMessage(`{"z":1,"a":2}`)).
+		SetSource("identify").SetConsentBasis("sdk_identify").
+		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
+	bare := s.Client().Contact.Create().SetExternalUserID("bare").SetMetadata(json.RawMessage(`{}`)).
+		SetSource("identify").SetConsentBasis("sdk_identify").
+		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
+	for name, create := range map[string]interface{ ExecX(ctx context.Context) }{"full": full, "bare": bare} {
+		create.ExecX(ctx)
+		later := at.Add(time.Minute)
+		seen, err := s.SeeContact(t.Context(), organization, name, later)
+		require.NoError(t, err)
+		require.Equal(t, later, seen.LastSeenAt)
+		read, err := s.Client().Contact.Get(ctx, seen.ID)
+		require.NoError(t, err)
+		if read.EmailHash != nil && *read.EmailHash == nil {
+			read.EmailHash = nil // Ent has a pointer to nothing where there is nothing
+		}
+		require.Equal(t, fields(t, read), fields(t, seen))
+	}
+}
+
+// fields is an entity without what Ent keeps beside its columns.
+func fields(t *testing.T, entity any) string {
+	t.Helper()
+	text, err := json.Marshal(entity)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	r := seed(t, s)
+	before, err := s.Client().Contact.Get(r.ctx, r.contact)
+	require.NoError(t, err)
+	seen, err := s.SeeContact(t.Context(), r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, before.LastSeenAt, seen.LastSeenAt)
+}
+
+func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	r := seed(t, s)
+	before, err := s.Client().Contact.Get(r.ctx, r.contact)
+	require.NoError(t, err)
+	for _, of := range []publicid.Organization{publicid.NewOrganization(), seed(t, s).organization} {
+		seen, err := s.SeeContact(t.Context(), of, *before.ExternalUserID, time.Now())
+		require.NoError(t, err)
+		if seen != nil { // the other organization's, of the same external id
+			require.Equal(t, of, seen.OrganizationID)
+		}
+	}
+	after, err := s.Client().Contact.Get(r.ctx, r.contact)
+	require.NoError(t, err)
+	require.Equal(t, before.LastSeenAt, after.LastSeenAt)
+}
