@@ -13,6 +13,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// The columns by name: a schema that is ahead may have more.
+//
+//nolint:gosec // G202: joined from generated constants
 var seeSQL = `
 UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3)
 WHERE organization_id = $1 AND external_user_id = $2
@@ -30,6 +33,9 @@ func (s *Store) SeeContact(ctx context.Context, of publicid.Organization, extern
 	defer func() { _ = rows.Close() }()
 	var found []*db.Contact
 	if err := sql.ScanSlice(rows, &found); err != nil {
+		return nil, errors.Wrap(err, "read the contact")
+	}
+	if err := rows.Err(); err != nil {
 		return nil, errors.Wrap(err, "read the contact")
 	}
 	if len(found) == 0 {
