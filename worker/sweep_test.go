@@ -74,7 +74,8 @@ func TestTheSweepStartsARunThatWasLost(t *testing.T) {
 	id := r.Await(t, 1)[0].DeliveryID()
 	makeOverdue(t, database)
 	require.NoError(t, app.Temporal.TerminateWorkflow(t.Context(), id, "", "the run is lost"))
-	require.Equal(t, activities.SweepResult{Lost: 1}, sweep(t, app))
+	// The schedule's own sweep may come first; then this one finds nothing.
+	sweep(t, app)
 	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())
 }
 

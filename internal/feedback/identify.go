@@ -15,6 +15,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // IdentifyContact inserts the contact with the caller's own id for it, or fills
@@ -55,23 +56,17 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 }
 
 // seeAgain is the whole of identify for a contact that is known already and of
-// whom nothing new is told, as most are. It returns nil where there is more to
-// do; that the contact was seen is true by then in any case. Metadata isn't for
-// here: a fill of it can be refused, and then nothing may have changed.
+// whom nothing new is told, as most are. It returns nil, and has changed nothing,
+// where there is more to do. Metadata is looked at under the lock only.
 func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
 	caller := CallerOf(ctx)
 	if err := mayWrite(caller); err != nil || len(meta) > 0 {
 		return nil, err
 	}
-	seen, err := s.store.SeeContact(ctx, caller.Organization.ID, externalUserID, now())
-	if seen == nil || err != nil {
-		return nil, err
-	}
-	// Without metadata there is no error.
-	if _, changes, err := s.filled(seen, in, nil); err != nil || len(changes) > 0 {
-		return nil, err
-	}
-	return seen, nil
+	return s.store.SeeContact(ctx, caller.Organization.ID, externalUserID, now(), store.Told{
+		Email: value(in.Email) != nil, Name: value(in.Name) != nil,
+		Plan: value(in.Plan) != nil, MRR: value(in.MRRCents) != nil,
+	})
 }
 
 // insertIdentified returns nil when the id was taken in the meantime.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -27,7 +28,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 	for name, create := range map[string]interface{ ExecX(ctx context.Context) }{"full": full, "bare": bare} {
 		create.ExecX(ctx)
 		later := at.Add(time.Minute)
-		seen, err := s.SeeContact(t.Context(), organization, name, later)
+		seen, err := s.SeeContact(t.Context(), organization, name, later, store.Told{})
 		require.NoError(t, err)
 		require.Equal(t, later, seen.LastSeenAt)
 		read, err := s.Client().Contact.Get(ctx, seen.ID)
@@ -53,7 +54,7 @@ func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
 	r := seed(t, s)
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
-	seen, err := s.SeeContact(t.Context(), r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour))
+	seen, err := s.SeeContact(t.Context(), r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour), store.Told{})
 	require.NoError(t, err)
 	require.Equal(t, before.LastSeenAt, seen.LastSeenAt)
 }
@@ -65,7 +66,7 @@ func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
 	for _, of := range []publicid.Organization{publicid.NewOrganization(), seed(t, s).organization} {
-		seen, err := s.SeeContact(t.Context(), of, *before.ExternalUserID, time.Now())
+		seen, err := s.SeeContact(t.Context(), of, *before.ExternalUserID, time.Now(), store.Told{})
 		require.NoError(t, err)
 		if seen != nil { // the other organization's, of the same external id
 			require.Equal(t, of, seen.OrganizationID)
@@ -74,4 +75,24 @@ func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 	after, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
 	require.Equal(t, before.LastSeenAt, after.LastSeenAt)
+}
+
+func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, organization := newOrganization(t, s)
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	bare := s.Client().Contact.Create().SetExternalUserID("bare").SetMetadata(json.RawMessage(`{}`)).
+		SetSource("identify").SetConsentBasis("sdk_identify").
+		SetFirstSeenAt(at).SetLastSeenAt(at).SaveX(ctx)
+	for _, told := range []store.Told{{Email: true}, {Name: true}, {Plan: true}, {MRR: true}} {
+		seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), told)
+		require.NoError(t, err)
+		require.Nil(t, seen, "%+v", told)
+	}
+	require.Equal(t, at, s.Client().Contact.GetX(ctx, bare.ID).LastSeenAt)
+	bare.Update().SetEmail("a@example.com").SetName("Ada").SetPlan("pro").SetMrrCents(1).SetCurrency("EUR").ExecX(ctx)
+	seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), store.Told{Email: true, Name: true, Plan: true, MRR: true})
+	require.NoError(t, err)
+	require.NotNil(t, seen)
 }
