@@ -10,6 +10,7 @@ RUN =
 DETACH =
 YES =
 name =
+ARGS =
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +33,8 @@ build: ## build .earshot/bin/earshot
 test: withstack ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- go test -race $(if $(RUN),-run '$(RUN)') $(PKG)
 
-bench: ## measure the stack of `make up` under load, beside its floor
-	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench
+bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-help lists the options
+	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench $(ARGS)
 
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }

@@ -30,7 +30,10 @@ const (
 	// How long a later attempt waits before it asks the workflow to wait with a
 	// timer instead, which holds no slot.
 	laterWait = 30 * time.Second
-	// The longest such wait.
+	// How long a delivery waits after a fault of our own that the others of its
+	// group don't share.
+	faultPause = 30 * time.Second
+	// The longest wait for a place.
 	maxDeferral = 10 * time.Minute
 	// What a lease has beyond the attempt itself: time to record.
 	leaseMargin = 3 * time.Second
@@ -130,20 +133,20 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 		all    sync.WaitGroup
 		mu     sync.Mutex
 		left   []outcome
-		failed error
+		faults []error
 	)
 	run := activity.GetInfo(ctx).WorkflowExecution.ID
+	waiting, stop := untilStop(ctx)
+	defer stop()
 	for _, due := range p.Deliveries {
 		all.Go(func() {
-			o, err := d.attempt(ctx, run, due, wait)
+			o, err := d.attempt(ctx, waiting, run, due, wait)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				// Our own fault: the receiver's attempt isn't used up. The error
-				// makes the whole activity run again, and rows that are recorded
-				// then answer for themselves.
-				failed = err
-				return
+				// Our own fault: the receiver's attempt isn't used up.
+				faults = append(faults, err)
+				o = again(due, due.Attempt, faultPause)
 			}
 			if o.pending {
 				left = append(left, o)
@@ -151,8 +154,15 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 		})
 	}
 	all.Wait()
-	if failed != nil {
-		return AttemptResult{}, failed
+	if len(faults) > 0 && (len(faults) == len(p.Deliveries) || ctx.Err() != nil) {
+		// The database is away, or this process stops. The activity is made
+		// again, and rows that are recorded then answer for themselves.
+		return AttemptResult{}, faults[0]
+	}
+	for _, err := range faults {
+		// One of them only, whose secret can't be opened for example: the others
+		// of the group go on without it.
+		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run, "error", err)
 	}
 	var result AttemptResult
 	for _, o := range left {
@@ -161,6 +171,21 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 		result.Pending = append(result.Pending, o.next)
 	}
 	return result, nil
+}
+
+// untilStop ends with the activity, or when its worker takes no more work: who
+// waits for a place then waits in the workflow instead.
+func untilStop(ctx context.Context) (waiting context.Context, stop context.CancelFunc) {
+	waiting, stop = context.WithCancel(ctx)
+	stopping := activity.GetWorkerStopChannel(ctx)
+	go func() {
+		select {
+		case <-stopping:
+			stop()
+		case <-waiting.Done():
+		}
+	}()
+	return waiting, stop
 }
 
 // outcome is what became of one delivery.
@@ -179,8 +204,8 @@ func again(due Due, attempt int, in time.Duration) outcome {
 // attempt is the life of one attempt: a place, the claim, the request, the
 // record. The process may die after any line; the lease then keeps others off
 // until the attempt can be over, and the claim is made again.
-func (d *Deliveries) attempt(ctx context.Context, run string, due Due, wait time.Duration) (outcome, error) {
-	release, ahead := d.slots.acquire(ctx, due.Webhook, wait)
+func (d *Deliveries) attempt(ctx, waiting context.Context, run string, due Due, wait time.Duration) (outcome, error) {
+	release, ahead := d.slots.acquire(waiting, due.Webhook, wait)
 	if release == nil {
 		return again(due, due.Attempt, d.deferral(ahead, wait)), nil
 	}

@@ -5,12 +5,16 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"earshot/internal/feedback"
 )
 
 // logAccess writes one line per request: what was asked, by whom, what it
 // touched, what came of it. Never the body, the query or the key.
 func (s *server) logAccess(c *gin.Context) {
 	began := time.Now()
+	ctx, touched := feedback.WithTouched(c.Request.Context())
+	c.Request = c.Request.WithContext(ctx)
 	c.Next()
 	attrs := []slog.Attr{
 		slog.String("requestId", requestID(c)),
@@ -30,5 +34,5 @@ func (s *server) logAccess(c *gin.Context) {
 			attrs = append(attrs, slog.String(p.Key, p.Value))
 		}
 	}
-	s.log.LogAttrs(c, slog.LevelInfo, "request", attrs...)
+	s.log.LogAttrs(c, slog.LevelInfo, "request", append(attrs, touched.Attrs()...)...)
 }

@@ -18,6 +18,9 @@ import (
 // key must be refused everywhere within 1 s.
 const rememberKey = 900 * time.Millisecond
 
+// lookUpTimeout is some thousand times what a look-up takes.
+const lookUpTimeout = 5 * time.Second
+
 // keyring remembers who valid keys belong to, so that a busy key isn't looked
 // up for every request.
 type keyring struct {
@@ -44,13 +47,22 @@ func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error
 	if ok && time.Now().Before(r.until) {
 		return r.caller, nil
 	}
-	found, err, _ := k.flight.Do(string(hash[:]), func() (any, error) {
-		return k.lookUp(context.WithoutCancel(ctx), hash, key)
+	flight := k.flight.DoChan(string(hash[:]), func() (any, error) {
+		// It serves several requests, so none of them may cancel it, and a
+		// connection that hangs must not hold all of them.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookUpTimeout)
+		defer cancel()
+		return k.lookUp(ctx, hash, key)
 	})
-	if err != nil {
-		return nil, err
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case found := <-flight:
+		if found.Err != nil {
+			return nil, found.Err
+		}
+		return found.Val.(*feedback.Caller), nil
 	}
-	return found.(*feedback.Caller), nil
 }
 
 func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*feedback.Caller, error) {

@@ -25,6 +25,7 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "boardId", b.ID)
 	return gen.CreateBoard200JSONResponse{Data: board(b)}, nil
 }
 

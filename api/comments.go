@@ -24,6 +24,7 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "commentId", c.ID)
 	return gen.CreateComment201JSONResponse{Data: comment(c)}, nil
 }
 

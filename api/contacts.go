@@ -14,6 +14,7 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "contactId", c.ID)
 	answer := gen.Contact{ContactFields: contactFields(c), OrganizationID: c.OrganizationID.String()}
 	if created {
 		return gen.IdentifyContact201JSONResponse{Data: answer}, nil

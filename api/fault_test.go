@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -38,8 +37,8 @@ func requireFault(t *testing.T, a testkit.Answer, requestID string) {
 // Without a domain the first use of it panics.
 func TestAPanicAnswersLikeAnyFaultAndTheLogSaysWhereItWas(t *testing.T) {
 	t.Parallel()
-	book := &logBook{}
-	handler, err := api.New(nil, api.Options{RateLimit: 1, Log: slog.New(slog.NewJSONHandler(book, nil))})
+	book := &logBook{testkit.NewLogs()}
+	handler, err := api.New(nil, api.Options{RateLimit: 1, Log: book.Logger()})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodGet, "/v1/me", nil)
 	r.Header.Set("Authorization", "Bearer esk_1")

@@ -28,10 +28,13 @@ var Handler = fx.Provide(func(f *feedback.Service, c config.Config, checks []Che
 	return New(f, Options{RateLimit: c.RateLimit, Checks: checks, Log: log})
 })
 
+// Fail ends the service with an error.
+type Fail func(error)
+
 // Module serves the Handler at the address of the settings.
 var Module = fx.Module("api", Handler, fx.Invoke(serve))
 
-func serve(lc fx.Lifecycle, stop fx.Shutdowner, h http.Handler, c config.Config, log *slog.Logger) {
+func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slog.Logger) {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -45,8 +48,7 @@ func serve(lc fx.Lifecycle, stop fx.Shutdowner, h http.Handler, c config.Config,
 			log.InfoContext(ctx, "serving", "address", listener.Addr().String())
 			go func() {
 				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-					log.Error("serve", "error", err)
-					_ = stop.Shutdown(fx.ExitCode(1))
+					fail(errors.Wrap(err, "serve"))
 				}
 			}()
 			return nil

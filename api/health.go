@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -25,10 +26,17 @@ func live(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 func (s *server) ready(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
 	defer cancel()
+	// At once, so that one that hangs doesn't use up the time of the others.
+	failures := make([]error, len(s.checks))
+	var all sync.WaitGroup
+	for i, check := range s.checks {
+		all.Go(func() { failures[i] = check.Run(ctx) })
+	}
+	all.Wait()
 	status, checks := http.StatusOK, gin.H{}
-	for _, check := range s.checks {
+	for i, check := range s.checks {
 		checks[check.Name] = "ok"
-		if err := check.Run(ctx); err != nil {
+		if err := failures[i]; err != nil {
 			status, checks[check.Name] = http.StatusServiceUnavailable, "unavailable"
 			s.log.WarnContext(ctx, "not ready", "check", check.Name, "error", err)
 		}

@@ -1,11 +1,10 @@
 package api_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"log/slog"
+	"fmt"
 	"net/http"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,26 +14,15 @@ import (
 )
 
 // logBook keeps the lines of a log.
-type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
+type logBook struct{ *testkit.Logs }
 
 // lines of one request.
 func (b *logBook) lines(t *testing.T, requestID string) []object {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	var found []object
-	for line := range bytes.Lines(b.text.Bytes()) {
+	for line := range strings.Lines(b.String()) {
 		var l object
-		require.NoError(t, json.Unmarshal(line, &l))
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
 		if l["requestId"] == requestID {
 			found = append(found, l)
 		}
@@ -51,9 +39,8 @@ func (b *logBook) await(t *testing.T, requestID string, n int) []object {
 
 func startWithLog(t *testing.T) (*testkit.App, *logBook) {
 	t.Helper()
-	book := &logBook{}
-	logs := slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	return testkit.Start(t, testkit.Options{Logs: logs}), book
+	book := &logBook{testkit.NewLogs()}
+	return testkit.Start(t, testkit.Options{Logs: book.Logger()}), book
 }
 
 func TestARequestLeavesOneLineInTheLogThatSaysWhoAskedForWhat(t *testing.T) {
@@ -102,9 +89,19 @@ func TestTheLogHoldsNoKeyNoBodyAndNoQuery(t *testing.T) {
 		n.Do(t, r.method, r.path, r.body, append([]string{"X-Request-Id", id}, r.header...)...)
 		require.Len(t, book.await(t, id, 1), 1, "%s %s", r.method, r.path)
 	}
-	book.mu.Lock()
-	defer book.mu.Unlock()
-	require.NotContains(t, book.text.String(), secret)
-	require.NotContains(t, book.text.String(), n.Key)
-	require.NotContains(t, book.text.String(), n.ReadKey)
+	require.NotContains(t, book.String(), secret)
+	require.NotContains(t, book.String(), n.Key)
+	require.NotContains(t, book.String(), n.ReadKey)
+}
+
+func TestTheLineOfACreationNamesWhatWasMadeAndItsDeliveries(t *testing.T) {
+	t.Parallel()
+	app, book := startWithLog(t)
+	n := newFixture(t, app)
+	n.Register(t, testkit.NewReceiver(t), "post.created")
+	made := n.Do(t, http.MethodPost, "/v1/boards/"+n.ids["boardId"]+"/posts", object{"title": "Dark mode"}, "X-Request-Id", "the-one")
+	require.Equal(t, http.StatusCreated, made.Status)
+	line := book.await(t, "the-one", 1)[0]
+	require.Equal(t, made.Data()["id"], line["postId"])
+	require.Contains(t, fmt.Sprint(line["deliveryIds"]), "dlv_")
 }

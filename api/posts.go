@@ -28,6 +28,7 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "postId", p.ID)
 	return gen.CreatePost201JSONResponse{Data: post(p)}, nil
 }
 

@@ -30,6 +30,7 @@ func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (g
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "tagId", t.ID)
 	return gen.CreateTag201JSONResponse{Data: tag(t)}, nil
 }
 

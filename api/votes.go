@@ -18,6 +18,7 @@ func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "voteId", v.ID)
 	if fresh {
 		return gen.CastVote201JSONResponse{Data: vote(v)}, nil
 	}

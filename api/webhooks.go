@@ -14,6 +14,7 @@ func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestOb
 	if err != nil {
 		return nil, err
 	}
+	feedback.Touch(ctx, "webhookId", w.ID)
 	return gen.CreateWebhook201JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
 }
 

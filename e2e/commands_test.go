@@ -21,7 +21,7 @@ func TestServeRefusesASchemaThatIsBehindAndNamesTheCommand(t *testing.T) {
 	behind := full.launch("DATABASE_URL=" + database)
 	<-behind.ended
 	require.Equal(t, 1, behind.cmd.ProcessState.ExitCode())
-	require.Contains(t, behind.said(), "earshot: the database schema is behind: run `earshot migrate`")
+	require.Contains(t, behind.log.String(), "earshot: the database schema is behind: run `earshot migrate`")
 
 	out, err = p.command("migrate")
 	require.NoError(t, err, out)

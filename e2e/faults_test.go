@@ -12,11 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
-	"earshot/worker"
 )
 
 // arrived are the posts whose webhooks came, with a valid signature.
@@ -117,9 +115,12 @@ func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T)
 	temporal, err := devstack.StartTemporal(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = temporal.Stop(t.Context()) })
-	setUpDefaultNamespace(t, temporal.Address())
 	r := testkit.NewReceiver(t)
 	p := newProgram(t, testkit.Database(t), "TEMPORAL_ADDRESS="+temporal.Address())
+	// The default namespace, which nothing names.
+	out, err := p.command("temporal", "setup", "--file", repository+"/temporal-dev.yaml")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "registered DeliveryID")
 	p.serve()
 	p.subscribe(r)
 
@@ -140,17 +141,6 @@ func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T)
 	p.awaitStatus("/readyz", http.StatusOK)
 }
 
-func setUpDefaultNamespace(t *testing.T, address string) {
-	t.Helper()
-	c, err := client.DialContext(t.Context(), client.Options{HostPort: address})
-	require.NoError(t, err)
-	defer c.Close()
-	attributes, err := worker.ReadAttributes(repository + "/temporal-dev.yaml")
-	require.NoError(t, err)
-	_, err = worker.SetUpNamespace(t.Context(), c, client.DefaultNamespace, attributes)
-	require.NoError(t, err)
-}
-
 func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
@@ -169,6 +159,22 @@ func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 	p.serve()
 	require.Eventually(t, func() bool { return p.deliveryStatus() == "succeeded" }, patience, glance)
 	require.Equal(t, map[string]int{id: 1}, arrived(t, r))
+}
+
+func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewReceiver(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_TIMEOUT=1h")...)
+	running := p.serve()
+	p.subscribe(r)
+	r.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
+	p.post()
+	r.Await(t, 1)
+	require.NoError(t, running.cmd.Process.Signal(syscall.SIGTERM))
+	awaitRefusal(p)
+	require.Equal(t, -1, running.signal(syscall.SIGTERM), "ended by the signal, not by the drain")
 }
 
 // awaitRefusal returns when nothing listens at the API's address.

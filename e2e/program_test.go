@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -81,37 +80,22 @@ type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	ended chan struct{}
-
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-// Write collects the log.
-func (s *process) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.log.Write(b)
-}
-
-func (s *process) said() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.log.String()
+	log   *testkit.Logs
 }
 
 // launch starts a process and doesn't wait for it to be ready. Further settings
 // win.
 func (p *program) launch(settings ...string) *process {
 	p.t.Helper()
-	s := &process{t: p.t, cmd: exec.Command(earshot, "serve"), ended: make(chan struct{})}
+	s := &process{t: p.t, cmd: exec.Command(earshot, "serve"), ended: make(chan struct{}), log: testkit.NewLogs()}
 	s.cmd.Env = append(append([]string{}, p.env...), settings...)
-	s.cmd.Stdout, s.cmd.Stderr = s, s
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	require.NoError(p.t, s.cmd.Start())
 	go func() { _ = s.cmd.Wait(); close(s.ended) }()
 	p.t.Cleanup(func() {
 		s.signal(os.Kill)
 		if p.t.Failed() {
-			p.t.Logf("process %d said:\n%s", s.cmd.Process.Pid, s.said())
+			p.t.Logf("process %d said:\n%s", s.cmd.Process.Pid, s.log)
 		}
 	})
 	return s

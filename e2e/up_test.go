@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -9,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
 )
 
 // result is what `up --detach --json` and `down --json` print.
@@ -117,31 +117,17 @@ func (s *stack) paste(banner string) string {
 // foreground is an `up` that a test watches.
 type foreground struct {
 	cmd *exec.Cmd
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-// Write takes the output of the command.
-func (f *foreground) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.out.Write(p)
-}
-
-func (f *foreground) said() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.out.String()
+	out *testkit.Logs
 }
 
 // upInForeground returns when everything answers.
 func (s *stack) upInForeground() *foreground {
 	s.t.Helper()
-	f := &foreground{}
+	f := &foreground{out: testkit.NewLogs()}
 	f.cmd = s.command(s.t.Context(), earshot, "up")
-	f.cmd.Stdout, f.cmd.Stderr = f, f
+	f.cmd.Stdout, f.cmd.Stderr = f.out, f.out
 	require.NoError(s.t, f.cmd.Start())
-	require.Eventually(s.t, func() bool { return strings.Contains(f.said(), "Ctrl-C stops everything") }, commandTimeout, glance,
+	require.Eventually(s.t, func() bool { return strings.Contains(f.out.String(), "Ctrl-C stops everything") }, commandTimeout, glance,
 		"the stack doesn't come up")
 	return f
 }
@@ -152,7 +138,7 @@ func TestCtrlCStopsEverythingInOrder(t *testing.T) {
 	f := s.upInForeground()
 	require.NoError(t, f.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, f.cmd.Wait())
-	require.Regexp(t, `(?s)Stopping.*API and worker +stopped.*Temporal +stopped.*Postgres +stopped`, f.said())
+	require.Regexp(t, `(?s)Stopping.*API and worker +stopped.*Temporal +stopped.*Postgres +stopped`, f.out.String())
 }
 
 func TestAServerThatDiesTakesTheRestWithIt(t *testing.T) {
@@ -165,7 +151,7 @@ func TestAServerThatDiesTakesTheRestWithIt(t *testing.T) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	require.Error(t, f.cmd.Wait())
 	require.Equal(t, 1, f.cmd.ProcessState.ExitCode())
-	require.Regexp(t, `(?s)Temporal ended by itself.*API and worker +stopped.*Postgres +stopped.*end of .*temporal\.log`, f.said())
+	require.Regexp(t, `(?s)Temporal ended by itself.*API and worker +stopped.*Postgres +stopped.*end of .*temporal\.log`, f.out.String())
 }
 
 func TestAPortThatWasChosenAndIsTakenIsNamed(t *testing.T) {

@@ -24,18 +24,23 @@ var Starts = fx.Module("starts", fx.Provide(
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
 		return c
 	},
-	func(lc fx.Lifecycle, c *workflows.Connection, set config.Config, log *slog.Logger) *workflows.Starter {
-		s := workflows.NewStarter(c, set.DeliveryGroupMax, log)
-		lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
-			defer cancel()
-			s.Drain(ctx)
-			return nil
-		}})
-		return s
+	func(c *workflows.Connection, set config.Config, log *slog.Logger) *workflows.Starter {
+		return workflows.NewStarter(c, set.DeliveryGroupMax, log)
 	},
 	func(s *workflows.Starter) feedback.Dispatcher { return s },
 ))
+
+// Drain starts, when the process stops, what still waits for its start. It comes
+// after Module, because parts stop in reverse order: what is started then may
+// still run in this process.
+var Drain = fx.Invoke(func(lc fx.Lifecycle, s *workflows.Starter, set config.Config) {
+	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
+		defer cancel()
+		s.Drain(ctx)
+		return nil
+	}})
+})
 
 // Module runs the worker. It needs Starts.
 var Module = fx.Module("worker",

@@ -61,10 +61,24 @@ func (w *Worker) Start() {
 	w.quit, w.done = quit, make(chan struct{})
 	go func() {
 		defer close(w.done)
-		stop := w.comeUp(ctx)
-		<-ctx.Done()
-		stop()
+		for ctx.Err() == nil {
+			w.runOnce(ctx)
+		}
 	}()
+}
+
+// runOnce runs the workers until ctx ends or the SDK gives one up, as it does
+// when its namespace is gone for example.
+func (w *Worker) runOnce(ctx context.Context) {
+	broken, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	stop := w.comeUp(ctx, giveUp)
+	<-broken.Done()
+	w.running.Store(false)
+	if ctx.Err() == nil {
+		w.options.Log.Error("worker was given up and comes up again", "error", context.Cause(broken))
+	}
+	stop()
 }
 
 // Stop takes no more work, gives what is under way the drain time, and waits.
@@ -78,9 +92,9 @@ func (w *Worker) Running() bool { return w.running.Load() }
 
 // comeUp tries until it succeeds or ctx ends, and returns what stops the
 // workers again.
-func (w *Worker) comeUp(ctx context.Context) (stop func()) {
+func (w *Worker) comeUp(ctx context.Context, giveUp func(error)) (stop func()) {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		stop, err := w.try(ctx)
+		stop, err := w.try(ctx, giveUp)
 		if err == nil {
 			w.running.Store(true)
 			w.options.Log.Info("worker runs", "queues", []string{workflows.MainQueue, workflows.LaterQueue})
@@ -98,7 +112,7 @@ func (w *Worker) comeUp(ctx context.Context) (stop func()) {
 	}
 }
 
-func (w *Worker) try(ctx context.Context) (stop func(), err error) {
+func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	c, err := w.temporal.Client(ctx)
@@ -108,7 +122,7 @@ func (w *Worker) try(ctx context.Context) (stop func(), err error) {
 	if err := checkNamespace(ctx, c, w.temporal.Namespace()); err != nil {
 		return nil, err
 	}
-	first, later := w.main(c), w.later(c)
+	first, later := w.main(c, giveUp), w.later(c, giveUp)
 	if err := later.Start(); err != nil {
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.LaterQueue)
 	}
@@ -131,8 +145,10 @@ func (w *Worker) try(ctx context.Context) (stop func(), err error) {
 }
 
 // main runs the workflows with their first rounds, and the sweep.
-func (w *Worker) main(c client.Client) worker.Worker {
-	m := worker.New(c, workflows.MainQueue, worker.Options{WorkerStopTimeout: w.options.Drain})
+func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
+	m := worker.New(c, workflows.MainQueue, worker.Options{
+		WorkerStopTimeout: w.options.Drain, OnFatalError: giveUp,
+	})
 	Register(m)
 	m.RegisterActivityWithOptions(w.deliveries.AttemptFirst, activity.RegisterOptions{Name: workflows.AttemptFirstName})
 	m.RegisterActivityWithOptions(w.outbox.SweepOutbox, activity.RegisterOptions{Name: workflows.SweepActivity})
@@ -140,11 +156,12 @@ func (w *Worker) main(c client.Client) worker.Worker {
 }
 
 // later runs what came after the first round.
-func (w *Worker) later(c client.Client) worker.Worker {
+func (w *Worker) later(c client.Client, giveUp func(error)) worker.Worker {
 	l := worker.New(c, workflows.LaterQueue, worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: laterGroups,
 		WorkerStopTimeout:                  w.options.Drain,
+		OnFatalError:                       giveUp,
 	})
 	l.RegisterActivityWithOptions(w.deliveries.AttemptLater, activity.RegisterOptions{Name: workflows.AttemptLaterName})
 	return l

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -74,31 +75,54 @@ type scheduled struct {
 	at time.Time
 }
 
+// flight is a round of attempts that is under way.
+type flight struct {
+	due  []activities.Due
+	done workflow.Future
+}
+
 // runLater attempts what is due and waits for what isn't, both at once, so that
 // one slow receiver doesn't hold up the others of its group.
 func (d *delivering) runLater(ctx workflow.Context) error {
-	var failed error
-	selector := workflow.NewSelector(ctx)
-	for len(d.waiting)+len(d.under) > 0 && failed == nil {
+	var flights []flight
+	for len(d.waiting)+len(flights) > 0 {
 		if due := d.takeDue(workflow.Now(ctx)); len(due) > 0 {
-			selector.AddFuture(attemptLater(ctx, due), func(f workflow.Future) {
-				var left activities.AttemptResult
-				if failed = f.Get(ctx, &left); failed == nil {
-					d.schedule(workflow.Now(ctx), due, left)
-				}
-			})
+			flights = append(flights, flight{due, attemptLater(ctx, due)})
 		}
-		timerCtx, stop := workflow.WithCancel(ctx)
-		if next, ok := d.earliest(); ok {
-			timer := workflow.NewTimerWithOptions(timerCtx, next.Sub(workflow.Now(ctx)), workflow.TimerOptions{
-				Summary: "until the next attempt",
-			})
-			selector.AddFuture(timer, func(workflow.Future) {})
+		ended := d.awaitNext(ctx, flights)
+		if ended < 0 {
+			continue // something is due
 		}
-		selector.Select(ctx)
-		stop()
+		var left activities.AttemptResult
+		if err := flights[ended].done.Get(ctx, &left); err != nil {
+			return err
+		}
+		d.schedule(workflow.Now(ctx), flights[ended].due, left)
+		flights = slices.Delete(flights, ended, ended+1)
 	}
-	return failed
+	return nil
+}
+
+// awaitNext waits until a flight has ended, whose index it returns, or until a
+// delivery is due, which is -1. Selector and timer are made anew each time: a
+// timer that was canceled stays ready in its selector and would be chosen again
+// and again.
+func (d *delivering) awaitNext(ctx workflow.Context, flights []flight) int {
+	ended := -1
+	selector := workflow.NewSelector(ctx)
+	for i, f := range flights {
+		selector.AddFuture(f.done, func(workflow.Future) { ended = i })
+	}
+	timerCtx, stop := workflow.WithCancel(ctx)
+	defer stop()
+	if next, ok := d.earliest(); ok {
+		timer := workflow.NewTimerWithOptions(timerCtx, next.Sub(workflow.Now(ctx)), workflow.TimerOptions{
+			Summary: "until the next attempt",
+		})
+		selector.AddFuture(timer, func(workflow.Future) {})
+	}
+	selector.Select(ctx)
+	return ended
 }
 
 func attemptLater(ctx workflow.Context, due []activities.Due) workflow.Future {

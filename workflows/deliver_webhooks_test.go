@@ -1,13 +1,16 @@
 package workflows_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/workflows"
 )
@@ -181,4 +184,50 @@ func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 		require.NotNil(c, s.Pending[0].DueAt)
 		require.WithinDuration(c, time.Now().Add(time.Hour), *s.Pending[0].DueAt, time.Minute)
 	}, testkit.Wait, 50*time.Millisecond)
+}
+
+// TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther has an attempt that
+// ends while a timer runs: its timer is canceled, and must not be looked at
+// again.
+func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=2s,1s,1s,1s"}})
+	slow := testkit.NewReceiver(t)
+	b.tenant.Register(t, slow, "post.created")
+	b.receiver.Answer(answers(500))
+	slow.Answer(func(n int, _ testkit.Received) int {
+		if n > 1 {
+			return http.StatusOK
+		}
+		// So much later that the two retries are due in different seconds.
+		time.Sleep(1500 * time.Millisecond)
+		return http.StatusInternalServerError
+	})
+	b.post(t)
+	b.receiver.Await(t, 2)
+	id := slow.Await(t, 2)[0].DeliveryID()
+	run := runs(t, b.app, fmt.Sprintf("DeliveryID = '%s'", id), 1)[0].GetExecution().GetWorkflowId()
+	require.Contains(t, run, "+1", "both are of one group")
+	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), run, "").Get(t.Context(), nil))
+	if *record != "" {
+		writeHistory(t, b.app.Temporal, workflows.DeliverWebhooksName, "fast_and_slow_receiver", run)
+	}
+}
+
+func TestAWebhookThatCannotBeSignedHoldsNobodyElseUp(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	broken := b.tenant.Register(t, testkit.NewReceiver(t), "post.created")
+	id, err := publicid.Parse[publicid.Webhook](broken)
+	require.NoError(t, err)
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), "UPDATE webhooks SET secret_sealed = 'lost' WHERE id = $1", id.UUID().String())
+	require.NoError(t, err)
+	b.receiver.Answer(answers(500, 500))
+	b.post(t)
+	b.receiver.Await(t, 3)
+	require.Equal(t, "succeeded", b.delivery(t, "succeeded")["status"])
 }

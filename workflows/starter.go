@@ -66,7 +66,7 @@ func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
 		return
 	}
 	s.waiting = append(s.waiting, deliveries...)
-	for s.running < startsAtOnce && s.running < len(s.waiting) {
+	if s.running < startsAtOnce && len(s.waiting) > 0 {
 		s.running++
 		go s.work()
 	}

@@ -34,17 +34,18 @@ const (
 const startTimeout = 15 * time.Second
 
 // application is the service as fx builds it.
-func application(c config.Config, temporal client.Options, l *slog.Logger, r role) fx.Option {
+func application(c config.Config, temporal client.Options, l *slog.Logger, r role, fail api.Fail) fx.Option {
 	options := []fx.Option{
-		fx.Supply(c, temporal, l),
+		fx.Supply(c, temporal, l, fail),
 		fx.WithLogger(func() fxevent.Logger {
 			e := &fxevent.SlogLogger{Logger: l}
 			e.UseLogLevel(slog.LevelDebug)
 			return e
 		}),
 		fx.StartTimeout(startTimeout),
-		// Requests, then starts, then attempts have the drain time each.
-		fx.StopTimeout(3*c.DrainTimeout + startTimeout),
+		// Requests, then starts have the drain time, then three kinds of the
+		// worker's tasks one after the other.
+		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
 		store.Module, feedback.Module, worker.Starts,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
@@ -52,6 +53,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	if r&roleWorker != 0 {
 		options = append(options, worker.Module)
 	}
+	options = append(options, worker.Drain)
 	if r&roleAPI != 0 {
 		options = append(options, api.Module, fx.Provide(readiness(r)))
 	}
@@ -101,17 +103,18 @@ func runService(ctx context.Context, environ []string, r role, logs io.Writer) e
 		return err
 	}
 	l.Info("starting", "settings", c, "temporal", temporal.HostPort, "namespace", temporal.Namespace)
-	app := fx.New(application(c, temporal, l, r))
-	if err := app.Start(ctx); err != nil {
+	// Not fx's own way to end, which would take the signals for itself: the
+	// second Ctrl-C has to kill.
+	broken, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	app := fx.New(application(c, temporal, l, r, api.Fail(fail)))
+	if err := start(ctx, app); err != nil {
 		return plainly(err)
 	}
+	<-broken.Done()
 	var failed error
-	select {
-	case <-ctx.Done():
-	case signal := <-app.Wait():
-		if signal.ExitCode != 0 {
-			failed = errors.New("a part of the service ended; the log says why")
-		}
+	if ctx.Err() == nil {
+		failed = context.Cause(broken)
 	}
 	l.Info("stopping")
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
@@ -121,6 +124,12 @@ func runService(ctx context.Context, environ []string, r role, logs io.Writer) e
 	}
 	l.Info("stopped")
 	return failed
+}
+
+func start(ctx context.Context, app *fx.App) error {
+	ctx, cancel := context.WithTimeout(ctx, app.StartTimeout())
+	defer cancel()
+	return app.Start(ctx)
 }
 
 // plainly is the cause without fx's account of the constructors on the way.
@@ -144,6 +153,12 @@ func temporalOptions(environ []string, l *slog.Logger) (client.Options, error) {
 	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
 	if err != nil {
 		return client.Options{}, errors.Wrap(err, "read Temporal's settings")
+	}
+	if o.HostPort == "" {
+		o.HostPort = client.DefaultHostPort
+	}
+	if o.Namespace == "" {
+		o.Namespace = client.DefaultNamespace
 	}
 	o.Logger = log.NewStructuredLogger(l.With("part", "temporal-sdk"))
 	return o, nil

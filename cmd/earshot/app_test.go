@@ -19,7 +19,7 @@ func TestEveryRoleIsWiredCompletely(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			log := slog.New(slog.DiscardHandler)
-			require.NoError(t, fx.ValidateApp(application(config.Config{}, client.Options{}, log, r)))
+			require.NoError(t, fx.ValidateApp(application(config.Config{}, client.Options{}, log, r, func(error) {})))
 		})
 	}
 }

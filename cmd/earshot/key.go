@@ -20,9 +20,12 @@ func newKeyCommand() *cobra.Command {
 		org    string
 		asJSON bool
 	)
-	cmd.PersistentFlags().StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
+	create, list := newKeyCreateCommand(&org, &asJSON), newKeyListCommand(&org, &asJSON)
+	for _, c := range []*cobra.Command{create, list} {
+		c.Flags().StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
+	}
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(newKeyCreateCommand(&org, &asJSON), newKeyListCommand(&org, &asJSON), newKeyRevokeCommand(&asJSON))
+	cmd.AddCommand(create, list, newKeyRevokeCommand(&asJSON))
 	return cmd
 }
 

@@ -122,7 +122,7 @@ func (u *up) run(ctx context.Context) error {
 
 // claim takes the directory and decides what can be wrong before anything runs.
 func (u *up) claim() (err error) {
-	if u.root, err = repositoryRoot(); err != nil {
+	if u.root, err = devstack.RepositoryRoot(); err != nil {
 		return err
 	}
 	// Others may pass through but not look: Postgres may run as another user.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
+
+	"earshot/internal/devstack"
 )
 
 // dirVariable chooses the state directory like --dir does.
@@ -40,7 +42,7 @@ func findStateDir(flag string, environ lookup) (stateDir, error) {
 		dir, _ = environ.LookupEnv(dirVariable)
 	}
 	if dir == "" {
-		root, err := repositoryRoot()
+		root, err := devstack.RepositoryRoot()
 		if err != nil {
 			return "", err
 		}
@@ -51,25 +53,6 @@ func findStateDir(flag string, environ lookup) (stateDir, error) {
 		return "", errors.Wrap(err, "find the state directory")
 	}
 	return stateDir(absolute), nil
-}
-
-// repositoryRoot is the directory at or above the current one that holds
-// tools/go.mod.
-func repositoryRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", errors.Wrap(err, "find the repository")
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "tools", "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("no tools/go.mod in this directory or above it: run this inside the Earshot repository")
-		}
-		dir = parent
-	}
 }
 
 // shortPath is the path as a person in the current directory types it.
@@ -88,7 +71,7 @@ func shortPath(path string) string {
 // command is an earshot command line that, pasted, means this directory.
 func (d stateDir) command(words string) string {
 	line := program() + " " + words
-	if root, err := repositoryRoot(); err == nil && string(d) == filepath.Join(root, ".earshot") {
+	if root, err := devstack.RepositoryRoot(); err == nil && string(d) == filepath.Join(root, ".earshot") {
 		return line
 	}
 	return line + " --dir " + shellWord(shortPath(string(d)))

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,9 +169,12 @@ func (c *Config) problems(known string) []string {
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")
 	}
+	if c.DrainTimeout < 0 {
+		complain("EARSHOT_DRAIN_TIMEOUT", "must not be negative")
+	}
 	// The specification has five attempts, so four delays.
-	if len(c.WebhookRetryDelays) != 4 {
-		complain("EARSHOT_WEBHOOK_RETRY_DELAYS", "wants four durations")
+	if len(c.WebhookRetryDelays) != 4 || slices.Min(c.WebhookRetryDelays) < 0 {
+		complain("EARSHOT_WEBHOOK_RETRY_DELAYS", "wants four durations, none of them negative")
 	}
 	for _, count := range []struct {
 		name  string

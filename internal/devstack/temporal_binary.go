@@ -27,7 +27,7 @@ const (
 )
 
 // cliModules decide what the dev server is. A new version of any other module
-// in tools/go.mod, which other tools share, is no reason to build it again.
+// in tools/go.mod is no reason to build it again.
 var cliModules = []string{cliModule, "github.com/temporalio/ui-server/v2", "go.temporal.io/server"}
 
 // TemporalBinary returns the path of a temporal CLI: the one on the PATH, else

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
@@ -94,7 +95,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		}
 		at := now()
 		changed.Post, err = update.SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
-		if db.IsConstraintError(err) {
+		if sqlgraph.IsUniqueConstraintError(err) {
 			return slugTaken()
 		}
 		if err != nil {

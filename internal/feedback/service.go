@@ -9,6 +9,7 @@ package feedback
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -90,6 +91,11 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	// starts them.
 	if len(c.deliveries) > 0 {
 		s.dispatch.Dispatch(c.deliveries)
+		ids := make([]fmt.Stringer, len(c.deliveries))
+		for i, d := range c.deliveries {
+			ids[i] = d.ID
+		}
+		Touch(ctx, "deliveryIds", ids...)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
@@ -130,7 +131,7 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 			return nil
 		}
 		changed, err = update.SetUpdatedAt(now()).Save(ctx)
-		if db.IsConstraintError(err) {
+		if sqlgraph.IsUniqueConstraintError(err) {
 			return tagTaken()
 		}
 		return err

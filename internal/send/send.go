@@ -28,11 +28,11 @@ const (
 	// maxKept bounds the body that is kept, in bytes: enough for an error
 	// page, little enough for a table of attempts.
 	maxKept = 16 << 10
-	// maxIdle and maxIdlePerHost bound the kept connections. 32 is more than
-	// the attempts that run at once toward one receiver; 256 stays far below
+	// maxIdle and maxIdlePerHost bound the kept connections. 64 attempts run at
+	// once toward one webhook, and each comes back for its connection; 256 stays far below
 	// the usual limit of 1024 open files.
 	maxIdle        = 256
-	maxIdlePerHost = 32
+	maxIdlePerHost = 64
 	// idleTimeout ends an idle connection: shorter than the 60 s of most
 	// proxies, longer than the pause between events of a busy organization.
 	idleTimeout = 30 * time.Second

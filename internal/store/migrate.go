@@ -56,6 +56,14 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 // CheckSchema returns ErrSchemaBehind when a migration of this program isn't
 // applied. A schema that is ahead is fine: that is a rolling update.
 func (s *Store) CheckSchema(ctx context.Context) error {
+	// Goose makes its table where there is none, and a check changes nothing.
+	var known bool
+	if err := s.pool.QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
+		return errors.Wrap(err, "look for the schema version")
+	}
+	if !known {
+		return ErrSchemaBehind
+	}
 	p, err := s.migrations()
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func Start(t testing.TB, o Options) *App {
 	if o.Worker {
 		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries))
 	}
-	app := fx.New(append(parts, fx.Populate(&handler))...)
+	app := fx.New(append(parts, worker.Drain, fx.Populate(&handler))...)
 	require.NoError(t, app.Start(t.Context()))
 	a.connect()
 	server := httptest.NewServer(handler)

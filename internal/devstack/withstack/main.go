@@ -124,7 +124,7 @@ type stack struct {
 }
 
 func (s *stack) start(ctx context.Context) error {
-	root, err := repositoryRoot()
+	root, err := devstack.RepositoryRoot()
 	if err != nil {
 		return err
 	}
@@ -177,23 +177,4 @@ func (s *stack) close() error {
 		failed = append(failed, devstack.Remove(s.postgresDir()), os.RemoveAll(s.dir))
 	}
 	return errors.Join(failed...)
-}
-
-// repositoryRoot is the directory at or above the current one that holds
-// tools/go.mod.
-func repositoryRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", errors.Wrap(err, "find the repository")
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "tools", "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("find the repository: no tools/go.mod in this directory or above it")
-		}
-		dir = parent
-	}
 }
