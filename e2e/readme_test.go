@@ -4,12 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// shown are the lines of output in the README whose beginning is the same each
+// time: a step that is done, and a part of the quickstart's story.
+var shown = regexp.MustCompile(`(?m)^(  ✓ [A-Z][A-Za-z ]+?  |\d\. [A-Z].*)`)
 
 // TestEveryCommandOfTheREADMEWorks runs them in order, in a directory of their
 // own. Two are run in another form: `make up` detached, because it stays in the
@@ -23,15 +28,19 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")
 	blocks := shellBlock.FindAllStringSubmatch(string(readme), -1)
 	require.NotEmpty(t, blocks)
+	var said strings.Builder
 	for _, block := range blocks {
 		switch command := block[1]; command {
 		case "make up\n":
-			s.mustRun("make", "up", "DETACH=1")
+			said.WriteString(s.mustRun("make", "up", "DETACH=1"))
 		case "make test\n":
 			require.Contains(t, string(ci), "make test")
 		default:
-			s.mustRun("bash", "-ec", command)
+			said.WriteString(s.mustRun("bash", "-ec", command))
 		}
+	}
+	for _, line := range shown.FindAllStringSubmatch(string(readme), -1) {
+		require.Contains(t, said.String(), line[1], "the README shows what isn't said")
 	}
 	// What the text names beside the blocks.
 	require.Contains(t, s.mustRun("make"), "make quickstart")
