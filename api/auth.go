@@ -47,22 +47,17 @@ func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error
 	if ok && time.Now().Before(r.until) {
 		return r.caller, nil
 	}
-	flight := k.flight.DoChan(string(hash[:]), func() (any, error) {
+	found, err, _ := k.flight.Do(string(hash[:]), func() (any, error) {
 		// It serves several requests, so none of them may cancel it, and a
 		// connection that hangs must not hold all of them.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookUpTimeout)
 		defer cancel()
 		return k.lookUp(ctx, hash, key)
 	})
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case found := <-flight:
-		if found.Err != nil {
-			return nil, found.Err
-		}
-		return found.Val.(*feedback.Caller), nil
+	if err != nil {
+		return nil, err
 	}
+	return found.(*feedback.Caller), nil
 }
 
 func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*feedback.Caller, error) {
