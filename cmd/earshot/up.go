@@ -175,8 +175,13 @@ func (u *up) start(ctx context.Context) error {
 // explain is the error of a step with all that a person needs.
 func (s step) explain(err error) error {
 	text := fmt.Sprintf("%s: %v", s.name, err)
-	// A service with wrong settings ends before it has a log.
-	if tail := devstack.Tail(s.log, tailLines); s.log != "" && tail != "" {
+	if s.log != "" {
+		// A server that is killed, or a service with wrong settings, may end
+		// before it has a log.
+		tail := devstack.Tail(s.log, tailLines)
+		if tail == "" {
+			tail = "(nothing is in it)"
+		}
 		text += fmt.Sprintf("\nend of %s:\n%s", shortPath(s.log), tail)
 	}
 	if s.try != "" {
