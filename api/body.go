@@ -40,19 +40,26 @@ func (s *server) readBody(c *gin.Context) {
 		s.refuse(c, problem.New(problem.PayloadTooLarge, "The body has more than 1 MiB."))
 		return
 	case err != nil:
-		s.refuse(c, problem.Invalid("", "json", "the body could not be read to its end"))
+		s.refuseForm(c, problem.Invalid("", "json", "the body could not be read to its end"))
 		return
 	}
-	if err := checkJSON(op, body); err != nil {
-		s.refuse(c, err)
+	if err := checkJSON(body); err != nil {
+		s.refuseForm(c, err)
 		return
 	}
-	body = op.members.exact(body)
-	c.Set(bodyKey, body)
-	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	keepBody(c, op.members.exact(body))
+	if bytes.Contains(body, []byte("null")) && op.refusesNull(body) {
+		s.refuseForm(c, op.failures(body).Err())
+	}
 }
 
-func checkJSON(op operation, body []byte) error {
+// refuseForm is refuse for a body that can't be decoded as it is.
+func (s *server) refuseForm(c *gin.Context, err error) {
+	p, _ := problem.As(err)
+	s.gather(c, p, true)
+}
+
+func checkJSON(body []byte) error {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case !json.Valid(body):
 		return problem.Invalid("", "json", "the body is not valid JSON")
@@ -62,8 +69,6 @@ func checkJSON(op operation, body []byte) error {
 		return problem.Invalid("", "encoding", `the body has half of a surrogate pair (\ud800 to \udfff) standing alone`)
 	case trimmed[0] != '{':
 		return problem.Invalid("", "type", "the body must be an object")
-	case bytes.Contains(body, []byte("null")) && op.refusesNull(body):
-		return op.failures(body).Err()
 	}
 	return nil
 }
@@ -109,7 +114,7 @@ func (s *server) refuseBody(c *gin.Context, err error) {
 			bad.Add("", "json", "the body can't be decoded")
 		}
 	}
-	s.refuse(c, bad.Err())
+	s.refuseForm(c, bad.Err())
 }
 
 var parameterName = regexp.MustCompile(`parameter (\w+)`)

@@ -40,7 +40,11 @@ type errorBody struct {
 // problem of the caller is logged, and the caller learns the request's id only.
 func (s *server) refuse(c *gin.Context, err error) {
 	p, ok := problem.As(err)
+	_, checking := gathered(c)
 	switch {
+	case checking || (ok && p.Code == problem.Validation):
+		s.gather(c, p, false)
+		return
 	case ok:
 	case c.Request.Context().Err() != nil:
 		// The caller left, or the server stops: nobody reads the answer.

@@ -72,7 +72,13 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 // request. It is the context of what the operation does, and database/sql looks
 // at that once more in a goroutine that may outlive the request.
 func ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
-	return func(c *gin.Context, request any) (any, error) { return next(c.Copy(), request) }
+	return func(c *gin.Context, request any) (any, error) {
+		answer, err := next(c.Copy(), request)
+		if _, checking := gathered(c); checking && err == nil {
+			return nil, feedback.ErrChecked
+		}
+		return answer, err
+	}
 }
 
 // operation is the contract's, of the request's route.

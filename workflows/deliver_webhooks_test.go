@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
@@ -199,8 +201,9 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 		if n > 1 {
 			return http.StatusOK
 		}
-		// So much later that the two retries are due in different seconds.
-		time.Sleep(1500 * time.Millisecond)
+		// Waits for the clock: retries are due at whole seconds, and these two in
+		// different ones.
+		<-time.After(time.Until(time.Now().Truncate(time.Second).Add(2 * time.Second)))
 		return http.StatusInternalServerError
 	})
 	b.post(t)
@@ -209,6 +212,10 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	run := runs(t, b.app, fmt.Sprintf("DeliveryID = '%s'", id), 1)[0].GetExecution().GetWorkflowId()
 	require.Contains(t, run, "+1", "both are of one group")
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), run, "").Get(t.Context(), nil))
+	// A run that spins is ended by the SDK, tried again, and may even come
+	// through, because time went by.
+	require.Zero(t, count(t, b.app.Temporal, run, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED))
+	require.NotZero(t, count(t, b.app.Temporal, run, enumspb.EVENT_TYPE_TIMER_CANCELED), "or this shows nothing")
 	if *record != "" {
 		writeHistory(t, b.app.Temporal, workflows.DeliverWebhooksName, "fast_and_slow_receiver", run)
 	}
@@ -230,4 +237,18 @@ func TestAWebhookThatCannotBeSignedHoldsNobodyElseUp(t *testing.T) {
 	b.post(t)
 	b.receiver.Await(t, 3)
 	require.Equal(t, "succeeded", b.delivery(t, "succeeded")["status"])
+}
+
+// count is how many events of a type a run's history has.
+func count(t *testing.T, c client.Client, run string, of enumspb.EventType) int {
+	t.Helper()
+	n := 0
+	for events := c.GetWorkflowHistory(t.Context(), run, "", false, 0); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if event.GetEventType() == of {
+			n++
+		}
+	}
+	return n
 }

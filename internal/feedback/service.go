@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
@@ -77,7 +78,7 @@ type change struct {
 // dispatches after the commit. It refuses when the organization may not write.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	c := &change{caller: CallerOf(ctx)}
-	if err := mayWrite(c.caller); err != nil {
+	if err := mayWrite(ctx, c.caller); err != nil {
 		return err
 	}
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
@@ -100,8 +101,23 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	return nil
 }
 
-// mayWrite returns problem.Forbidden while the organization's bills are unpaid.
-func mayWrite(caller *Caller) error {
+// ErrChecked ends a use case that was asked to check its input only.
+var ErrChecked = errors.New("the input was checked and nothing was done")
+
+type checkOnlyKey struct{}
+
+// CheckOnly lets use cases validate their whole input and then end with
+// ErrChecked, instead of making the change.
+func CheckOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, checkOnlyKey{}, true)
+}
+
+// mayWrite returns problem.Forbidden while the organization's bills are unpaid,
+// and ErrChecked where nothing is to be written at all.
+func mayWrite(ctx context.Context, caller *Caller) error {
+	if ctx.Value(checkOnlyKey{}) != nil {
+		return ErrChecked
+	}
 	if caller.Organization.BillingState == organization.BillingStateReadOnly {
 		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
 			With("reason", "billing_read_only")
