@@ -85,9 +85,11 @@ type step struct {
 
 func (u *up) steps() []step {
 	log := "look into " + shortPath(u.dir.temporal()) + "/temporal.log, or begin anew: " + u.dir.command("reset")
+	// What removes the data comes last: most causes have nothing to do with it.
+	again := u.dir.command("up") + ", once that is mended; " + u.dir.command("reset") + " only if the data itself is broken, which removes it"
 	return []step{
-		{name: "Postgres", run: u.startPostgres, try: "begin anew, which removes the data: " + u.dir.command("reset")},
-		{name: "Temporal", run: u.startTemporal, try: "begin anew, which removes the data: " + u.dir.command("reset")},
+		{name: "Postgres", run: u.startPostgres, try: again},
+		{name: "Temporal", run: u.startTemporal, try: again},
 		{name: "Search attributes", run: u.registerAttributes, try: log},
 		{name: "Database", run: u.migrate, try: "look at the migrations in ent/migrations, or begin anew: " + u.dir.command("reset")},
 		{name: "API keys", run: u.provideKeys},
