@@ -472,6 +472,24 @@ func (u *CommentUpsert) ClearAuthorUserID() *CommentUpsert {
 	return u
 }
 
+// SetEmailHash sets the "email_hash" field.
+func (u *CommentUpsert) SetEmailHash(v []byte) *CommentUpsert {
+	u.Set(comment.FieldEmailHash, v)
+	return u
+}
+
+// UpdateEmailHash sets the "email_hash" field to the value that was provided on create.
+func (u *CommentUpsert) UpdateEmailHash() *CommentUpsert {
+	u.SetExcluded(comment.FieldEmailHash)
+	return u
+}
+
+// ClearEmailHash clears the value of the "email_hash" field.
+func (u *CommentUpsert) ClearEmailHash() *CommentUpsert {
+	u.SetNull(comment.FieldEmailHash)
+	return u
+}
+
 // SetDeletedAt sets the "deleted_at" field.
 func (u *CommentUpsert) SetDeletedAt(v time.Time) *CommentUpsert {
 	u.Set(comment.FieldDeletedAt, v)
@@ -515,9 +533,6 @@ func (u *CommentUpsertOne) UpdateNewValues() *CommentUpsertOne {
 		}
 		if _, exists := u.create.mutation.ParentID(); exists {
 			s.SetIgnore(comment.FieldParentID)
-		}
-		if _, exists := u.create.mutation.EmailHash(); exists {
-			s.SetIgnore(comment.FieldEmailHash)
 		}
 	}))
 	return u
@@ -631,6 +646,27 @@ func (u *CommentUpsertOne) UpdateAuthorUserID() *CommentUpsertOne {
 func (u *CommentUpsertOne) ClearAuthorUserID() *CommentUpsertOne {
 	return u.Update(func(s *CommentUpsert) {
 		s.ClearAuthorUserID()
+	})
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (u *CommentUpsertOne) SetEmailHash(v []byte) *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.SetEmailHash(v)
+	})
+}
+
+// UpdateEmailHash sets the "email_hash" field to the value that was provided on create.
+func (u *CommentUpsertOne) UpdateEmailHash() *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.UpdateEmailHash()
+	})
+}
+
+// ClearEmailHash clears the value of the "email_hash" field.
+func (u *CommentUpsertOne) ClearEmailHash() *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.ClearEmailHash()
 	})
 }
 
@@ -847,9 +883,6 @@ func (u *CommentUpsertBulk) UpdateNewValues() *CommentUpsertBulk {
 			if _, exists := b.mutation.ParentID(); exists {
 				s.SetIgnore(comment.FieldParentID)
 			}
-			if _, exists := b.mutation.EmailHash(); exists {
-				s.SetIgnore(comment.FieldEmailHash)
-			}
 		}
 	}))
 	return u
@@ -963,6 +996,27 @@ func (u *CommentUpsertBulk) UpdateAuthorUserID() *CommentUpsertBulk {
 func (u *CommentUpsertBulk) ClearAuthorUserID() *CommentUpsertBulk {
 	return u.Update(func(s *CommentUpsert) {
 		s.ClearAuthorUserID()
+	})
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (u *CommentUpsertBulk) SetEmailHash(v []byte) *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.SetEmailHash(v)
+	})
+}
+
+// UpdateEmailHash sets the "email_hash" field to the value that was provided on create.
+func (u *CommentUpsertBulk) UpdateEmailHash() *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.UpdateEmailHash()
+	})
+}
+
+// ClearEmailHash clears the value of the "email_hash" field.
+func (u *CommentUpsertBulk) ClearEmailHash() *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.ClearEmailHash()
 	})
 }
 

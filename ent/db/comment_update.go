@@ -114,6 +114,18 @@ func (_u *CommentUpdate) ClearAuthorUserID() *CommentUpdate {
 	return _u
 }
 
+// SetEmailHash sets the "email_hash" field.
+func (_u *CommentUpdate) SetEmailHash(v []byte) *CommentUpdate {
+	_u.mutation.SetEmailHash(v)
+	return _u
+}
+
+// ClearEmailHash clears the value of the "email_hash" field.
+func (_u *CommentUpdate) ClearEmailHash() *CommentUpdate {
+	_u.mutation.ClearEmailHash()
+	return _u
+}
+
 // SetDeletedAt sets the "deleted_at" field.
 func (_u *CommentUpdate) SetDeletedAt(v time.Time) *CommentUpdate {
 	_u.mutation.SetDeletedAt(v)
@@ -247,6 +259,9 @@ func (_u *CommentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.BodyJSONCleared() {
 		_spec.ClearField(comment.FieldBodyJSON, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.EmailHash(); ok {
+		_spec.SetField(comment.FieldEmailHash, field.TypeBytes, value)
 	}
 	if _u.mutation.EmailHashCleared() {
 		_spec.ClearField(comment.FieldEmailHash, field.TypeBytes)
@@ -417,6 +432,18 @@ func (_u *CommentUpdateOne) ClearAuthorUserID() *CommentUpdateOne {
 	return _u
 }
 
+// SetEmailHash sets the "email_hash" field.
+func (_u *CommentUpdateOne) SetEmailHash(v []byte) *CommentUpdateOne {
+	_u.mutation.SetEmailHash(v)
+	return _u
+}
+
+// ClearEmailHash clears the value of the "email_hash" field.
+func (_u *CommentUpdateOne) ClearEmailHash() *CommentUpdateOne {
+	_u.mutation.ClearEmailHash()
+	return _u
+}
+
 // SetDeletedAt sets the "deleted_at" field.
 func (_u *CommentUpdateOne) SetDeletedAt(v time.Time) *CommentUpdateOne {
 	_u.mutation.SetDeletedAt(v)
@@ -580,6 +607,9 @@ func (_u *CommentUpdateOne) sqlSave(ctx context.Context) (_node *Comment, err er
 	}
 	if _u.mutation.BodyJSONCleared() {
 		_spec.ClearField(comment.FieldBodyJSON, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.EmailHash(); ok {
+		_spec.SetField(comment.FieldEmailHash, field.TypeBytes, value)
 	}
 	if _u.mutation.EmailHashCleared() {
 		_spec.ClearField(comment.FieldEmailHash, field.TypeBytes)

@@ -18,6 +18,7 @@ func main() {
 			gen.FeatureUpsert,
 			gen.FeatureLock,
 			gen.FeatureModifier,
+			gen.FeatureExecQuery,
 			gen.FeatureVersionedMigration,
 		},
 	})

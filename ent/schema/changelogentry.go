@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -29,8 +30,8 @@ func (ChangelogEntry) Fields() []ent.Field {
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
 		// A draft has none, a scheduled entry a future one.
 		field.Time("published_at").Optional().Nillable(),
-		// What the entry is, apart from the clock: an entry becomes published
-		// once, in the transaction that records changelog.published.
+		// What the entry is, apart from the clock: it becomes published in the
+		// transaction that records changelog.published.
 		field.Enum("state").Values("draft", "scheduled", "published").Default("draft"),
 	}
 }
@@ -47,5 +48,7 @@ func (ChangelogEntry) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("board_id", "slug").Unique(),
 		index.Fields("board_id", "id"),
+		// What the sweep looks for.
+		index.Fields("published_at").Annotations(entsql.IndexWhere("state = 'scheduled'")),
 	}
 }

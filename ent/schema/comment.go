@@ -30,7 +30,7 @@ func (Comment) Fields() []ent.Field {
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
 		field.UUID("author_user_id", publicid.User{}).Optional().Nillable(),
 		// HMAC of the normalised e-mail address of a commenter without an account.
-		field.Bytes("email_hash").Optional().Nillable().Immutable(),
+		field.Bytes("email_hash").Optional().Nillable(),
 		field.Time("deleted_at").Optional().Nillable(),
 	}
 }
@@ -48,7 +48,6 @@ func (Comment) Indexes() []ent.Index {
 	return []ent.Index{
 		// What the reference to the parent needs.
 		index.Fields("organization_id", "id").Unique(),
-		index.Fields("post_id", "id"),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
 	}
 }

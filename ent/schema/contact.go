@@ -44,5 +44,13 @@ func (Contact) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("organization_id", "external_user_id").Unique().
 			Annotations(entsql.IndexWhere("external_user_id IS NOT NULL")),
+		// The filters and sorts of the list. The sort by revenue has its index,
+		// and the search its table, by hand in the migrations.
+		index.Fields("organization_id", "email"),
+		index.Fields("organization_id", "plan", "id"),
+		index.Fields("organization_id", "source", "id"),
+		index.Fields("organization_id", "consent_basis", "id"),
+		index.Fields("organization_id", "updated_at"),
+		index.Fields("organization_id", "last_seen_at", "id"),
 	}
 }

@@ -58,7 +58,13 @@ func (Post) Indexes() []ent.Index {
 	live := entsql.IndexWhere("deleted_at IS NULL")
 	return []ent.Index{
 		index.Fields("board_id", "slug").Unique().Annotations(live),
+		// The sorts of the list, and its filter by status.
 		index.Fields("board_id", "id").Annotations(live),
-		index.Fields("contact_id", "id").Annotations(live),
+		index.Fields("board_id", "vote_count", "id").Annotations(live),
+		index.Fields("board_id", "last_activity_at", "id").Annotations(live),
+		index.Fields("board_id", "status", "id").Annotations(live),
+		// Not only the live ones: a contact that is deleted is taken off all.
+		index.Fields("contact_id", "id"),
+		index.Fields("merged_into_id").Annotations(entsql.IndexWhere("merged_into_id IS NOT NULL")),
 	}
 }

@@ -1,5 +1,7 @@
 package publicid
 
+import "time"
+
 // The kinds. A new resource adds its three lines here.
 type (
 	organizationKind   struct{}
@@ -102,6 +104,10 @@ func NewEvent() Event { return Event{fresh[eventKind]()} }
 
 // NewDelivery makes a fresh id.
 func NewDelivery() Delivery { return Delivery{fresh[deliveryKind]()} }
+
+// DeliveryAt is less than the id of any delivery that is made at or after a
+// moment, to the millisecond.
+func DeliveryAt(at time.Time) Delivery { return Delivery{firstAt[deliveryKind](at)} }
 
 // NewAttempt makes a fresh id.
 func NewAttempt() Attempt { return Attempt{fresh[attemptKind]()} }

@@ -12,7 +12,9 @@ package publicid
 import (
 	"database/sql/driver"
 	"encoding/base32"
+	"encoding/binary"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
@@ -46,6 +48,14 @@ func fresh[K kind]() id[K] {
 	// NewV7 fails only when the system has no randomness left to give, and
 	// then nothing else here can be trusted either.
 	return id[K]{uuid.Must(uuid.NewV7())}
+}
+
+// firstAt has the moment that ids begin with, 48 bits of milliseconds since 1970,
+// and nothing behind it.
+func firstAt[K kind](at time.Time) id[K] {
+	var value uuid.UUID
+	binary.BigEndian.PutUint64(value[:8], uint64(max(at.UnixMilli(), 0))<<16)
+	return id[K]{value}
 }
 
 // IsZero reports whether the id was never set.

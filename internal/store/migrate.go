@@ -95,7 +95,7 @@ func (s *Store) Diff(ctx context.Context, dir, name string) error {
 		schema.WithDropColumn(true),
 		schema.WithDropIndex(true),
 		schema.WithErrNoPlan(true),
-		schema.WithDiffHook(keepSelfReferences),
+		schema.WithDiffHook(keepHandWritten),
 	)
 	if err != nil {
 		return errors.Wrap(err, "prepare the comparison")
@@ -111,7 +111,7 @@ func (s *Store) Diff(ctx context.Context, dir, name string) error {
 //
 // A table's reference to itself isn't declared at all but written by hand into
 // the migration and named <table>_self_…: the comparison creates tables before
-// the unique indexes that such a key needs. keepSelfReferences guards them.
+// the unique indexes that such a key needs. keepHandWritten guards them.
 var tables = sync.OnceValue(func() []*schema.Table {
 	for _, t := range migrate.Tables {
 		organization, ok := columnOf(t, organizationColumn)
@@ -143,9 +143,15 @@ var tables = sync.OnceValue(func() []*schema.Table {
 	return migrate.Tables
 })
 
-// keepSelfReferences takes the dropping of hand-written foreign keys out of a
+// byHand are the names of what migrations add by hand to declared tables, because
+// Ent can't declare it: a table's reference to itself, an index on an expression.
+func byHand(table, name string) bool {
+	return strings.HasPrefix(name, table+"_self_") || strings.HasPrefix(name, table+"_by_")
+}
+
+// keepHandWritten takes the dropping of what is written by hand out of a
 // comparison.
-func keepSelfReferences(next schema.Differ) schema.Differ {
+func keepHandWritten(next schema.Differ) schema.Differ {
 	return schema.DiffFunc(func(current, desired *atlas.Schema) ([]atlas.Change, error) {
 		changes, err := next.Diff(current, desired)
 		if err != nil {
@@ -157,8 +163,13 @@ func keepSelfReferences(next schema.Differ) schema.Differ {
 				return false
 			}
 			m.Changes = slices.DeleteFunc(m.Changes, func(c atlas.Change) bool {
-				drop, ok := c.(*atlas.DropForeignKey)
-				return ok && strings.HasPrefix(drop.F.Symbol, m.T.Name+"_self_")
+				switch c := c.(type) {
+				case *atlas.DropForeignKey:
+					return byHand(m.T.Name, c.F.Symbol)
+				case *atlas.DropIndex:
+					return byHand(m.T.Name, c.I.Name)
+				}
+				return false
 			})
 			return len(m.Changes) == 0
 		}), nil

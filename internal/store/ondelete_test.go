@@ -16,7 +16,9 @@ import (
 var cascades = []string{
 	"attempts_deliveries_delivery",
 	"changelog_links_changelog_entries_entry",
+	"contact_documents_contacts_contact",
 	"deliveries_webhooks_webhook",
+	"post_documents_posts_post",
 	"post_tags_posts_post",
 	"post_tags_tags_tag",
 }

@@ -91,12 +91,20 @@ func TestEveryReferenceBetweenRowsNamesTheirOrganization(t *testing.T) {
 	}
 }
 
+// documents are the tables that only triggers write, so no entity.
+var documents = []string{"contact_documents", "post_documents"}
+
 func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	s := open(t, url)
 	ours, theirs := seed(t, s), seed(t, s)
 	c := connect(t, url)
+	for _, table := range documents {
+		// A post has one document: so one of ours, and room for it at theirs.
+		_, err := c.Exec(t.Context(), fmt.Sprintf("DELETE FROM %[1]s WHERE ctid <> (SELECT min(ctid) FROM %[1]s WHERE organization_id = $1)", table), ours.organization)
+		require.NoError(t, err)
+	}
 	all := references(t, c)
 	for _, r := range all {
 		t.Run(r.name, func(t *testing.T) {
@@ -139,7 +147,7 @@ func TestEveryRowBelongsToAnOrganizationThatExists(t *testing.T) {
 	c := connect(t, url)
 	tables := texts(t, c, `SELECT table_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND column_name = 'organization_id' ORDER BY 1`)
-	require.Len(t, tables, len(entities(open(t, url).Client())))
+	require.Len(t, tables, len(entities(open(t, url).Client()))+len(documents))
 	for _, table := range tables {
 		anchors := texts(t, c, `SELECT k.conname FROM pg_constraint k
 			WHERE k.contype = 'f' AND k.conrelid = $1::text::regclass AND NOT EXISTS (

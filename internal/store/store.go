@@ -16,6 +16,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -59,7 +60,7 @@ func Open(o Options) (*Store, error) {
 	// The pool below keeps the connections; a second layer of idle ones would
 	// hold them back from the raw queries.
 	handle.SetMaxIdleConns(0)
-	client := db.NewClient(db.Driver(entsql.OpenDB(dialect.Postgres, handle)))
+	client := db.NewClient(db.Driver(planner{entsql.OpenDB(dialect.Postgres, handle)}))
 	scopeToOrganization(client)
 	return &Store{pool: pool, sql: handle, client: client}, nil
 }
@@ -91,9 +92,27 @@ func (s *Store) Ping(ctx context.Context) error {
 // the context.
 func (s *Store) Client() *db.Client { return s.client }
 
+// deadlockTries bounds how often a transaction runs. A deadlock ends one of the
+// two, and the other has its locks then, so a second time mostly does.
+const deadlockTries = 5
+
+// deadlockDetected is the SQLSTATE.
+const deadlockDetected = "40P01"
+
 // InTx runs fn in one transaction and commits when it returns nil. Nothing
-// slow belongs into fn: it holds a connection and row locks.
+// slow belongs into fn: it holds a connection and row locks. Where the database
+// ended the transaction because of a deadlock, fn runs again, in a new one.
 func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+	for try := 1; ; try++ {
+		err := s.once(ctx, fn)
+		var refusal *pgconn.PgError
+		if try == deadlockTries || !errors.As(err, &refusal) || refusal.Code != deadlockDetected {
+			return err
+		}
+	}
+}
+
+func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
 		return errors.Wrap(err, "begin")

@@ -147,6 +147,14 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{ChangelogEntriesColumns[11], ChangelogEntriesColumns[0]},
 			},
+			{
+				Name:    "changelogentry_published_at",
+				Unique:  false,
+				Columns: []*schema.Column{ChangelogEntriesColumns[9]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'scheduled'",
+				},
+			},
 		},
 	}
 	// ChangelogLinksColumns holds the columns for the "changelog_links" table.
@@ -229,11 +237,6 @@ var (
 				Columns: []*schema.Column{CommentsColumns[1], CommentsColumns[0]},
 			},
 			{
-				Name:    "comment_post_id_id",
-				Unique:  false,
-				Columns: []*schema.Column{CommentsColumns[9], CommentsColumns[0]},
-			},
-			{
 				Name:    "comment_organization_id_email_hash",
 				Unique:  false,
 				Columns: []*schema.Column{CommentsColumns[1], CommentsColumns[7]},
@@ -275,6 +278,36 @@ var (
 				Annotation: &entsql.IndexAnnotation{
 					Where: "external_user_id IS NOT NULL",
 				},
+			},
+			{
+				Name:    "contact_organization_id_email",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[5]},
+			},
+			{
+				Name:    "contact_organization_id_plan_id",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[8], ContactsColumns[0]},
+			},
+			{
+				Name:    "contact_organization_id_source_id",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[12], ContactsColumns[0]},
+			},
+			{
+				Name:    "contact_organization_id_consent_basis_id",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[13], ContactsColumns[0]},
+			},
+			{
+				Name:    "contact_organization_id_updated_at",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[3]},
+			},
+			{
+				Name:    "contact_organization_id_last_seen_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[15], ContactsColumns[0]},
 			},
 		},
 	}
@@ -323,6 +356,19 @@ var (
 				Name:    "delivery_webhook_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[0]},
+			},
+			{
+				Name:    "delivery_webhook_id_event_type_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[3], DeliveriesColumns[0]},
+			},
+			{
+				Name:    "delivery_webhook_id_status_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[4], DeliveriesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'failed'",
+				},
 			},
 			{
 				Name:    "delivery_event_id",
@@ -439,11 +485,40 @@ var (
 				},
 			},
 			{
+				Name:    "post_board_id_vote_count_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[15], PostsColumns[10], PostsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NULL",
+				},
+			},
+			{
+				Name:    "post_board_id_last_activity_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[15], PostsColumns[13], PostsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NULL",
+				},
+			},
+			{
+				Name:    "post_board_id_status_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[15], PostsColumns[6], PostsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NULL",
+				},
+			},
+			{
 				Name:    "post_contact_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{PostsColumns[16], PostsColumns[0]},
+			},
+			{
+				Name:    "post_merged_into_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[12]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "deleted_at IS NULL",
+					Where: "merged_into_id IS NOT NULL",
 				},
 			},
 		},
