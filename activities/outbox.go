@@ -44,6 +44,8 @@ type SweepResult struct {
 	// NeverStarted had no workflow yet, Lost had one that is no longer open.
 	NeverStarted int `json:"neverStarted"`
 	Lost         int `json:"lost"`
+	// Entries of the changelog that should have been published.
+	Entries int `json:"entries,omitempty"`
 }
 
 // SweepOutbox starts again every pending delivery that is overdue and has no
@@ -83,8 +85,18 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 		}
 		last = rows[len(rows)-1]
 	}
-	if result != (SweepResult{}) {
-		o.log.WarnContext(ctx, "sweep started deliveries", "neverStarted", result.NeverStarted, "lost", result.Lost)
+	due, err := o.store.OverdueEntries(ctx, p.Grace, sweepPage)
+	if err != nil {
+		return result, err
+	}
+	late := make([]feedback.Schedule, len(due))
+	for i, e := range due {
+		late[i] = feedback.Schedule{Entry: e.ID, Organization: e.Organization}
+	}
+	o.dispatch.Schedule(late)
+	if result.Entries = len(late); result != (SweepResult{}) {
+		o.log.WarnContext(ctx, "sweep started what was overdue",
+			"neverStarted", result.NeverStarted, "lost", result.Lost, "entries", result.Entries)
 	}
 	return result, nil
 }

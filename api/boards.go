@@ -6,6 +6,7 @@ import (
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/feedback"
+	"earshot/internal/publicid"
 )
 
 func (s *server) ListBoards(ctx context.Context, r gen.ListBoardsRequestObject) (gen.ListBoardsResponseObject, error) {
@@ -27,6 +28,44 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 	}
 	feedback.Touch(ctx, "boardId", b.ID)
 	return gen.CreateBoard200JSONResponse{Data: board(b)}, nil
+}
+
+func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen.GetBoardResponseObject, error) {
+	id, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.feedback.Board(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetBoard200JSONResponse{Data: board(b)}, nil
+}
+
+func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject) (gen.UpdateBoardResponseObject, error) {
+	id, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
+		Name: r.Body.Name, Slug: r.Body.Slug, Description: r.Body.Description,
+		ShowChangelog: r.Body.ShowChangelog, ShowRoadmap: r.Body.ShowRoadmap,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpdateBoard200JSONResponse{Data: board(b)}, nil
+}
+
+func (s *server) DeleteBoard(ctx context.Context, r gen.DeleteBoardRequestObject) (gen.DeleteBoardResponseObject, error) {
+	id, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.DeleteBoard(ctx, id, r.Body.ConfirmName); err != nil {
+		return nil, err
+	}
+	return gen.DeleteBoard200JSONResponse{Data: deleted(id)}, nil
 }
 
 func board(b *db.Board) gen.Board {

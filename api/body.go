@@ -48,7 +48,7 @@ func (s *server) readBody(c *gin.Context) {
 		return
 	}
 	keepBody(c, op.members.exact(body))
-	if bytes.Contains(body, []byte("null")) && op.refusesNull(body) {
+	if op.lacks(body) || (bytes.Contains(body, []byte("null")) && op.refusesNull(body)) {
 		s.refuseForm(c, op.failures(body).Err())
 	}
 }

@@ -16,16 +16,49 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 	if err != nil {
 		return nil, err
 	}
-	in := feedback.NewComment{Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}}
-	if v, err := r.Body.ParentID.Get(); err == nil {
-		in.ParentID = &v
-	}
-	c, err := s.feedback.CreateComment(ctx, on, in)
+	c, err := s.feedback.CreateComment(ctx, on, feedback.NewComment{
+		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
+	})
 	if err != nil {
 		return nil, err
 	}
 	feedback.Touch(ctx, "commentId", c.ID)
 	return gen.CreateComment201JSONResponse{Data: comment(c)}, nil
+}
+
+func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObject) (gen.ListCommentsResponseObject, error) {
+	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Comments(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListComments200JSONResponse{Data: each(p.Items, comment), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestObject) (gen.UpdateCommentResponseObject, error) {
+	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.feedback.UpdateComment(ctx, id, feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text})
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpdateComment200JSONResponse{Data: comment(c)}, nil
+}
+
+func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestObject) (gen.DeleteCommentResponseObject, error) {
+	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.DeleteComment(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.DeleteComment200JSONResponse{Data: deleted(id)}, nil
 }
 
 func comment(c *db.Comment) gen.Comment {

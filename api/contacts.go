@@ -15,7 +15,7 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 		return nil, err
 	}
 	feedback.Touch(ctx, "contactId", c.ID)
-	answer := gen.Contact{ContactFields: contactFields(c), OrganizationID: c.OrganizationID.String()}
+	answer := contact(c)
 	if created {
 		return gen.IdentifyContact201JSONResponse{Data: answer}, nil
 	}
@@ -35,6 +35,73 @@ func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) 
 		ContactFields: contactFields(c.Contact), OrganizationID: c.OrganizationID.String(),
 		PostCount: c.PostCount, VoteCount: c.VoteCount, CommentCount: c.CommentCount,
 	}}, nil
+}
+
+func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestObject) (gen.CreateContactResponseObject, error) {
+	c, err := s.feedback.CreateContact(ctx, feedback.ContactInput{
+		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	feedback.Touch(ctx, "contactId", c.ID)
+	return gen.CreateContact201JSONResponse{Data: contact(c)}, nil
+}
+
+func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestObject) (gen.UpdateContactResponseObject, error) {
+	id, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.feedback.UpdateContact(ctx, id, feedback.ContactInput{
+		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpdateContact200JSONResponse{Data: contact(c)}, nil
+}
+
+func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestObject) (gen.DeleteContactResponseObject, error) {
+	id, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.DeleteContact(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.DeleteContact200JSONResponse{Data: deleted(id)}, nil
+}
+
+func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObject) (gen.ListContactsResponseObject, error) {
+	if err := someTime("updatedSince", r.Params.UpdatedSince); err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Contacts(ctx, feedback.ContactQuery{
+		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
+		ExternalUserID: r.Params.ExternalUserID, Email: r.Params.Email, Source: r.Params.Source,
+		ConsentBasis: r.Params.ConsentBasis, UpdatedSince: r.Params.UpdatedSince, Sort: (*string)(r.Params.Sort),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListContacts200JSONResponse{Data: each(p.Items, contact), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) ListContactPosts(ctx context.Context, r gen.ListContactPostsRequestObject) (gen.ListContactPostsResponseObject, error) {
+	of, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.ContactPosts(ctx, of, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListContactPosts200JSONResponse{Data: each(p.Items, post), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func contact(c *db.Contact) gen.Contact {
+	return gen.Contact{ContactFields: contactFields(c), OrganizationID: c.OrganizationID.String()}
 }
 
 func contactFields(c *db.Contact) gen.ContactFields {

@@ -33,6 +33,9 @@ type operation struct {
 	scope   string
 	body    *jsonschema.Schema
 	members members
+	// lists are the required members that may be empty, and that decode to the
+	// same where they are missing.
+	lists []string
 }
 
 // members are the names in an object of the contract, with those of the object
@@ -90,6 +93,11 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation) (op ope
 		return op, errors.Wrap(err, "compile the body's schema")
 	}
 	op.members = membersOf(media.Schema)
+	for _, name := range media.Schema.Value.Required {
+		if p, ok := media.Schema.Value.Properties[name]; ok && p.Value.Type.Is("array") && p.Value.MinItems == 0 {
+			op.lists = append(op.lists, name)
+		}
+	}
 	return op, nil
 }
 
@@ -171,6 +179,17 @@ func (o operation) validate(body []byte) *jsonschema.ValidationError {
 	var invalid *jsonschema.ValidationError
 	errors.As(o.body.Validate(value), &invalid)
 	return invalid
+}
+
+// lacks reports whether a list is missing, which decoding can't tell from an
+// empty one.
+func (o operation) lacks(body []byte) bool {
+	if o.lists == nil {
+		return false
+	}
+	given := map[string]json.RawMessage{}
+	_ = json.Unmarshal(body, &given) // an object, as checkJSON saw
+	return slices.ContainsFunc(o.lists, func(name string) bool { return given[name] == nil })
 }
 
 // refusesNull reports whether something is null that may be left out but not be

@@ -349,13 +349,16 @@ func TestTheGeneratedEnumerationsKnowTheContractsValues(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	known := map[string]func(string) bool{
-		"ApiKeyScope":    func(v string) bool { return gen.APIKeyScope(v).Valid() },
-		"BillingState":   func(v string) bool { return gen.BillingState(v).Valid() },
-		"DeliveryStatus": func(v string) bool { return gen.DeliveryStatus(v).Valid() },
-		"ErrorCode":      func(v string) bool { return gen.ErrorCode(v).Valid() },
-		"EventType":      func(v string) bool { return gen.EventType(v).Valid() },
-		"Plan":           func(v string) bool { return gen.Plan(v).Valid() },
-		"PostStatus":     func(v string) bool { return gen.PostStatus(v).Valid() },
+		"ApiKeyScope":         func(v string) bool { return gen.APIKeyScope(v).Valid() },
+		"ChangelogEntryState": func(v string) bool { return gen.ChangelogEntryState(v).Valid() },
+		"ContactSort":         func(v string) bool { return gen.ContactSort(v).Valid() },
+		"PostSort":            func(v string) bool { return gen.PostSort(v).Valid() },
+		"BillingState":        func(v string) bool { return gen.BillingState(v).Valid() },
+		"DeliveryStatus":      func(v string) bool { return gen.DeliveryStatus(v).Valid() },
+		"ErrorCode":           func(v string) bool { return gen.ErrorCode(v).Valid() },
+		"EventType":           func(v string) bool { return gen.EventType(v).Valid() },
+		"Plan":                func(v string) bool { return gen.Plan(v).Valid() },
+		"PostStatus":          func(v string) bool { return gen.PostStatus(v).Valid() },
 	}
 	for name, schema := range c.Components.Schemas {
 		if len(schema.Value.Enum) == 0 {

@@ -6,7 +6,6 @@ import (
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/feedback"
-	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
@@ -15,9 +14,8 @@ func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequest
 	if err != nil {
 		return nil, err
 	}
-	// The generated code takes an empty text for the zero time.
-	if r.Params.Since != nil && r.Params.Since.IsZero() {
-		return nil, problem.Invalid("since", "format", "must be a date and time")
+	if err := someTime("since", r.Params.Since); err != nil {
+		return nil, err
 	}
 	p, err := s.feedback.Deliveries(ctx, of, feedback.DeliveryQuery{
 		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit),
@@ -30,11 +28,7 @@ func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequest
 }
 
 func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject) (gen.GetDeliveryResponseObject, error) {
-	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
-	id, err := feedback.PathID[publicid.Delivery]("deliveryId", r.DeliveryID)
+	of, id, err := deliveryPath(r.WebhookID, r.DeliveryID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +39,26 @@ func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject
 	return gen.GetDelivery200JSONResponse{Data: gen.DeliveryDetail{
 		DeliveryFields: delivery(d.Delivery), Payload: d.Payload, Attempts: each(d.Attempts, attempt),
 	}}, nil
+}
+
+func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequestObject) (gen.ReplayDeliveryResponseObject, error) {
+	of, id, err := deliveryPath(r.WebhookID, r.DeliveryID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.feedback.ReplayDelivery(ctx, of, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.ReplayDelivery201JSONResponse{Data: delivery(d)}, nil
+}
+
+func deliveryPath(webhook, delivery string) (of publicid.Webhook, id publicid.Delivery, err error) {
+	if of, err = feedback.PathID[publicid.Webhook]("webhookId", webhook); err != nil {
+		return of, id, err
+	}
+	id, err = feedback.PathID[publicid.Delivery]("deliveryId", delivery)
+	return of, id, err
 }
 
 func delivery(d *db.Delivery) gen.DeliveryFields {

@@ -3,10 +3,13 @@ package api
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/oapi-codegen/nullable"
 
+	"earshot/api/gen"
 	"earshot/internal/feedback"
+	"earshot/internal/problem"
 )
 
 // orNull turns a pointer into a member that is there or null. A Nullable that
@@ -42,6 +45,43 @@ func each[From, To any](from []From, to func(From) To) []To {
 	}
 	return out
 }
+
+// valueOf is nil for a member that was left out or is null.
+func valueOf[T any](n nullable.Nullable[T]) *T {
+	v, err := n.Get()
+	if err != nil {
+		return nil
+	}
+	return &v
+}
+
+// patchOf is nil for a member that was left out, and points to nil for null.
+func patchOf[T any](n nullable.Nullable[T]) **T {
+	if !n.IsSpecified() {
+		return nil
+	}
+	v := valueOf(n)
+	return &v
+}
+
+// texts are the plain texts of a filter.
+func texts[T ~string](in *[]T) *[]string {
+	if in == nil {
+		return nil
+	}
+	out := each(*in, func(v T) string { return string(v) })
+	return &out
+}
+
+// someTime refuses the zero time, which the generated code makes of an empty text.
+func someTime(name string, at *time.Time) error {
+	if at != nil && at.IsZero() {
+		return problem.Invalid(name, "format", "must be a date and time")
+	}
+	return nil
+}
+
+func deleted(id fmt.Stringer) gen.DeletedResource { return gen.DeletedResource{ID: id.String()} }
 
 func pageQuery(cursor *string, limit *int) feedback.PageQuery {
 	return feedback.PageQuery{Cursor: cursor, Limit: limit}

@@ -34,7 +34,7 @@ const (
 	failuresKey = "failures"
 	// Each round takes at least one part out. No operation has more parameters
 	// than this, and the members of a body are taken out together.
-	maxRounds = 10
+	maxRounds = 12
 )
 
 func gathered(c *gin.Context) (*failures, bool) {
@@ -106,6 +106,8 @@ var wellFormed = map[string]string{
 	"boardId": publicid.Board{}.String(), "tagId": publicid.Tag{}.String(),
 	"postId": publicid.Post{}.String(), "contactId": publicid.Contact{}.String(),
 	"webhookId": publicid.Webhook{}.String(), "deliveryId": publicid.Delivery{}.String(),
+	"commentId": publicid.Comment{}.String(), "entryId": publicid.ChangelogEntry{}.String(),
+	"keyId": publicid.APIKey{}.String(),
 }
 
 // takeOut leaves a request without the parts, as far as that opens the way to a

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"earshot/api/gen"
-	"earshot/ent/db"
 	"earshot/internal/feedback"
 )
 
@@ -18,11 +17,4 @@ func (s *server) GetMe(ctx context.Context, _ gen.GetMeRequestObject) (gen.GetMe
 		},
 		User: gen.User{ID: c.User.ID.String(), Email: c.User.Email, Name: c.User.Name},
 	}}, nil
-}
-
-func apiKey(k *db.APIKey) gen.APIKey {
-	return gen.APIKey{
-		ID: k.ID.String(), Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
-		CreatedAt: k.CreatedAt, ExpiresAt: orNull(k.ExpiresAt), LastUsedAt: orNull(k.LastUsedAt),
-	}
 }

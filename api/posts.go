@@ -14,12 +14,9 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	in := feedback.NewPost{Title: r.Body.Title}
+	in := feedback.NewPost{Title: r.Body.Title, ContactID: valueOf(r.Body.ContactID)}
 	if b := postBody(r.Body.Body); b != nil {
 		in.Body = *b
-	}
-	if v, err := r.Body.ContactID.Get(); err == nil {
-		in.ContactID = &v
 	}
 	if r.Body.TagIDs != nil {
 		in.TagIDs = *r.Body.TagIDs
@@ -52,19 +49,52 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 	in := feedback.PostPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
 		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
-	}
-	if r.Body.ContactID.IsSpecified() {
-		var contact *string
-		if v, err := r.Body.ContactID.Get(); err == nil {
-			contact = &v
-		}
-		in.ContactID = &contact
+		ContactID: patchOf(r.Body.ContactID),
 	}
 	p, err := s.feedback.UpdatePost(ctx, id, in)
 	if err != nil {
 		return nil, err
 	}
 	return gen.UpdatePost200JSONResponse{Data: post(p)}, nil
+}
+
+func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (gen.ListPostsResponseObject, error) {
+	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Posts(ctx, on, feedback.PostQuery{
+		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
+		Statuses: texts(r.Params.Status), TagIDs: r.Params.TagIDs, ContactID: r.Params.ContactID,
+		Sort: (*string)(r.Params.Sort),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListPosts200JSONResponse{Data: each(p.Items, post), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) (gen.DeletePostResponseObject, error) {
+	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.DeletePost(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.DeletePost200JSONResponse{Data: deleted(id)}, nil
+}
+
+func (s *server) MergePosts(ctx context.Context, r gen.MergePostsRequestObject) (gen.MergePostsResponseObject, error) {
+	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.MergePosts(ctx, id, r.Body.SourceIDs)
+	if err != nil {
+		return nil, err
+	}
+	return gen.MergePosts200JSONResponse{Data: post(p)}, nil
 }
 
 func postBody(in *gen.PostBodyInput) *feedback.Body {
@@ -86,7 +116,7 @@ func post(p *feedback.Post) gen.Post {
 		HideFromRoadmap: p.HideFromRoadmap,
 		TagIDs:          each(p.TagIDs, publicid.Tag.String),
 		VoteCount:       p.VoteCount, CommentCount: p.CommentCount, MergedIntoID: idOrNull(p.MergedIntoID),
-		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, LastActivityAt: p.LastActivityAt,
 	}
 }
 

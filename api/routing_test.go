@@ -178,11 +178,19 @@ func foreignReferences(t *testing.T, app *testkit.App) {
 		{"PATCH", post, "contactId", object{"status": "planned", "contactId": theirs.ids["contactId"]}},
 		{"PATCH", post, "tagIds", object{"status": "planned", "tagIds": []string{theirs.ids["tagId"]}}},
 		{"POST", post + "/comments", "parentId", object{"body": comment["body"], "parentId": theirs.ID(t, "/v1/posts/"+theirs.ids["postId"]+"/comments", comment)}},
+		{"POST", post + "/merge", "sourceIds", object{"sourceIds": []string{mine.ID(t, posts, object{"title": "x"}), theirs.ids["postId"]}}},
+		{"PUT", "/v1/changelog/" + mine.ids["entryId"] + "/linked-posts", "postIds", object{"postIds": []string{mine.ids["postId"], theirs.ids["postId"]}}},
+		{"GET", posts + "?contactId=" + theirs.ids["contactId"], "contactId", nil},
+		{"GET", posts + "?tagIds=" + mine.ids["tagId"] + "," + theirs.ids["tagId"], "tagIds", nil},
 		{"POST", post + "/comments", "parentId", object{"body": comment["body"], "parentId": mine.ID(t, "/v1/posts/"+elsewhere+"/comments", comment)}},
 	}
 	unchanged := mine.Watch(t)
 	for _, test := range tests {
-		a := mine.Do(t, test.method, test.path, test.body)
+		var body any
+		if test.body != nil {
+			body = test.body
+		}
+		a := mine.Do(t, test.method, test.path, body)
 		require.Equal(t, http.StatusNotFound, a.Status, "%v: %s", test, a.Raw)
 		require.Equal(t, test.field, a.Details()["field"])
 	}

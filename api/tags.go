@@ -54,7 +54,7 @@ func (s *server) DeleteTag(ctx context.Context, r gen.DeleteTagRequestObject) (g
 	if err := s.feedback.DeleteTag(ctx, on, id); err != nil {
 		return nil, err
 	}
-	return gen.DeleteTag200JSONResponse{Data: gen.DeletedResource{ID: id.String()}}, nil
+	return gen.DeleteTag200JSONResponse{Data: deleted(id)}, nil
 }
 
 func tagPath(board, tag string) (on publicid.Board, id publicid.Tag, err error) {

@@ -30,7 +30,7 @@ func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.feedback.RetractVote(ctx, on)
+	v, from, err := s.feedback.RetractVote(ctx, on)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,19 @@ func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject
 	if v != nil {
 		id = &v.ID
 	}
-	return gen.RetractVote200JSONResponse{Data: gen.RetractedVote{ID: idOrNull(id), PostID: on.String()}}, nil
+	return gen.RetractVote200JSONResponse{Data: gen.RetractedVote{ID: idOrNull(id), PostID: from.String()}}, nil
+}
+
+func (s *server) ListVotes(ctx context.Context, r gen.ListVotesRequestObject) (gen.ListVotesResponseObject, error) {
+	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Votes(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListVotes200JSONResponse{Data: each(p.Items, vote), NextCursor: orNull(p.NextCursor)}, nil
 }
 
 func vote(v *db.Vote) gen.Vote {

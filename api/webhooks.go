@@ -63,7 +63,7 @@ func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestOb
 	if err := s.feedback.DeleteWebhook(ctx, id); err != nil {
 		return nil, err
 	}
-	return gen.DeleteWebhook200JSONResponse{Data: gen.DeletedResource{ID: id.String()}}, nil
+	return gen.DeleteWebhook200JSONResponse{Data: deleted(id)}, nil
 }
 
 func eventNames(types []gen.EventType) []string {

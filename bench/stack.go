@@ -75,6 +75,8 @@ type noDeliveries struct{}
 
 func (noDeliveries) Dispatch([]feedback.Dispatch) {}
 
+func (noDeliveries) Schedule([]feedback.Schedule) {}
+
 func (s *stack) makeOrganization(ctx context.Context) error {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {

@@ -54,6 +54,48 @@ func (e BillingState) Valid() bool {
 	}
 }
 
+// Defines values for ChangelogEntryState.
+const (
+	ChangelogEntryStateDraft     ChangelogEntryState = "draft"
+	ChangelogEntryStatePublished ChangelogEntryState = "published"
+	ChangelogEntryStateScheduled ChangelogEntryState = "scheduled"
+)
+
+// Valid indicates whether the value is a known member of the ChangelogEntryState enum.
+func (e ChangelogEntryState) Valid() bool {
+	switch e {
+	case ChangelogEntryStateDraft:
+		return true
+	case ChangelogEntryStatePublished:
+		return true
+	case ChangelogEntryStateScheduled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ContactSort.
+const (
+	ContactSortCreated  ContactSort = "created"
+	ContactSortLastSeen ContactSort = "last_seen"
+	ContactSortMRR      ContactSort = "mrr"
+)
+
+// Valid indicates whether the value is a known member of the ContactSort enum.
+func (e ContactSort) Valid() bool {
+	switch e {
+	case ContactSortCreated:
+		return true
+	case ContactSortLastSeen:
+		return true
+	case ContactSortMRR:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryStatus.
 const (
 	DeliveryStatusFailed    DeliveryStatus = "failed"
@@ -180,6 +222,30 @@ func (e Plan) Valid() bool {
 	}
 }
 
+// Defines values for PostSort.
+const (
+	PostSortActive    PostSort = "active"
+	PostSortNewest    PostSort = "newest"
+	PostSortRelevance PostSort = "relevance"
+	PostSortVotes     PostSort = "votes"
+)
+
+// Valid indicates whether the value is a known member of the PostSort enum.
+func (e PostSort) Valid() bool {
+	switch e {
+	case PostSortActive:
+		return true
+	case PostSortNewest:
+		return true
+	case PostSortRelevance:
+		return true
+	case PostSortVotes:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PostStatus.
 const (
 	PostStatusDeclined    PostStatus = "declined"
@@ -216,8 +282,11 @@ func (e PostStatus) Valid() bool {
 // AnyValue Any JSON value.
 type AnyValue = json.RawMessage
 
-// APIKey An API key, without the key itself.
-type APIKey struct {
+// APIKey defines model for ApiKey.
+type APIKey = APIKeyFields
+
+// APIKeyFields An API key, without the key itself.
+type APIKeyFields struct {
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
@@ -230,21 +299,53 @@ type APIKey struct {
 	// LastUsedAt When the key was last used, to the minute; null if it never was.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
-	// Name What the key was named.
-	Name string `json:"name"`
+	// Name What the key is named, trimmed.
+	Name APIKeyName `json:"name"`
 
 	// Prefix The key's first 12 characters, to recognise it by.
 	Prefix string `json:"prefix"`
 
+	// RevokedAt When the key was revoked, if it was.
+	RevokedAt nullable.Nullable[time.Time] `json:"revokedAt"`
+
 	// Scope What the key may do. `read:write` covers `read`.
 	Scope APIKeyScope `json:"scope"`
+
+	// UserID The id of a member of the organization.
+	UserID UserID `json:"userId"`
 }
 
 // APIKeyID An API key's id.
 type APIKeyID = string
 
+// APIKeyList defines model for ApiKeyList.
+type APIKeyList struct {
+	// Data The keys, oldest first.
+	Data []APIKey `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// APIKeyName What the key is named, trimmed.
+type APIKeyName = string
+
 // APIKeyScope What the key may do. `read:write` covers `read`.
 type APIKeyScope string
+
+// APIKeyWithSecret defines model for ApiKeyWithSecret.
+type APIKeyWithSecret struct {
+	// Embedded struct due to allOf(#/components/schemas/ApiKeyFields)
+	APIKeyFields `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// Key The key itself. It is shown this once.
+	Key string `json:"key"`
+}
+
+// APIKeyWithSecretEnvelope defines model for ApiKeyWithSecretEnvelope.
+type APIKeyWithSecretEnvelope struct {
+	Data APIKeyWithSecret `json:"data"`
+}
 
 // BillingState With `read_only` every write is refused.
 type BillingState string
@@ -305,8 +406,62 @@ type BoardName = string
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
 
+// ChangelogEntry defines model for ChangelogEntry.
+type ChangelogEntry struct {
+	// BoardID A board's id.
+	BoardID BoardID  `json:"boardId"`
+	Body    RichText `json:"body"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A changelog entry's id.
+	ID ChangelogEntryID `json:"id"`
+
+	// OrganizationID An organization's id.
+	OrganizationID OrganizationID `json:"organizationId"`
+
+	// PostIDs The linked posts, in the order in which they were given.
+	PostIDs []PostID `json:"postIds"`
+
+	// PublishedAt When the entry was or is to be published; null for a draft.
+	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt"`
+
+	// Slug The entry's title in addresses, unique on its board.
+	Slug ChangelogSlug `json:"slug"`
+
+	// State Where the entry stands. It follows from `publishedAt`.
+	State ChangelogEntryState `json:"state"`
+
+	// Title The entry's title, trimmed.
+	Title ChangelogTitle `json:"title"`
+
+	// UpdatedAt A moment, RFC 3339 in UTC.
+	UpdatedAt Timestamp `json:"updatedAt"`
+
+	// Version The version that the entry is about, if it names one.
+	Version nullable.Nullable[string] `json:"version"`
+}
+
+// ChangelogEntryEnvelope defines model for ChangelogEntryEnvelope.
+type ChangelogEntryEnvelope struct {
+	Data ChangelogEntry `json:"data"`
+}
+
 // ChangelogEntryID A changelog entry's id.
 type ChangelogEntryID = string
+
+// ChangelogEntryList defines model for ChangelogEntryList.
+type ChangelogEntryList struct {
+	// Data The changelog entries, newest first.
+	Data []ChangelogEntry `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// ChangelogEntryState Where the entry stands. It follows from `publishedAt`.
+type ChangelogEntryState string
 
 // ChangelogPublishedEvent defines model for ChangelogPublishedEvent.
 type ChangelogPublishedEvent struct {
@@ -318,6 +473,12 @@ type ChangelogPublishedEvent struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 }
+
+// ChangelogSlug The entry's title in addresses, unique on its board.
+type ChangelogSlug = string
+
+// ChangelogTitle The entry's title, trimmed.
+type ChangelogTitle = string
 
 // Comment A deleted comment stays as a tombstone, with its replies, without body and author.
 type Comment struct {
@@ -374,6 +535,15 @@ type CommentEnvelope struct {
 
 // CommentID A comment's id.
 type CommentID = string
+
+// CommentList defines model for CommentList.
+type CommentList struct {
+	// Data The comments, in threads.
+	Data []Comment `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
 
 // ConsentBasis The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
 // fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
@@ -497,6 +667,19 @@ type ContactFields struct {
 // ContactID A contact's id.
 type ContactID = string
 
+// ContactList defines model for ContactList.
+type ContactList struct {
+	// Data The contacts, in the order of the list.
+	Data []Contact `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// ContactSort The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without the
+// value come last, and ties have the newest first. Amounts are compared without regard to their currency.
+type ContactSort string
+
 // ContactSource How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
 // don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
 // `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
@@ -539,6 +722,18 @@ type ContactUpdatedEvent struct {
 	OrganizationID OrganizationID `json:"organizationId"`
 }
 
+// CreateAPIKeyRequest defines model for CreateApiKeyRequest.
+type CreateAPIKeyRequest struct {
+	// ExpiresAt When the key is to end by itself, in the future. Null is the same as leaving it out: it doesn't.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt,omitempty"`
+
+	// Name What the key is named, trimmed.
+	Name APIKeyName `json:"name"`
+
+	// Scope What the key may do. `read:write` covers `read`.
+	Scope APIKeyScope `json:"scope"`
+}
+
 // CreateBoardRequest defines model for CreateBoardRequest.
 type CreateBoardRequest struct {
 	// Description What the board is for; empty if nobody said.
@@ -551,6 +746,24 @@ type CreateBoardRequest struct {
 	Slug *BoardSlug `json:"slug,omitempty"`
 }
 
+// CreateChangelogEntryRequest defines model for CreateChangelogEntryRequest.
+type CreateChangelogEntryRequest struct {
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	Body *PostBodyInput `json:"body,omitempty"`
+
+	// PublishedAt When to publish the entry, at once if that is past. Null is the same as leaving it out: a draft.
+	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt,omitempty"`
+
+	// Slug The entry's title in addresses, unique on its board.
+	Slug *ChangelogSlug `json:"slug,omitempty"`
+
+	// Title The entry's title, trimmed.
+	Title ChangelogTitle `json:"title"`
+
+	// Version The version that the entry is about. Null is the same as leaving it out.
+	Version nullable.Nullable[string] `json:"version,omitempty"`
+}
+
 // CreateCommentRequest defines model for CreateCommentRequest.
 type CreateCommentRequest struct {
 	Body CommentBodyInput `json:"body"`
@@ -559,9 +772,18 @@ type CreateCommentRequest struct {
 	ParentID nullable.Nullable[string] `json:"parentId,omitempty"`
 }
 
+// CreateContactRequest defines model for CreateContactRequest.
+type CreateContactRequest struct {
+	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
+	ContactTraits `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// ExternalUserID Your own id for the end-user. Null is the same as leaving it out.
+	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
+}
+
 // CreatePostRequest defines model for CreatePostRequest.
 type CreatePostRequest struct {
-	// Body The text of the post, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
 	// ContactID The end-user whose feedback it is. Null is the same as leaving it out.
@@ -593,6 +815,12 @@ type CreateWebhookRequest struct {
 	URL WebhookURL `json:"url"`
 }
 
+// DeleteBoardRequest defines model for DeleteBoardRequest.
+type DeleteBoardRequest struct {
+	// ConfirmName The board's name, exactly as it is.
+	ConfirmName string `json:"confirmName"`
+}
+
 // DeletedEnvelope defines model for DeletedEnvelope.
 type DeletedEnvelope struct {
 	Data DeletedResource `json:"data"`
@@ -600,7 +828,7 @@ type DeletedEnvelope struct {
 
 // DeletedResource defines model for DeletedResource.
 type DeletedResource struct {
-	// ID The id of what was deleted.
+	// ID The id of what was deleted, or of the key that was revoked.
 	ID string `json:"id"`
 }
 
@@ -648,6 +876,11 @@ type DeliveryDetail struct {
 // DeliveryDetailEnvelope defines model for DeliveryDetailEnvelope.
 type DeliveryDetailEnvelope struct {
 	Data DeliveryDetail `json:"data"`
+}
+
+// DeliveryEnvelope defines model for DeliveryEnvelope.
+type DeliveryEnvelope struct {
+	Data Delivery `json:"data"`
 }
 
 // DeliveryFields A delivery without its payload and attempts.
@@ -780,11 +1013,11 @@ type EventEntry struct {
 	// PublishedAt A moment, RFC 3339 in UTC.
 	PublishedAt Timestamp `json:"publishedAt"`
 
-	// Slug The entry's title in addresses.
-	Slug string `json:"slug"`
+	// Slug The entry's title in addresses, unique on its board.
+	Slug ChangelogSlug `json:"slug"`
 
-	// Title The entry's title.
-	Title string `json:"title"`
+	// Title The entry's title, trimmed.
+	Title ChangelogTitle `json:"title"`
 }
 
 // EventID The id of an event, shared by its deliveries to all webhooks and by replays.
@@ -834,7 +1067,6 @@ type IdentifyContactRequest struct {
 
 // Me Whose key it is.
 type Me struct {
-	// APIKey An API key, without the key itself.
 	APIKey       APIKey       `json:"apiKey"`
 	Organization Organization `json:"organization"`
 
@@ -846,6 +1078,12 @@ type Me struct {
 type MeEnvelope struct {
 	// Data Whose key it is.
 	Data Me `json:"data"`
+}
+
+// MergePostsRequest defines model for MergePostsRequest.
+type MergePostsRequest struct {
+	// SourceIDs Ids of the posts to merge into this one. Repeated ones count once.
+	SourceIDs []string `json:"sourceIds"`
 }
 
 // Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
@@ -884,7 +1122,7 @@ type Post struct {
 	BoardID BoardID  `json:"boardId"`
 	Body    RichText `json:"body"`
 
-	// CommentCount How many comments the post has.
+	// CommentCount How many comments the post has, with replies and without deleted ones.
 	CommentCount int `json:"commentCount"`
 
 	// ContactID The end-user whose feedback it is, if that is known.
@@ -898,6 +1136,9 @@ type Post struct {
 
 	// ID A post's id.
 	ID PostID `json:"id"`
+
+	// LastActivityAt A moment, RFC 3339 in UTC.
+	LastActivityAt Timestamp `json:"lastActivityAt"`
 
 	// MergedIntoID The post that this one was merged into, if it was.
 	MergedIntoID nullable.Nullable[PostID] `json:"mergedIntoId"`
@@ -924,7 +1165,7 @@ type Post struct {
 	VoteCount int `json:"voteCount"`
 }
 
-// PostBodyInput The text of the post, as a rich-text document, in its plain form, or both. Neither is made from the other.
+// PostBodyInput The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
 type PostBodyInput struct {
 	// JSON A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
 	JSON RichTextDocument `json:"json,omitempty"`
@@ -952,8 +1193,22 @@ type PostEnvelope struct {
 // PostID A post's id.
 type PostID = string
 
+// PostList defines model for PostList.
+type PostList struct {
+	// Data The posts, in the order of the list.
+	Data []Post `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
 // PostSlug The post's title in addresses, unique on its board.
 type PostSlug = string
+
+// PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
+// together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
+// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first.
+type PostSort string
 
 // PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
 type PostStatus string
@@ -977,6 +1232,12 @@ type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
+
+// ReplaceLinkedPostsRequest defines model for ReplaceLinkedPostsRequest.
+type ReplaceLinkedPostsRequest struct {
+	// PostIDs Ids of all the posts to link, in order. Repeated ones count once.
+	PostIDs []string `json:"postIds"`
+}
 
 // RetractedVote defines model for RetractedVote.
 type RetractedVote struct {
@@ -1003,6 +1264,12 @@ type RichText struct {
 
 // RichTextDocument A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
 type RichTextDocument = json.RawMessage
+
+// RotateAPIKeyRequest defines model for RotateApiKeyRequest.
+type RotateAPIKeyRequest struct {
+	// OverlapSeconds How long the old key stays valid, at most 30 days. 0 ends it at once.
+	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
+}
 
 // Tag defines model for Tag.
 type Tag struct {
@@ -1060,9 +1327,59 @@ type TraitChange struct {
 	To AnyValue `json:"to"`
 }
 
+// UpdateBoardRequest defines model for UpdateBoardRequest.
+type UpdateBoardRequest struct {
+	// Description What the board is for; empty if nobody said.
+	Description *BoardDescription `json:"description,omitempty"`
+
+	// Name The board's name, trimmed.
+	Name *BoardName `json:"name,omitempty"`
+
+	// ShowChangelog Whether the board shows its changelog.
+	ShowChangelog *bool `json:"showChangelog,omitempty"`
+
+	// ShowRoadmap Whether the board shows its roadmap.
+	ShowRoadmap *bool `json:"showRoadmap,omitempty"`
+
+	// Slug The board's name in addresses, unique in the organization.
+	Slug *BoardSlug `json:"slug,omitempty"`
+}
+
+// UpdateChangelogEntryRequest defines model for UpdateChangelogEntryRequest.
+type UpdateChangelogEntryRequest struct {
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	Body *PostBodyInput `json:"body,omitempty"`
+
+	// PublishedAt When to publish the entry, at once if that is past; null makes it a draft again.
+	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt,omitempty"`
+
+	// Slug The entry's title in addresses, unique on its board.
+	Slug *ChangelogSlug `json:"slug,omitempty"`
+
+	// Title The entry's title, trimmed.
+	Title *ChangelogTitle `json:"title,omitempty"`
+
+	// Version The version that the entry is about; null takes it off.
+	Version nullable.Nullable[string] `json:"version,omitempty"`
+}
+
+// UpdateCommentRequest defines model for UpdateCommentRequest.
+type UpdateCommentRequest struct {
+	Body CommentBodyInput `json:"body"`
+}
+
+// UpdateContactRequest defines model for UpdateContactRequest.
+type UpdateContactRequest struct {
+	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
+	ContactTraits `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// ExternalUserID Your own id for the end-user; null takes it off.
+	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
+}
+
 // UpdatePostRequest defines model for UpdatePostRequest.
 type UpdatePostRequest struct {
-	// Body The text of the post, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
 	// ContactID The end-user whose feedback it is; null takes the contact off.
@@ -1155,6 +1472,15 @@ type VoteEnvelope struct {
 // VoteID A vote's id.
 type VoteID = string
 
+// VoteList defines model for VoteList.
+type VoteList struct {
+	// Data The votes, newest first.
+	Data []Vote `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
 // Webhook defines model for Webhook.
 type Webhook = WebhookFields
 
@@ -1223,11 +1549,17 @@ type WebhookWithSecretEnvelope struct {
 	Data WebhookWithSecret `json:"data"`
 }
 
+// APIKeyIDParam defines model for ApiKeyIdParam.
+type APIKeyIDParam = string
+
 // BoardIDParam defines model for BoardIdParam.
 type BoardIDParam = string
 
 // BoardLimitParam defines model for BoardLimitParam.
 type BoardLimitParam = int
+
+// CommentIDParam defines model for CommentIdParam.
+type CommentIDParam = string
 
 // ContactIDParam defines model for ContactIdParam.
 type ContactIDParam = string
@@ -1240,6 +1572,9 @@ type DeliveryIDParam = string
 
 // DeliveryLimitParam defines model for DeliveryLimitParam.
 type DeliveryLimitParam = int
+
+// EntryIDParam defines model for EntryIdParam.
+type EntryIDParam = string
 
 // LimitParam defines model for LimitParam.
 type LimitParam = int
@@ -1283,6 +1618,15 @@ type UnsupportedMediaType = Error
 // ValidationFailed Every error has this shape.
 type ValidationFailed = Error
 
+// ListAPIKeysParams defines parameters for ListAPIKeys.
+type ListAPIKeysParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListBoardsParams defines parameters for ListBoards.
 type ListBoardsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -1292,8 +1636,103 @@ type ListBoardsParams struct {
 	Limit *BoardLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListChangelogParams defines parameters for ListChangelog.
+type ListChangelogParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListPostsParams defines parameters for ListPosts.
+type ListPostsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Q Searches titles and texts. All the words have to occur, in either of the two and in any order. Words are
+	// reduced to their English stems, so `exports` finds `exporting`.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Status Only posts in any of these states, separated by commas.
+	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// TagIDs Only posts that carry any of these tags. Ids, separated by commas.
+	TagIDs *[]string `form:"tagIds,omitempty" json:"tagIds,omitempty"`
+
+	// ContactID Only posts that this contact is attached to.
+	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
+
+	// Sort The order. Left out, it is `relevance` with `q` and `newest` without.
+	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
 // ListTagsParams defines parameters for ListTags.
 type ListTagsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListContactsParams defines parameters for ListContacts.
+type ListContactsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Q Only contacts with this text anywhere in the e-mail address or the name, without regard to case.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Plan Only contacts on any of these plans, separated by commas. A plan that has a comma in its name can't be
+	// asked for.
+	Plan *[]string `form:"plan,omitempty" json:"plan,omitempty"`
+
+	// ExternalUserID Only the contact with this id of yours.
+	ExternalUserID *string `form:"externalUserId,omitempty" json:"externalUserId,omitempty"`
+
+	// Email Only contacts with exactly this e-mail address, without regard to case.
+	Email *string `form:"email,omitempty" json:"email,omitempty"`
+
+	// Source Only contacts that came in this way.
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+
+	// ConsentBasis Only contacts that are kept on this lawful basis.
+	ConsentBasis *string `form:"consentBasis,omitempty" json:"consentBasis,omitempty"`
+
+	// UpdatedSince Only contacts whose `updatedAt` is this moment or later.
+	UpdatedSince *time.Time `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// Sort The order. Left out, it is `created`.
+	Sort *ContactSort `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
+// ListContactPostsParams defines parameters for ListContactPosts.
+type ListContactPostsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListCommentsParams defines parameters for ListComments.
+type ListCommentsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListVotesParams defines parameters for ListVotes.
+type ListVotesParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -1328,8 +1767,23 @@ type ListDeliveriesParams struct {
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 }
 
+// CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
+type CreateAPIKeyJSONRequestBody = CreateAPIKeyRequest
+
+// RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
+type RotateAPIKeyJSONRequestBody = RotateAPIKeyRequest
+
 // CreateBoardJSONRequestBody defines body for CreateBoard for application/json ContentType.
 type CreateBoardJSONRequestBody = CreateBoardRequest
+
+// DeleteBoardJSONRequestBody defines body for DeleteBoard for application/json ContentType.
+type DeleteBoardJSONRequestBody = DeleteBoardRequest
+
+// UpdateBoardJSONRequestBody defines body for UpdateBoard for application/json ContentType.
+type UpdateBoardJSONRequestBody = UpdateBoardRequest
+
+// CreateChangelogEntryJSONRequestBody defines body for CreateChangelogEntry for application/json ContentType.
+type CreateChangelogEntryJSONRequestBody = CreateChangelogEntryRequest
 
 // CreatePostJSONRequestBody defines body for CreatePost for application/json ContentType.
 type CreatePostJSONRequestBody = CreatePostRequest
@@ -1340,14 +1794,32 @@ type CreateTagJSONRequestBody = CreateTagRequest
 // UpdateTagJSONRequestBody defines body for UpdateTag for application/json ContentType.
 type UpdateTagJSONRequestBody = UpdateTagRequest
 
+// UpdateChangelogEntryJSONRequestBody defines body for UpdateChangelogEntry for application/json ContentType.
+type UpdateChangelogEntryJSONRequestBody = UpdateChangelogEntryRequest
+
+// ReplaceLinkedPostsJSONRequestBody defines body for ReplaceLinkedPosts for application/json ContentType.
+type ReplaceLinkedPostsJSONRequestBody = ReplaceLinkedPostsRequest
+
+// UpdateCommentJSONRequestBody defines body for UpdateComment for application/json ContentType.
+type UpdateCommentJSONRequestBody = UpdateCommentRequest
+
+// CreateContactJSONRequestBody defines body for CreateContact for application/json ContentType.
+type CreateContactJSONRequestBody = CreateContactRequest
+
 // IdentifyContactJSONRequestBody defines body for IdentifyContact for application/json ContentType.
 type IdentifyContactJSONRequestBody = IdentifyContactRequest
+
+// UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
+type UpdateContactJSONRequestBody = UpdateContactRequest
 
 // UpdatePostJSONRequestBody defines body for UpdatePost for application/json ContentType.
 type UpdatePostJSONRequestBody = UpdatePostRequest
 
 // CreateCommentJSONRequestBody defines body for CreateComment for application/json ContentType.
 type CreateCommentJSONRequestBody = CreateCommentRequest
+
+// MergePostsJSONRequestBody defines body for MergePosts for application/json ContentType.
+type MergePostsJSONRequestBody = MergePostsRequest
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = CreateWebhookRequest
@@ -1429,6 +1901,72 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ListAPIKeys List API keys
+	//
+	// Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
+	// are in the list.
+	//
+	// Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
+	ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAPIKeyWithBody Make an API key
+	//
+	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+	CreateAPIKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAPIKey Make an API key
+	//
+	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+	CreateAPIKey(ctx context.Context, body CreateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeAPIKey Revoke an API key
+	//
+	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+	//
+	// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
+	RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateAPIKeyWithBody Rotate an API key
+	//
+	// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+	// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+	// so store it.
+	//
+	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+	// `key_expired`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+	RotateAPIKeyWithBody(ctx context.Context, keyID APIKeyIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateAPIKey Rotate an API key
+	//
+	// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+	// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+	// so store it.
+	//
+	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+	// `key_expired`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+	RotateAPIKey(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListBoards List boards
 	//
 	// Lists the organization's boards, oldest first.
@@ -1457,6 +1995,100 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/boards (the `CreateBoard` operationId).
 	CreateBoard(ctx context.Context, body CreateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBoardWithBody Delete an empty board
+	//
+	// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+	// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+	// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+	// before don't count and go with the board.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+	DeleteBoardWithBody(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBoard Delete an empty board
+	//
+	// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+	// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+	// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+	// before don't count and go with the board.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+	DeleteBoard(ctx context.Context, boardID BoardIDParam, body DeleteBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBoard Read a board
+	//
+	// Reads one board.
+	//
+	// Corresponds with GET /v1/boards/{boardId} (the `GetBoard` operationId).
+	GetBoard(ctx context.Context, boardID BoardIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBoardWithBody Change a board
+	//
+	// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+	// the organization has gets 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+	UpdateBoardWithBody(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBoard Change a board
+	//
+	// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+	// the organization has gets 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+	UpdateBoard(ctx context.Context, boardID BoardIDParam, body UpdateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListChangelog List a board's changelog
+	//
+	// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
+	// the list.
+	//
+	// Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
+	ListChangelog(ctx context.Context, boardID BoardIDParam, params *ListChangelogParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateChangelogEntryWithBody Create a changelog entry
+	//
+	// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+	// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+	//
+	// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+	// ask for and that another entry of the board has gets 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+	CreateChangelogEntryWithBody(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateChangelogEntry Create a changelog entry
+	//
+	// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+	// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+	//
+	// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+	// ask for and that another entry of the board has gets 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+	CreateChangelogEntry(ctx context.Context, boardID BoardIDParam, body CreateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPosts List a board's posts
+	//
+	// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
+	// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
+	// or a tag that the organization doesn't have gets 404 with `details.field`.
+	//
+	// Corresponds with GET /v1/boards/{boardId}/posts (the `ListPosts` operationId).
+	ListPosts(ctx context.Context, boardID BoardIDParam, params *ListPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreatePostWithBody Create a post
 	//
@@ -1536,6 +2168,140 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/boards/{boardId}/tags/{tagId} (the `UpdateTag` operationId).
 	UpdateTag(ctx context.Context, boardID BoardIDParam, tagID TagIDParam, body UpdateTagJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteChangelogEntry Delete a changelog entry
+	//
+	// Removes the entry with its links for good; the posts stay. If its publication was pending, it is
+	// cancelled.
+	//
+	// Corresponds with DELETE /v1/changelog/{entryId} (the `DeleteChangelogEntry` operationId).
+	DeleteChangelogEntry(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetChangelogEntry Read a changelog entry
+	//
+	// Reads one changelog entry with the posts that it links, in whichever state it is.
+	//
+	// Corresponds with GET /v1/changelog/{entryId} (the `GetChangelogEntry` operationId).
+	GetChangelogEntry(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateChangelogEntryWithBody Change, publish or schedule a changelog entry
+	//
+	// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+	// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+	// 409.
+	//
+	// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+	// `changelog.published` unless the entry was published already. A future one schedules it: until then
+	// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+	// case. The status of linked posts stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+	UpdateChangelogEntryWithBody(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateChangelogEntry Change, publish or schedule a changelog entry
+	//
+	// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+	// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+	// 409.
+	//
+	// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+	// `changelog.published` unless the entry was published already. A future one schedules it: until then
+	// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+	// case. The status of linked posts stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+	UpdateChangelogEntry(ctx context.Context, entryID EntryIDParam, body UpdateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceLinkedPostsWithBody Link posts to a changelog entry
+	//
+	// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+	// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+	// with `details.field = "postIds"`. The status of the posts stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+	ReplaceLinkedPostsWithBody(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceLinkedPosts Link posts to a changelog entry
+	//
+	// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+	// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+	// with `details.field = "postIds"`. The status of the posts stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+	ReplaceLinkedPosts(ctx context.Context, entryID EntryIDParam, body ReplaceLinkedPostsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteComment Delete a comment
+	//
+	// Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`, `parentId` and
+	// `createdAt`, gets `deletedAt`, and loses its body and its author for good. Replies stay. The post's
+	// `commentCount` goes down by one. A comment that is deleted already answers 404. No event is emitted.
+	//
+	// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
+	DeleteComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateCommentWithBody Edit a comment
+	//
+	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+	// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+	// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+	// event is emitted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+	UpdateCommentWithBody(ctx context.Context, commentID CommentIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateComment Edit a comment
+	//
+	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+	// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+	// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+	// event is emitted.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+	UpdateComment(ctx context.Context, commentID CommentIDParam, body UpdateCommentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListContacts List contacts
+	//
+	// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
+	// you give.
+	//
+	// Corresponds with GET /v1/contacts (the `ListContacts` operationId).
+	ListContacts(ctx context.Context, params *ListContactsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateContactWithBody Create a contact
+	//
+	// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+	// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+	// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+	// applies (402).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+	CreateContactWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateContact Create a contact
+	//
+	// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+	// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+	// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+	// applies (402).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+	CreateContact(ctx context.Context, body CreateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// IdentifyContactWithBody Identify a contact
 	//
 	// Tells us about one of your end-users by your own id for them. Call it whenever you see them, for example
@@ -1570,6 +2336,14 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/contacts/identify (the `IdentifyContact` operationId).
 	IdentifyContact(ctx context.Context, body IdentifyContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteContact Delete a contact
+	//
+	// Removes a contact for good and emits `contact.deleted`. The posts that it was attached to stay, with
+	// `contactId` null.
+	//
+	// Corresponds with DELETE /v1/contacts/{contactId} (the `DeleteContact` operationId).
+	DeleteContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetContact Read a contact
 	//
 	// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
@@ -1578,6 +2352,37 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/contacts/{contactId} (the `GetContact` operationId).
 	GetContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdateContactWithBody Change a contact
+	//
+	// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+	// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+	// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+	// organization has gets 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+	UpdateContactWithBody(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateContact Change a contact
+	//
+	// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+	// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+	// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+	// organization has gets 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+	UpdateContact(ctx context.Context, contactID ContactIDParam, body UpdateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListContactPosts List a contact's posts
+	//
+	// Lists the posts that the contact is attached to, on all boards, newest first.
+	//
+	// Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
+	ListContactPosts(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetMe Show whose key this is
 	//
 	// Returns the organization, the member that the key acts as, and the key itself. Call it first: it proves
@@ -1585,6 +2390,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeletePost Delete a post
+	//
+	// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
+	// it. Its slug is free again. No event is emitted, and there is no way back.
+	//
+	// Corresponds with DELETE /v1/posts/{postId} (the `DeletePost` operationId).
+	DeletePost(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetPost Read a post
 	//
@@ -1622,10 +2435,21 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/posts/{postId} (the `UpdatePost` operationId).
 	UpdatePost(ctx context.Context, postID PostIDParam, body UpdatePostJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListComments List a post's comments
+	//
+	// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
+	// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
+	// has none: they moved to the post it was merged into.
+	//
+	// Corresponds with GET /v1/posts/{postId}/comments (the `ListComments` operationId).
+	ListComments(ctx context.Context, postID PostIDParam, params *ListCommentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateCommentWithBody Comment on a post
 	//
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
+	//
+	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1637,23 +2461,73 @@ type ClientInterface interface {
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
 	//
+	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
+	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/posts/{postId}/comments (the `CreateComment` operationId).
 	CreateComment(ctx context.Context, postID PostIDParam, body CreateCommentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MergePostsWithBody Merge posts into this one
+	//
+	// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+	// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+	// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+	// Votes and comments that are put on a source later go to the post it was merged into.
+	//
+	// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+	// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+	// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+	// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+	// merged, that is 409 with `details.reason = "target_merged"`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+	MergePostsWithBody(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MergePosts Merge posts into this one
+	//
+	// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+	// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+	// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+	// Votes and comments that are put on a source later go to the post it was merged into.
+	//
+	// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+	// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+	// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+	// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+	// merged, that is 409 with `details.reason = "target_merged"`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+	MergePosts(ctx context.Context, postID PostIDParam, body MergePostsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetractVote Take the vote back
 	//
 	// Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
 	// to repeat. No event is emitted.
 	//
+	// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
+	//
 	// Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
 	RetractVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListVotes List a post's votes
+	//
+	// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
+	// was merged into.
+	//
+	// Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
+	ListVotes(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CastVote Vote for a post
 	//
 	// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
 	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+	//
+	// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 	//
 	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
 	CastVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1749,6 +2623,144 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/webhooks/{webhookId}/deliveries/{deliveryId} (the `GetDelivery` operationId).
 	GetDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayDelivery Replay a delivery
+	//
+	// Sends the payload of a delivery once more, whatever became of it: as a new delivery, which has an id
+	// of its own, names the old one in `replayOf` and gets five attempts. The payload is the same, byte for
+	// byte. There is no body.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+	// subscribe to the delivery's event any more 409 with `details.reason = "not_subscribed"`.
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
+	ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ListAPIKeys List API keys
+//
+// Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
+// are in the list.
+//
+// Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
+func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAPIKeysRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAPIKeyWithBody Make an API key
+//
+// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+func (c *Client) CreateAPIKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAPIKeyRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAPIKey Make an API key
+//
+// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+func (c *Client) CreateAPIKey(ctx context.Context, body CreateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAPIKeyRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeAPIKey Revoke an API key
+//
+// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+//
+// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
+func (c *Client) RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeAPIKeyRequest(c.Server, keyID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateAPIKeyWithBody Rotate an API key
+//
+// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+// so store it.
+//
+// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+// `key_expired`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+func (c *Client) RotateAPIKeyWithBody(ctx context.Context, keyID APIKeyIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateAPIKeyRequestWithBody(c.Server, keyID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateAPIKey Rotate an API key
+//
+// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+// so store it.
+//
+// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+// `key_expired`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+func (c *Client) RotateAPIKey(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateAPIKeyRequest(c.Server, keyID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // ListBoards List boards
@@ -1800,6 +2812,190 @@ func (c *Client) CreateBoardWithBody(ctx context.Context, contentType string, bo
 // Corresponds with POST /v1/boards (the `CreateBoard` operationId).
 func (c *Client) CreateBoard(ctx context.Context, body CreateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateBoardRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBoardWithBody Delete an empty board
+//
+// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+// before don't count and go with the board.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+func (c *Client) DeleteBoardWithBody(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBoardRequestWithBody(c.Server, boardID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBoard Delete an empty board
+//
+// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+// before don't count and go with the board.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+func (c *Client) DeleteBoard(ctx context.Context, boardID BoardIDParam, body DeleteBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBoardRequest(c.Server, boardID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBoard Read a board
+//
+// Reads one board.
+//
+// Corresponds with GET /v1/boards/{boardId} (the `GetBoard` operationId).
+func (c *Client) GetBoard(ctx context.Context, boardID BoardIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBoardRequest(c.Server, boardID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBoardWithBody Change a board
+//
+// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+// the organization has gets 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+func (c *Client) UpdateBoardWithBody(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBoardRequestWithBody(c.Server, boardID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBoard Change a board
+//
+// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+// the organization has gets 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+func (c *Client) UpdateBoard(ctx context.Context, boardID BoardIDParam, body UpdateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBoardRequest(c.Server, boardID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListChangelog List a board's changelog
+//
+// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
+// the list.
+//
+// Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
+func (c *Client) ListChangelog(ctx context.Context, boardID BoardIDParam, params *ListChangelogParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListChangelogRequest(c.Server, boardID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateChangelogEntryWithBody Create a changelog entry
+//
+// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+//
+// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+// ask for and that another entry of the board has gets 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+func (c *Client) CreateChangelogEntryWithBody(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateChangelogEntryRequestWithBody(c.Server, boardID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateChangelogEntry Create a changelog entry
+//
+// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+//
+// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+// ask for and that another entry of the board has gets 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+func (c *Client) CreateChangelogEntry(ctx context.Context, boardID BoardIDParam, body CreateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateChangelogEntryRequest(c.Server, boardID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPosts List a board's posts
+//
+// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
+// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
+// or a tag that the organization doesn't have gets 404 with `details.field`.
+//
+// Corresponds with GET /v1/boards/{boardId}/posts (the `ListPosts` operationId).
+func (c *Client) ListPosts(ctx context.Context, boardID BoardIDParam, params *ListPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPostsRequest(c.Server, boardID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1968,6 +3164,260 @@ func (c *Client) UpdateTag(ctx context.Context, boardID BoardIDParam, tagID TagI
 	return c.Client.Do(req)
 }
 
+// DeleteChangelogEntry Delete a changelog entry
+//
+// Removes the entry with its links for good; the posts stay. If its publication was pending, it is
+// cancelled.
+//
+// Corresponds with DELETE /v1/changelog/{entryId} (the `DeleteChangelogEntry` operationId).
+func (c *Client) DeleteChangelogEntry(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteChangelogEntryRequest(c.Server, entryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetChangelogEntry Read a changelog entry
+//
+// Reads one changelog entry with the posts that it links, in whichever state it is.
+//
+// Corresponds with GET /v1/changelog/{entryId} (the `GetChangelogEntry` operationId).
+func (c *Client) GetChangelogEntry(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetChangelogEntryRequest(c.Server, entryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateChangelogEntryWithBody Change, publish or schedule a changelog entry
+//
+// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+// 409.
+//
+// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+// `changelog.published` unless the entry was published already. A future one schedules it: until then
+// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+// case. The status of linked posts stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+func (c *Client) UpdateChangelogEntryWithBody(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateChangelogEntryRequestWithBody(c.Server, entryID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateChangelogEntry Change, publish or schedule a changelog entry
+//
+// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+// 409.
+//
+// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+// `changelog.published` unless the entry was published already. A future one schedules it: until then
+// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+// case. The status of linked posts stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+func (c *Client) UpdateChangelogEntry(ctx context.Context, entryID EntryIDParam, body UpdateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateChangelogEntryRequest(c.Server, entryID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceLinkedPostsWithBody Link posts to a changelog entry
+//
+// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+// with `details.field = "postIds"`. The status of the posts stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+func (c *Client) ReplaceLinkedPostsWithBody(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceLinkedPostsRequestWithBody(c.Server, entryID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceLinkedPosts Link posts to a changelog entry
+//
+// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+// with `details.field = "postIds"`. The status of the posts stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+func (c *Client) ReplaceLinkedPosts(ctx context.Context, entryID EntryIDParam, body ReplaceLinkedPostsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceLinkedPostsRequest(c.Server, entryID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteComment Delete a comment
+//
+// Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`, `parentId` and
+// `createdAt`, gets `deletedAt`, and loses its body and its author for good. Replies stay. The post's
+// `commentCount` goes down by one. A comment that is deleted already answers 404. No event is emitted.
+//
+// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
+func (c *Client) DeleteComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteCommentRequest(c.Server, commentID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateCommentWithBody Edit a comment
+//
+// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+// event is emitted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+func (c *Client) UpdateCommentWithBody(ctx context.Context, commentID CommentIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCommentRequestWithBody(c.Server, commentID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateComment Edit a comment
+//
+// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+// event is emitted.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+func (c *Client) UpdateComment(ctx context.Context, commentID CommentIDParam, body UpdateCommentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCommentRequest(c.Server, commentID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListContacts List contacts
+//
+// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
+// you give.
+//
+// Corresponds with GET /v1/contacts (the `ListContacts` operationId).
+func (c *Client) ListContacts(ctx context.Context, params *ListContactsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListContactsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateContactWithBody Create a contact
+//
+// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+// applies (402).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+func (c *Client) CreateContactWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateContactRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateContact Create a contact
+//
+// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+// applies (402).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+func (c *Client) CreateContact(ctx context.Context, body CreateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateContactRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // IdentifyContactWithBody Identify a contact
 //
 // Tells us about one of your end-users by your own id for them. Call it whenever you see them, for example
@@ -2022,6 +3472,24 @@ func (c *Client) IdentifyContact(ctx context.Context, body IdentifyContactJSONRe
 	return c.Client.Do(req)
 }
 
+// DeleteContact Delete a contact
+//
+// Removes a contact for good and emits `contact.deleted`. The posts that it was attached to stay, with
+// `contactId` null.
+//
+// Corresponds with DELETE /v1/contacts/{contactId} (the `DeleteContact` operationId).
+func (c *Client) DeleteContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteContactRequest(c.Server, contactID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetContact Read a contact
 //
 // Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
@@ -2040,6 +3508,67 @@ func (c *Client) GetContact(ctx context.Context, contactID ContactIDParam, reqEd
 	return c.Client.Do(req)
 }
 
+// UpdateContactWithBody Change a contact
+//
+// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+// organization has gets 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+func (c *Client) UpdateContactWithBody(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateContactRequestWithBody(c.Server, contactID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateContact Change a contact
+//
+// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+// organization has gets 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+func (c *Client) UpdateContact(ctx context.Context, contactID ContactIDParam, body UpdateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateContactRequest(c.Server, contactID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListContactPosts List a contact's posts
+//
+// Lists the posts that the contact is attached to, on all boards, newest first.
+//
+// Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
+func (c *Client) ListContactPosts(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListContactPostsRequest(c.Server, contactID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetMe Show whose key this is
 //
 // Returns the organization, the member that the key acts as, and the key itself. Call it first: it proves
@@ -2048,6 +3577,24 @@ func (c *Client) GetContact(ctx context.Context, contactID ContactIDParam, reqEd
 // Corresponds with GET /v1/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetMeRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeletePost Delete a post
+//
+// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
+// it. Its slug is free again. No event is emitted, and there is no way back.
+//
+// Corresponds with DELETE /v1/posts/{postId} (the `DeletePost` operationId).
+func (c *Client) DeletePost(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeletePostRequest(c.Server, postID)
 	if err != nil {
 		return nil, err
 	}
@@ -2124,10 +3671,31 @@ func (c *Client) UpdatePost(ctx context.Context, postID PostIDParam, body Update
 	return c.Client.Do(req)
 }
 
+// ListComments List a post's comments
+//
+// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
+// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
+// has none: they moved to the post it was merged into.
+//
+// Corresponds with GET /v1/posts/{postId}/comments (the `ListComments` operationId).
+func (c *Client) ListComments(ctx context.Context, postID PostIDParam, params *ListCommentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCommentsRequest(c.Server, postID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateCommentWithBody Comment on a post
 //
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
+//
+// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2149,6 +3717,8 @@ func (c *Client) CreateCommentWithBody(ctx context.Context, postID PostIDParam, 
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
 //
+// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
+//
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/posts/{postId}/comments (the `CreateComment` operationId).
@@ -2164,10 +3734,68 @@ func (c *Client) CreateComment(ctx context.Context, postID PostIDParam, body Cre
 	return c.Client.Do(req)
 }
 
+// MergePostsWithBody Merge posts into this one
+//
+// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+// Votes and comments that are put on a source later go to the post it was merged into.
+//
+// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+// merged, that is 409 with `details.reason = "target_merged"`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+func (c *Client) MergePostsWithBody(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMergePostsRequestWithBody(c.Server, postID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MergePosts Merge posts into this one
+//
+// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+// Votes and comments that are put on a source later go to the post it was merged into.
+//
+// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+// merged, that is 409 with `details.reason = "target_merged"`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+func (c *Client) MergePosts(ctx context.Context, postID PostIDParam, body MergePostsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMergePostsRequest(c.Server, postID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RetractVote Take the vote back
 //
 // Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
 // to repeat. No event is emitted.
+//
+// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
 //
 // Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
 func (c *Client) RetractVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2182,10 +3810,30 @@ func (c *Client) RetractVote(ctx context.Context, postID PostIDParam, reqEditors
 	return c.Client.Do(req)
 }
 
+// ListVotes List a post's votes
+//
+// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
+// was merged into.
+//
+// Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
+func (c *Client) ListVotes(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListVotesRequest(c.Server, postID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CastVote Vote for a post
 //
 // Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
 // nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+//
+// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 //
 // Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
 func (c *Client) CastVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2382,6 +4030,215 @@ func (c *Client) GetDelivery(ctx context.Context, webhookID WebhookIDParam, deli
 	return c.Client.Do(req)
 }
 
+// ReplayDelivery Replay a delivery
+//
+// Sends the payload of a delivery once more, whatever became of it: as a new delivery, which has an id
+// of its own, names the old one in `replayOf` and gets five attempts. The payload is the same, byte for
+// byte. There is no body.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+// subscribe to the delivery's event any more 409 with `details.reason = "not_subscribed"`.
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
+func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayDeliveryRequest(c.Server, webhookID, deliveryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewListAPIKeysRequest constructs an http.Request for the ListAPIKeys method
+func NewListAPIKeysRequest(server string, params *ListAPIKeysParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/api-keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateAPIKeyRequest calls the generic CreateAPIKey builder with application/json body
+func NewCreateAPIKeyRequest(server string, body CreateAPIKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAPIKeyRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateAPIKeyRequestWithBody constructs an http.Request for the CreateAPIKey method, with any body, and a specified content type
+func NewCreateAPIKeyRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/api-keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRevokeAPIKeyRequest constructs an http.Request for the RevokeAPIKey method
+func NewRevokeAPIKeyRequest(server string, keyID APIKeyIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "keyId", keyID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/api-keys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRotateAPIKeyRequest calls the generic RotateAPIKey builder with application/json body
+func NewRotateAPIKeyRequest(server string, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateAPIKeyRequestWithBody(server, keyID, "application/json", bodyReader)
+}
+
+// NewRotateAPIKeyRequestWithBody constructs an http.Request for the RotateAPIKey method, with any body, and a specified content type
+func NewRotateAPIKeyRequestWithBody(server string, keyID APIKeyIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "keyId", keyID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/api-keys/%s/rotate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListBoardsRequest constructs an http.Request for the ListBoards method
 func NewListBoardsRequest(server string, params *ListBoardsParams) (*http.Request, error) {
 	var err error
@@ -2484,6 +4341,387 @@ func NewCreateBoardRequestWithBody(server string, contentType string, body io.Re
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteBoardRequest calls the generic DeleteBoard builder with application/json body
+func NewDeleteBoardRequest(server string, boardID BoardIDParam, body DeleteBoardJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteBoardRequestWithBody(server, boardID, "application/json", bodyReader)
+}
+
+// NewDeleteBoardRequestWithBody constructs an http.Request for the DeleteBoard method, with any body, and a specified content type
+func NewDeleteBoardRequestWithBody(server string, boardID BoardIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "boardId", boardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/boards/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetBoardRequest constructs an http.Request for the GetBoard method
+func NewGetBoardRequest(server string, boardID BoardIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "boardId", boardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/boards/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateBoardRequest calls the generic UpdateBoard builder with application/json body
+func NewUpdateBoardRequest(server string, boardID BoardIDParam, body UpdateBoardJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateBoardRequestWithBody(server, boardID, "application/json", bodyReader)
+}
+
+// NewUpdateBoardRequestWithBody constructs an http.Request for the UpdateBoard method, with any body, and a specified content type
+func NewUpdateBoardRequestWithBody(server string, boardID BoardIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "boardId", boardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/boards/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListChangelogRequest constructs an http.Request for the ListChangelog method
+func NewListChangelogRequest(server string, boardID BoardIDParam, params *ListChangelogParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "boardId", boardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/boards/%s/changelog", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateChangelogEntryRequest calls the generic CreateChangelogEntry builder with application/json body
+func NewCreateChangelogEntryRequest(server string, boardID BoardIDParam, body CreateChangelogEntryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateChangelogEntryRequestWithBody(server, boardID, "application/json", bodyReader)
+}
+
+// NewCreateChangelogEntryRequestWithBody constructs an http.Request for the CreateChangelogEntry method, with any body, and a specified content type
+func NewCreateChangelogEntryRequestWithBody(server string, boardID BoardIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "boardId", boardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/boards/%s/changelog", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListPostsRequest constructs an http.Request for the ListPosts method
+func NewListPostsRequest(server string, boardID BoardIDParam, params *ListPostsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "boardId", boardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/boards/%s/posts", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.TagIDs != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tagIds", *params.TagIDs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ContactID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "contactId", *params.ContactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -2750,6 +4988,451 @@ func NewUpdateTagRequestWithBody(server string, boardID BoardIDParam, tagID TagI
 	return req, nil
 }
 
+// NewDeleteChangelogEntryRequest constructs an http.Request for the DeleteChangelogEntry method
+func NewDeleteChangelogEntryRequest(server string, entryID EntryIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "entryId", entryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/changelog/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetChangelogEntryRequest constructs an http.Request for the GetChangelogEntry method
+func NewGetChangelogEntryRequest(server string, entryID EntryIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "entryId", entryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/changelog/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateChangelogEntryRequest calls the generic UpdateChangelogEntry builder with application/json body
+func NewUpdateChangelogEntryRequest(server string, entryID EntryIDParam, body UpdateChangelogEntryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateChangelogEntryRequestWithBody(server, entryID, "application/json", bodyReader)
+}
+
+// NewUpdateChangelogEntryRequestWithBody constructs an http.Request for the UpdateChangelogEntry method, with any body, and a specified content type
+func NewUpdateChangelogEntryRequestWithBody(server string, entryID EntryIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "entryId", entryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/changelog/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReplaceLinkedPostsRequest calls the generic ReplaceLinkedPosts builder with application/json body
+func NewReplaceLinkedPostsRequest(server string, entryID EntryIDParam, body ReplaceLinkedPostsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceLinkedPostsRequestWithBody(server, entryID, "application/json", bodyReader)
+}
+
+// NewReplaceLinkedPostsRequestWithBody constructs an http.Request for the ReplaceLinkedPosts method, with any body, and a specified content type
+func NewReplaceLinkedPostsRequestWithBody(server string, entryID EntryIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "entryId", entryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/changelog/%s/linked-posts", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteCommentRequest constructs an http.Request for the DeleteComment method
+func NewDeleteCommentRequest(server string, commentID CommentIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "commentId", commentID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/comments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateCommentRequest calls the generic UpdateComment builder with application/json body
+func NewUpdateCommentRequest(server string, commentID CommentIDParam, body UpdateCommentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateCommentRequestWithBody(server, commentID, "application/json", bodyReader)
+}
+
+// NewUpdateCommentRequestWithBody constructs an http.Request for the UpdateComment method, with any body, and a specified content type
+func NewUpdateCommentRequestWithBody(server string, commentID CommentIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "commentId", commentID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/comments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListContactsRequest constructs an http.Request for the ListContacts method
+func NewListContactsRequest(server string, params *ListContactsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Plan != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "plan", *params.Plan, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalUserID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "externalUserId", *params.ExternalUserID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Email != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "email", *params.Email, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Source != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "source", *params.Source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ConsentBasis != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "consentBasis", *params.ConsentBasis, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updatedSince", *params.UpdatedSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateContactRequest calls the generic CreateContact builder with application/json body
+func NewCreateContactRequest(server string, body CreateContactJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateContactRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateContactRequestWithBody constructs an http.Request for the CreateContact method, with any body, and a specified content type
+func NewCreateContactRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewIdentifyContactRequest calls the generic IdentifyContact builder with application/json body
 func NewIdentifyContactRequest(server string, body IdentifyContactJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2790,6 +5473,40 @@ func NewIdentifyContactRequestWithBody(server string, contentType string, body i
 	return req, nil
 }
 
+// NewDeleteContactRequest constructs an http.Request for the DeleteContact method
+func NewDeleteContactRequest(server string, contactID ContactIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "contactId", contactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetContactRequest constructs an http.Request for the GetContact method
 func NewGetContactRequest(server string, contactID ContactIDParam) (*http.Request, error) {
 	var err error
@@ -2824,6 +5541,126 @@ func NewGetContactRequest(server string, contactID ContactIDParam) (*http.Reques
 	return req, nil
 }
 
+// NewUpdateContactRequest calls the generic UpdateContact builder with application/json body
+func NewUpdateContactRequest(server string, contactID ContactIDParam, body UpdateContactJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateContactRequestWithBody(server, contactID, "application/json", bodyReader)
+}
+
+// NewUpdateContactRequestWithBody constructs an http.Request for the UpdateContact method, with any body, and a specified content type
+func NewUpdateContactRequestWithBody(server string, contactID ContactIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "contactId", contactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListContactPostsRequest constructs an http.Request for the ListContactPosts method
+func NewListContactPostsRequest(server string, contactID ContactIDParam, params *ListContactPostsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "contactId", contactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts/%s/posts", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetMeRequest constructs an http.Request for the GetMe method
 func NewGetMeRequest(server string) (*http.Request, error) {
 	var err error
@@ -2844,6 +5681,40 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeletePostRequest constructs an http.Request for the DeletePost method
+func NewDeletePostRequest(server string, postID PostIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "postId", postID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/posts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -2932,6 +5803,79 @@ func NewUpdatePostRequestWithBody(server string, postID PostIDParam, contentType
 	return req, nil
 }
 
+// NewListCommentsRequest constructs an http.Request for the ListComments method
+func NewListCommentsRequest(server string, postID PostIDParam, params *ListCommentsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "postId", postID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/posts/%s/comments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCreateCommentRequest calls the generic CreateComment builder with application/json body
 func NewCreateCommentRequest(server string, postID PostIDParam, body CreateCommentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2979,6 +5923,53 @@ func NewCreateCommentRequestWithBody(server string, postID PostIDParam, contentT
 	return req, nil
 }
 
+// NewMergePostsRequest calls the generic MergePosts builder with application/json body
+func NewMergePostsRequest(server string, postID PostIDParam, body MergePostsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMergePostsRequestWithBody(server, postID, "application/json", bodyReader)
+}
+
+// NewMergePostsRequestWithBody constructs an http.Request for the MergePosts method, with any body, and a specified content type
+func NewMergePostsRequestWithBody(server string, postID PostIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "postId", postID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/posts/%s/merge", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetractVoteRequest constructs an http.Request for the RetractVote method
 func NewRetractVoteRequest(server string, postID PostIDParam) (*http.Request, error) {
 	var err error
@@ -3006,6 +5997,79 @@ func NewRetractVoteRequest(server string, postID PostIDParam) (*http.Request, er
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListVotesRequest constructs an http.Request for the ListVotes method
+func NewListVotesRequest(server string, postID PostIDParam, params *ListVotesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "postId", postID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/posts/%s/votes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -3418,6 +6482,47 @@ func NewGetDeliveryRequest(server string, webhookID WebhookIDParam, deliveryID D
 	return req, nil
 }
 
+// NewReplayDeliveryRequest constructs an http.Request for the ReplayDelivery method
+func NewReplayDeliveryRequest(server string, webhookID WebhookIDParam, deliveryID DeliveryIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhookId", webhookID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "deliveryId", deliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/deliveries/%s/replay", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -3462,6 +6567,76 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ListAPIKeysWithResponse List API keys
+	//
+	// Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
+	// are in the list.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
+	ListAPIKeysWithResponse(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*ListAPIKeysResponse, error)
+
+	// CreateAPIKeyWithBodyWithResponse Make an API key
+	//
+	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+	CreateAPIKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAPIKeyResponse, error)
+
+	// CreateAPIKeyWithResponse Make an API key
+	//
+	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+	CreateAPIKeyWithResponse(ctx context.Context, body CreateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAPIKeyResponse, error)
+
+	// RevokeAPIKeyWithResponse Revoke an API key
+	//
+	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
+	RevokeAPIKeyWithResponse(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*RevokeAPIKeyResponse, error)
+
+	// RotateAPIKeyWithBodyWithResponse Rotate an API key
+	//
+	// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+	// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+	// so store it.
+	//
+	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+	// `key_expired`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+	RotateAPIKeyWithBodyWithResponse(ctx context.Context, keyID APIKeyIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateAPIKeyResponse, error)
+
+	// RotateAPIKeyWithResponse Rotate an API key
+	//
+	// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+	// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+	// so store it.
+	//
+	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+	// `key_expired`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+	RotateAPIKeyWithResponse(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateAPIKeyResponse, error)
+
 	// ListBoardsWithResponse List boards
 	//
 	// Lists the organization's boards, oldest first.
@@ -3492,6 +6667,106 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/boards (the `CreateBoard` operationId).
 	CreateBoardWithResponse(ctx context.Context, body CreateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBoardResponse, error)
+
+	// DeleteBoardWithBodyWithResponse Delete an empty board
+	//
+	// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+	// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+	// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+	// before don't count and go with the board.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+	DeleteBoardWithBodyWithResponse(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteBoardResponse, error)
+
+	// DeleteBoardWithResponse Delete an empty board
+	//
+	// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+	// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+	// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+	// before don't count and go with the board.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+	DeleteBoardWithResponse(ctx context.Context, boardID BoardIDParam, body DeleteBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteBoardResponse, error)
+
+	// GetBoardWithResponse Read a board
+	//
+	// Reads one board.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/boards/{boardId} (the `GetBoard` operationId).
+	GetBoardWithResponse(ctx context.Context, boardID BoardIDParam, reqEditors ...RequestEditorFn) (*GetBoardResponse, error)
+
+	// UpdateBoardWithBodyWithResponse Change a board
+	//
+	// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+	// the organization has gets 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+	UpdateBoardWithBodyWithResponse(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBoardResponse, error)
+
+	// UpdateBoardWithResponse Change a board
+	//
+	// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+	// the organization has gets 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+	UpdateBoardWithResponse(ctx context.Context, boardID BoardIDParam, body UpdateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBoardResponse, error)
+
+	// ListChangelogWithResponse List a board's changelog
+	//
+	// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
+	// the list.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
+	ListChangelogWithResponse(ctx context.Context, boardID BoardIDParam, params *ListChangelogParams, reqEditors ...RequestEditorFn) (*ListChangelogResponse, error)
+
+	// CreateChangelogEntryWithBodyWithResponse Create a changelog entry
+	//
+	// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+	// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+	//
+	// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+	// ask for and that another entry of the board has gets 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+	CreateChangelogEntryWithBodyWithResponse(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateChangelogEntryResponse, error)
+
+	// CreateChangelogEntryWithResponse Create a changelog entry
+	//
+	// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+	// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+	//
+	// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+	// ask for and that another entry of the board has gets 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+	CreateChangelogEntryWithResponse(ctx context.Context, boardID BoardIDParam, body CreateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateChangelogEntryResponse, error)
+
+	// ListPostsWithResponse List a board's posts
+	//
+	// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
+	// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
+	// or a tag that the organization doesn't have gets 404 with `details.field`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/boards/{boardId}/posts (the `ListPosts` operationId).
+	ListPostsWithResponse(ctx context.Context, boardID BoardIDParam, params *ListPostsParams, reqEditors ...RequestEditorFn) (*ListPostsResponse, error)
 
 	// CreatePostWithBodyWithResponse Create a post
 	//
@@ -3575,6 +6850,148 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/boards/{boardId}/tags/{tagId} (the `UpdateTag` operationId).
 	UpdateTagWithResponse(ctx context.Context, boardID BoardIDParam, tagID TagIDParam, body UpdateTagJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTagResponse, error)
 
+	// DeleteChangelogEntryWithResponse Delete a changelog entry
+	//
+	// Removes the entry with its links for good; the posts stay. If its publication was pending, it is
+	// cancelled.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/changelog/{entryId} (the `DeleteChangelogEntry` operationId).
+	DeleteChangelogEntryWithResponse(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*DeleteChangelogEntryResponse, error)
+
+	// GetChangelogEntryWithResponse Read a changelog entry
+	//
+	// Reads one changelog entry with the posts that it links, in whichever state it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/changelog/{entryId} (the `GetChangelogEntry` operationId).
+	GetChangelogEntryWithResponse(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*GetChangelogEntryResponse, error)
+
+	// UpdateChangelogEntryWithBodyWithResponse Change, publish or schedule a changelog entry
+	//
+	// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+	// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+	// 409.
+	//
+	// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+	// `changelog.published` unless the entry was published already. A future one schedules it: until then
+	// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+	// case. The status of linked posts stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+	UpdateChangelogEntryWithBodyWithResponse(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateChangelogEntryResponse, error)
+
+	// UpdateChangelogEntryWithResponse Change, publish or schedule a changelog entry
+	//
+	// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+	// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+	// 409.
+	//
+	// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+	// `changelog.published` unless the entry was published already. A future one schedules it: until then
+	// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+	// case. The status of linked posts stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+	UpdateChangelogEntryWithResponse(ctx context.Context, entryID EntryIDParam, body UpdateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateChangelogEntryResponse, error)
+
+	// ReplaceLinkedPostsWithBodyWithResponse Link posts to a changelog entry
+	//
+	// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+	// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+	// with `details.field = "postIds"`. The status of the posts stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+	ReplaceLinkedPostsWithBodyWithResponse(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceLinkedPostsResponse, error)
+
+	// ReplaceLinkedPostsWithResponse Link posts to a changelog entry
+	//
+	// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+	// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+	// with `details.field = "postIds"`. The status of the posts stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+	ReplaceLinkedPostsWithResponse(ctx context.Context, entryID EntryIDParam, body ReplaceLinkedPostsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceLinkedPostsResponse, error)
+
+	// DeleteCommentWithResponse Delete a comment
+	//
+	// Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`, `parentId` and
+	// `createdAt`, gets `deletedAt`, and loses its body and its author for good. Replies stay. The post's
+	// `commentCount` goes down by one. A comment that is deleted already answers 404. No event is emitted.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
+	DeleteCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*DeleteCommentResponse, error)
+
+	// UpdateCommentWithBodyWithResponse Edit a comment
+	//
+	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+	// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+	// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+	// event is emitted.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+	UpdateCommentWithBodyWithResponse(ctx context.Context, commentID CommentIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCommentResponse, error)
+
+	// UpdateCommentWithResponse Edit a comment
+	//
+	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+	// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+	// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+	// event is emitted.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+	UpdateCommentWithResponse(ctx context.Context, commentID CommentIDParam, body UpdateCommentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCommentResponse, error)
+
+	// ListContactsWithResponse List contacts
+	//
+	// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
+	// you give.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contacts (the `ListContacts` operationId).
+	ListContactsWithResponse(ctx context.Context, params *ListContactsParams, reqEditors ...RequestEditorFn) (*ListContactsResponse, error)
+
+	// CreateContactWithBodyWithResponse Create a contact
+	//
+	// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+	// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+	// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+	// applies (402).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+	CreateContactWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateContactResponse, error)
+
+	// CreateContactWithResponse Create a contact
+	//
+	// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+	// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+	// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+	// applies (402).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+	CreateContactWithResponse(ctx context.Context, body CreateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateContactResponse, error)
+
 	// IdentifyContactWithBodyWithResponse Identify a contact
 	//
 	// Tells us about one of your end-users by your own id for them. Call it whenever you see them, for example
@@ -3609,6 +7026,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/contacts/identify (the `IdentifyContact` operationId).
 	IdentifyContactWithResponse(ctx context.Context, body IdentifyContactJSONRequestBody, reqEditors ...RequestEditorFn) (*IdentifyContactResponse, error)
 
+	// DeleteContactWithResponse Delete a contact
+	//
+	// Removes a contact for good and emits `contact.deleted`. The posts that it was attached to stay, with
+	// `contactId` null.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/contacts/{contactId} (the `DeleteContact` operationId).
+	DeleteContactWithResponse(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*DeleteContactResponse, error)
+
 	// GetContactWithResponse Read a contact
 	//
 	// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
@@ -3619,6 +7046,39 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/contacts/{contactId} (the `GetContact` operationId).
 	GetContactWithResponse(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*GetContactResponse, error)
 
+	// UpdateContactWithBodyWithResponse Change a contact
+	//
+	// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+	// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+	// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+	// organization has gets 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+	UpdateContactWithBodyWithResponse(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateContactResponse, error)
+
+	// UpdateContactWithResponse Change a contact
+	//
+	// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+	// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+	// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+	// organization has gets 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+	UpdateContactWithResponse(ctx context.Context, contactID ContactIDParam, body UpdateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateContactResponse, error)
+
+	// ListContactPostsWithResponse List a contact's posts
+	//
+	// Lists the posts that the contact is attached to, on all boards, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
+	ListContactPostsWithResponse(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*ListContactPostsResponse, error)
+
 	// GetMeWithResponse Show whose key this is
 	//
 	// Returns the organization, the member that the key acts as, and the key itself. Call it first: it proves
@@ -3628,6 +7088,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
+
+	// DeletePostWithResponse Delete a post
+	//
+	// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
+	// it. Its slug is free again. No event is emitted, and there is no way back.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/posts/{postId} (the `DeletePost` operationId).
+	DeletePostWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*DeletePostResponse, error)
 
 	// GetPostWithResponse Read a post
 	//
@@ -3667,10 +7137,23 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/posts/{postId} (the `UpdatePost` operationId).
 	UpdatePostWithResponse(ctx context.Context, postID PostIDParam, body UpdatePostJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePostResponse, error)
 
+	// ListCommentsWithResponse List a post's comments
+	//
+	// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
+	// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
+	// has none: they moved to the post it was merged into.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/posts/{postId}/comments (the `ListComments` operationId).
+	ListCommentsWithResponse(ctx context.Context, postID PostIDParam, params *ListCommentsParams, reqEditors ...RequestEditorFn) (*ListCommentsResponse, error)
+
 	// CreateCommentWithBodyWithResponse Comment on a post
 	//
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
+	//
+	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3682,25 +7165,77 @@ type ClientWithResponsesInterface interface {
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
 	//
+	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/posts/{postId}/comments (the `CreateComment` operationId).
 	CreateCommentWithResponse(ctx context.Context, postID PostIDParam, body CreateCommentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCommentResponse, error)
+
+	// MergePostsWithBodyWithResponse Merge posts into this one
+	//
+	// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+	// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+	// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+	// Votes and comments that are put on a source later go to the post it was merged into.
+	//
+	// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+	// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+	// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+	// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+	// merged, that is 409 with `details.reason = "target_merged"`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+	MergePostsWithBodyWithResponse(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MergePostsResponse, error)
+
+	// MergePostsWithResponse Merge posts into this one
+	//
+	// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+	// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+	// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+	// Votes and comments that are put on a source later go to the post it was merged into.
+	//
+	// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+	// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+	// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+	// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+	// merged, that is 409 with `details.reason = "target_merged"`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+	MergePostsWithResponse(ctx context.Context, postID PostIDParam, body MergePostsJSONRequestBody, reqEditors ...RequestEditorFn) (*MergePostsResponse, error)
 
 	// RetractVoteWithResponse Take the vote back
 	//
 	// Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
 	// to repeat. No event is emitted.
 	//
+	// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
 	RetractVoteWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*RetractVoteResponse, error)
 
+	// ListVotesWithResponse List a post's votes
+	//
+	// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
+	// was merged into.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
+	ListVotesWithResponse(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*ListVotesResponse, error)
+
 	// CastVoteWithResponse Vote for a post
 	//
 	// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
 	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+	//
+	// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3808,6 +7343,373 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/webhooks/{webhookId}/deliveries/{deliveryId} (the `GetDelivery` operationId).
 	GetDeliveryWithResponse(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*GetDeliveryResponse, error)
+
+	// ReplayDeliveryWithResponse Replay a delivery
+	//
+	// Sends the payload of a delivery once more, whatever became of it: as a new delivery, which has an id
+	// of its own, names the old one in `replayOf` and gets five attempts. The payload is the same, byte for
+	// byte. There is no body.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+	// subscribe to the delivery's event any more 409 with `details.reason = "not_subscribed"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
+	ReplayDeliveryWithResponse(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*ReplayDeliveryResponse, error)
+}
+
+type ListAPIKeysResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *APIKeyList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAPIKeysResponse) GetJSON200() *APIKeyList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAPIKeysResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListAPIKeysResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListAPIKeysResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListAPIKeysResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListAPIKeysResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAPIKeysResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAPIKeysResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAPIKeysResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAPIKeysResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAPIKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *APIKeyWithSecretEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON201() *APIKeyWithSecretEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAPIKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAPIKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAPIKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAPIKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeAPIKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RevokeAPIKeyResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeAPIKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeAPIKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeAPIKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeAPIKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RotateAPIKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *APIKeyWithSecretEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON201() *APIKeyWithSecretEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateAPIKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateAPIKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateAPIKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateAPIKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type ListBoardsResponse struct {
@@ -3977,6 +7879,567 @@ func (r CreateBoardResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateBoardResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteBoardResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteBoardResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteBoardResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteBoardResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteBoardResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r DeleteBoardResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r DeleteBoardResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r DeleteBoardResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteBoardResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteBoardResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteBoardResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteBoardResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteBoardResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteBoardResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteBoardResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetBoardResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BoardEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBoardResponse) GetJSON200() *BoardEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetBoardResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetBoardResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetBoardResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetBoardResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetBoardResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetBoardResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBoardResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBoardResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBoardResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBoardResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateBoardResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BoardEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateBoardResponse) GetJSON200() *BoardEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateBoardResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateBoardResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateBoardResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateBoardResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateBoardResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r UpdateBoardResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateBoardResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateBoardResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateBoardResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateBoardResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateBoardResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateBoardResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateBoardResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListChangelogResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChangelogEntryList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListChangelogResponse) GetJSON200() *ChangelogEntryList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListChangelogResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListChangelogResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListChangelogResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListChangelogResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListChangelogResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListChangelogResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListChangelogResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListChangelogResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListChangelogResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListChangelogResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateChangelogEntryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ChangelogEntryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON201() *ChangelogEntryEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateChangelogEntryResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateChangelogEntryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateChangelogEntryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateChangelogEntryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateChangelogEntryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PostList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPostsResponse) GetJSON200() *PostList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListPostsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListPostsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListPostsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListPostsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListPostsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListPostsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPostsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4454,6 +8917,733 @@ func (r UpdateTagResponse) ContentType() string {
 	return ""
 }
 
+type DeleteChangelogEntryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteChangelogEntryResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteChangelogEntryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteChangelogEntryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteChangelogEntryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteChangelogEntryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetChangelogEntryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChangelogEntryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON200() *ChangelogEntryEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetChangelogEntryResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetChangelogEntryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetChangelogEntryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetChangelogEntryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetChangelogEntryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateChangelogEntryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChangelogEntryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON200() *ChangelogEntryEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateChangelogEntryResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateChangelogEntryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateChangelogEntryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateChangelogEntryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateChangelogEntryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceLinkedPostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChangelogEntryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON200() *ChangelogEntryEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ReplaceLinkedPostsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceLinkedPostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceLinkedPostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceLinkedPostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceLinkedPostsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteCommentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteCommentResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteCommentResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteCommentResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteCommentResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteCommentResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteCommentResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteCommentResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteCommentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteCommentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteCommentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteCommentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateCommentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CommentEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateCommentResponse) GetJSON200() *CommentEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateCommentResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateCommentResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateCommentResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateCommentResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r UpdateCommentResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateCommentResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateCommentResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateCommentResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateCommentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateCommentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateCommentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateCommentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListContactsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ContactList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListContactsResponse) GetJSON200() *ContactList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListContactsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListContactsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListContactsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListContactsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListContactsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListContactsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListContactsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListContactsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListContactsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateContactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ContactEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON402 the response for an HTTP 402 `application/json` response
+	JSON402 *PlanLimit
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateContactResponse) GetJSON201() *ContactEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateContactResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON402 returns the response for an HTTP 402 `application/json` response
+func (r CreateContactResponse) GetJSON402() *PlanLimit {
+	return r.JSON402
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateContactResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateContactResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateContactResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r CreateContactResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateContactResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateContactResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateContactResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateContactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateContactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateContactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateContactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type IdentifyContactResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4558,6 +9748,89 @@ func (r IdentifyContactResponse) ContentType() string {
 	return ""
 }
 
+type DeleteContactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteContactResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteContactResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteContactResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteContactResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteContactResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteContactResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteContactResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteContactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteContactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteContactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteContactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetContactResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4641,6 +9914,193 @@ func (r GetContactResponse) ContentType() string {
 	return ""
 }
 
+type UpdateContactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ContactEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateContactResponse) GetJSON200() *ContactEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateContactResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateContactResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateContactResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateContactResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateContactResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r UpdateContactResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateContactResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateContactResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateContactResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateContactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateContactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateContactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateContactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListContactPostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PostList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListContactPostsResponse) GetJSON200() *PostList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListContactPostsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListContactPostsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListContactPostsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListContactPostsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListContactPostsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListContactPostsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListContactPostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListContactPostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListContactPostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListContactPostsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetMeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4711,6 +10171,89 @@ func (r GetMeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetMeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeletePostResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeletePostResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeletePostResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeletePostResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeletePostResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeletePostResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeletePostResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeletePostResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeletePostResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeletePostResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeletePostResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeletePostResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4904,6 +10447,89 @@ func (r UpdatePostResponse) ContentType() string {
 	return ""
 }
 
+type ListCommentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CommentList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCommentsResponse) GetJSON200() *CommentList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListCommentsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListCommentsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListCommentsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListCommentsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListCommentsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListCommentsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCommentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCommentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCommentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCommentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateCommentResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5001,6 +10627,110 @@ func (r CreateCommentResponse) ContentType() string {
 	return ""
 }
 
+type MergePostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PostEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r MergePostsResponse) GetJSON200() *PostEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r MergePostsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r MergePostsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r MergePostsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r MergePostsResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r MergePostsResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r MergePostsResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r MergePostsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r MergePostsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r MergePostsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r MergePostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MergePostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MergePostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MergePostsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetractVoteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5078,6 +10808,89 @@ func (r RetractVoteResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetractVoteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListVotesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *VoteList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListVotesResponse) GetJSON200() *VoteList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListVotesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListVotesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListVotesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListVotesResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListVotesResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListVotesResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListVotesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListVotesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListVotesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListVotesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5776,6 +11589,202 @@ func (r GetDeliveryResponse) ContentType() string {
 	return ""
 }
 
+type ReplayDeliveryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *DeliveryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON201() *DeliveryEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ReplayDeliveryResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayDeliveryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayDeliveryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayDeliveryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayDeliveryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListAPIKeysWithResponse List API keys
+//
+// Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
+// are in the list.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
+func (c *ClientWithResponses) ListAPIKeysWithResponse(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*ListAPIKeysResponse, error) {
+	rsp, err := c.ListAPIKeys(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAPIKeysResponse(rsp)
+}
+
+// CreateAPIKeyWithBodyWithResponse Make an API key
+//
+// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+func (c *ClientWithResponses) CreateAPIKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAPIKeyResponse, error) {
+	rsp, err := c.CreateAPIKeyWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAPIKeyResponse(rsp)
+}
+
+// CreateAPIKeyWithResponse Make an API key
+//
+// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
+func (c *ClientWithResponses) CreateAPIKeyWithResponse(ctx context.Context, body CreateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAPIKeyResponse, error) {
+	rsp, err := c.CreateAPIKey(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAPIKeyResponse(rsp)
+}
+
+// RevokeAPIKeyWithResponse Revoke an API key
+//
+// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
+func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*RevokeAPIKeyResponse, error) {
+	rsp, err := c.RevokeAPIKey(ctx, keyID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeAPIKeyResponse(rsp)
+}
+
+// RotateAPIKeyWithBodyWithResponse Rotate an API key
+//
+// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+// so store it.
+//
+// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+// `key_expired`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+func (c *ClientWithResponses) RotateAPIKeyWithBodyWithResponse(ctx context.Context, keyID APIKeyIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateAPIKeyResponse, error) {
+	rsp, err := c.RotateAPIKeyWithBody(ctx, keyID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateAPIKeyResponse(rsp)
+}
+
+// RotateAPIKeyWithResponse Rotate an API key
+//
+// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
+// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
+// so store it.
+//
+// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
+// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
+// `key_expired`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
+func (c *ClientWithResponses) RotateAPIKeyWithResponse(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateAPIKeyResponse, error) {
+	rsp, err := c.RotateAPIKey(ctx, keyID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateAPIKeyResponse(rsp)
+}
+
 // ListBoardsWithResponse List boards
 //
 // Lists the organization's boards, oldest first.
@@ -5823,6 +11832,160 @@ func (c *ClientWithResponses) CreateBoardWithResponse(ctx context.Context, body 
 		return nil, err
 	}
 	return ParseCreateBoardResponse(rsp)
+}
+
+// DeleteBoardWithBodyWithResponse Delete an empty board
+//
+// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+// before don't count and go with the board.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+func (c *ClientWithResponses) DeleteBoardWithBodyWithResponse(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteBoardResponse, error) {
+	rsp, err := c.DeleteBoardWithBody(ctx, boardID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBoardResponse(rsp)
+}
+
+// DeleteBoardWithResponse Delete an empty board
+//
+// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
+// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
+// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
+// before don't count and go with the board.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/boards/{boardId} (the `DeleteBoard` operationId).
+func (c *ClientWithResponses) DeleteBoardWithResponse(ctx context.Context, boardID BoardIDParam, body DeleteBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteBoardResponse, error) {
+	rsp, err := c.DeleteBoard(ctx, boardID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBoardResponse(rsp)
+}
+
+// GetBoardWithResponse Read a board
+//
+// Reads one board.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/boards/{boardId} (the `GetBoard` operationId).
+func (c *ClientWithResponses) GetBoardWithResponse(ctx context.Context, boardID BoardIDParam, reqEditors ...RequestEditorFn) (*GetBoardResponse, error) {
+	rsp, err := c.GetBoard(ctx, boardID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBoardResponse(rsp)
+}
+
+// UpdateBoardWithBodyWithResponse Change a board
+//
+// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+// the organization has gets 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+func (c *ClientWithResponses) UpdateBoardWithBodyWithResponse(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBoardResponse, error) {
+	rsp, err := c.UpdateBoardWithBody(ctx, boardID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBoardResponse(rsp)
+}
+
+// UpdateBoardWithResponse Change a board
+//
+// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
+// the organization has gets 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/boards/{boardId} (the `UpdateBoard` operationId).
+func (c *ClientWithResponses) UpdateBoardWithResponse(ctx context.Context, boardID BoardIDParam, body UpdateBoardJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBoardResponse, error) {
+	rsp, err := c.UpdateBoard(ctx, boardID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBoardResponse(rsp)
+}
+
+// ListChangelogWithResponse List a board's changelog
+//
+// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
+// the list.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
+func (c *ClientWithResponses) ListChangelogWithResponse(ctx context.Context, boardID BoardIDParam, params *ListChangelogParams, reqEditors ...RequestEditorFn) (*ListChangelogResponse, error) {
+	rsp, err := c.ListChangelog(ctx, boardID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListChangelogResponse(rsp)
+}
+
+// CreateChangelogEntryWithBodyWithResponse Create a changelog entry
+//
+// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+//
+// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+// ask for and that another entry of the board has gets 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+func (c *ClientWithResponses) CreateChangelogEntryWithBodyWithResponse(ctx context.Context, boardID BoardIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateChangelogEntryResponse, error) {
+	rsp, err := c.CreateChangelogEntryWithBody(ctx, boardID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateChangelogEntryResponse(rsp)
+}
+
+// CreateChangelogEntryWithResponse Create a changelog entry
+//
+// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
+// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+//
+// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
+// ask for and that another entry of the board has gets 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/boards/{boardId}/changelog (the `CreateChangelogEntry` operationId).
+func (c *ClientWithResponses) CreateChangelogEntryWithResponse(ctx context.Context, boardID BoardIDParam, body CreateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateChangelogEntryResponse, error) {
+	rsp, err := c.CreateChangelogEntry(ctx, boardID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateChangelogEntryResponse(rsp)
+}
+
+// ListPostsWithResponse List a board's posts
+//
+// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
+// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
+// or a tag that the organization doesn't have gets 404 with `details.field`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/boards/{boardId}/posts (the `ListPosts` operationId).
+func (c *ClientWithResponses) ListPostsWithResponse(ctx context.Context, boardID BoardIDParam, params *ListPostsParams, reqEditors ...RequestEditorFn) (*ListPostsResponse, error) {
+	rsp, err := c.ListPosts(ctx, boardID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPostsResponse(rsp)
 }
 
 // CreatePostWithBodyWithResponse Create a post
@@ -5955,6 +12118,220 @@ func (c *ClientWithResponses) UpdateTagWithResponse(ctx context.Context, boardID
 	return ParseUpdateTagResponse(rsp)
 }
 
+// DeleteChangelogEntryWithResponse Delete a changelog entry
+//
+// Removes the entry with its links for good; the posts stay. If its publication was pending, it is
+// cancelled.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/changelog/{entryId} (the `DeleteChangelogEntry` operationId).
+func (c *ClientWithResponses) DeleteChangelogEntryWithResponse(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*DeleteChangelogEntryResponse, error) {
+	rsp, err := c.DeleteChangelogEntry(ctx, entryID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteChangelogEntryResponse(rsp)
+}
+
+// GetChangelogEntryWithResponse Read a changelog entry
+//
+// Reads one changelog entry with the posts that it links, in whichever state it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/changelog/{entryId} (the `GetChangelogEntry` operationId).
+func (c *ClientWithResponses) GetChangelogEntryWithResponse(ctx context.Context, entryID EntryIDParam, reqEditors ...RequestEditorFn) (*GetChangelogEntryResponse, error) {
+	rsp, err := c.GetChangelogEntry(ctx, entryID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetChangelogEntryResponse(rsp)
+}
+
+// UpdateChangelogEntryWithBodyWithResponse Change, publish or schedule a changelog entry
+//
+// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+// 409.
+//
+// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+// `changelog.published` unless the entry was published already. A future one schedules it: until then
+// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+// case. The status of linked posts stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+func (c *ClientWithResponses) UpdateChangelogEntryWithBodyWithResponse(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateChangelogEntryResponse, error) {
+	rsp, err := c.UpdateChangelogEntryWithBody(ctx, entryID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateChangelogEntryResponse(rsp)
+}
+
+// UpdateChangelogEntryWithResponse Change, publish or schedule a changelog entry
+//
+// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
+// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
+// 409.
+//
+// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
+// `changelog.published` unless the entry was published already. A future one schedules it: until then
+// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
+// case. The status of linked posts stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/changelog/{entryId} (the `UpdateChangelogEntry` operationId).
+func (c *ClientWithResponses) UpdateChangelogEntryWithResponse(ctx context.Context, entryID EntryIDParam, body UpdateChangelogEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateChangelogEntryResponse, error) {
+	rsp, err := c.UpdateChangelogEntry(ctx, entryID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateChangelogEntryResponse(rsp)
+}
+
+// ReplaceLinkedPostsWithBodyWithResponse Link posts to a changelog entry
+//
+// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+// with `details.field = "postIds"`. The status of the posts stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+func (c *ClientWithResponses) ReplaceLinkedPostsWithBodyWithResponse(ctx context.Context, entryID EntryIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceLinkedPostsResponse, error) {
+	rsp, err := c.ReplaceLinkedPostsWithBody(ctx, entryID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceLinkedPostsResponse(rsp)
+}
+
+// ReplaceLinkedPostsWithResponse Link posts to a changelog entry
+//
+// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
+// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
+// with `details.field = "postIds"`. The status of the posts stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/changelog/{entryId}/linked-posts (the `ReplaceLinkedPosts` operationId).
+func (c *ClientWithResponses) ReplaceLinkedPostsWithResponse(ctx context.Context, entryID EntryIDParam, body ReplaceLinkedPostsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceLinkedPostsResponse, error) {
+	rsp, err := c.ReplaceLinkedPosts(ctx, entryID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceLinkedPostsResponse(rsp)
+}
+
+// DeleteCommentWithResponse Delete a comment
+//
+// Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`, `parentId` and
+// `createdAt`, gets `deletedAt`, and loses its body and its author for good. Replies stay. The post's
+// `commentCount` goes down by one. A comment that is deleted already answers 404. No event is emitted.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
+func (c *ClientWithResponses) DeleteCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*DeleteCommentResponse, error) {
+	rsp, err := c.DeleteComment(ctx, commentID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteCommentResponse(rsp)
+}
+
+// UpdateCommentWithBodyWithResponse Edit a comment
+//
+// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+// event is emitted.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+func (c *ClientWithResponses) UpdateCommentWithBodyWithResponse(ctx context.Context, commentID CommentIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCommentResponse, error) {
+	rsp, err := c.UpdateCommentWithBody(ctx, commentID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateCommentResponse(rsp)
+}
+
+// UpdateCommentWithResponse Edit a comment
+//
+// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
+// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
+// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
+// event is emitted.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/comments/{commentId} (the `UpdateComment` operationId).
+func (c *ClientWithResponses) UpdateCommentWithResponse(ctx context.Context, commentID CommentIDParam, body UpdateCommentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCommentResponse, error) {
+	rsp, err := c.UpdateComment(ctx, commentID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateCommentResponse(rsp)
+}
+
+// ListContactsWithResponse List contacts
+//
+// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
+// you give.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contacts (the `ListContacts` operationId).
+func (c *ClientWithResponses) ListContactsWithResponse(ctx context.Context, params *ListContactsParams, reqEditors ...RequestEditorFn) (*ListContactsResponse, error) {
+	rsp, err := c.ListContacts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListContactsResponse(rsp)
+}
+
+// CreateContactWithBodyWithResponse Create a contact
+//
+// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+// applies (402).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+func (c *ClientWithResponses) CreateContactWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateContactResponse, error) {
+	rsp, err := c.CreateContactWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateContactResponse(rsp)
+}
+
+// CreateContactWithResponse Create a contact
+//
+// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
+// `contact.created`. To have a contact found by your own id for it, identify it instead. An
+// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
+// applies (402).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts (the `CreateContact` operationId).
+func (c *ClientWithResponses) CreateContactWithResponse(ctx context.Context, body CreateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateContactResponse, error) {
+	rsp, err := c.CreateContact(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateContactResponse(rsp)
+}
+
 // IdentifyContactWithBodyWithResponse Identify a contact
 //
 // Tells us about one of your end-users by your own id for them. Call it whenever you see them, for example
@@ -6001,6 +12378,22 @@ func (c *ClientWithResponses) IdentifyContactWithResponse(ctx context.Context, b
 	return ParseIdentifyContactResponse(rsp)
 }
 
+// DeleteContactWithResponse Delete a contact
+//
+// Removes a contact for good and emits `contact.deleted`. The posts that it was attached to stay, with
+// `contactId` null.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/contacts/{contactId} (the `DeleteContact` operationId).
+func (c *ClientWithResponses) DeleteContactWithResponse(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*DeleteContactResponse, error) {
+	rsp, err := c.DeleteContact(ctx, contactID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteContactResponse(rsp)
+}
+
 // GetContactWithResponse Read a contact
 //
 // Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
@@ -6017,6 +12410,57 @@ func (c *ClientWithResponses) GetContactWithResponse(ctx context.Context, contac
 	return ParseGetContactResponse(rsp)
 }
 
+// UpdateContactWithBodyWithResponse Change a contact
+//
+// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+// organization has gets 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+func (c *ClientWithResponses) UpdateContactWithBodyWithResponse(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateContactResponse, error) {
+	rsp, err := c.UpdateContactWithBody(ctx, contactID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateContactResponse(rsp)
+}
+
+// UpdateContactWithResponse Change a contact
+//
+// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
+// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
+// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
+// organization has gets 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
+func (c *ClientWithResponses) UpdateContactWithResponse(ctx context.Context, contactID ContactIDParam, body UpdateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateContactResponse, error) {
+	rsp, err := c.UpdateContact(ctx, contactID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateContactResponse(rsp)
+}
+
+// ListContactPostsWithResponse List a contact's posts
+//
+// Lists the posts that the contact is attached to, on all boards, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
+func (c *ClientWithResponses) ListContactPostsWithResponse(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*ListContactPostsResponse, error) {
+	rsp, err := c.ListContactPosts(ctx, contactID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListContactPostsResponse(rsp)
+}
+
 // GetMeWithResponse Show whose key this is
 //
 // Returns the organization, the member that the key acts as, and the key itself. Call it first: it proves
@@ -6031,6 +12475,22 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 		return nil, err
 	}
 	return ParseGetMeResponse(rsp)
+}
+
+// DeletePostWithResponse Delete a post
+//
+// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
+// it. Its slug is free again. No event is emitted, and there is no way back.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/posts/{postId} (the `DeletePost` operationId).
+func (c *ClientWithResponses) DeletePostWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*DeletePostResponse, error) {
+	rsp, err := c.DeletePost(ctx, postID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeletePostResponse(rsp)
 }
 
 // GetPostWithResponse Read a post
@@ -6089,10 +12549,29 @@ func (c *ClientWithResponses) UpdatePostWithResponse(ctx context.Context, postID
 	return ParseUpdatePostResponse(rsp)
 }
 
+// ListCommentsWithResponse List a post's comments
+//
+// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
+// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
+// has none: they moved to the post it was merged into.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/posts/{postId}/comments (the `ListComments` operationId).
+func (c *ClientWithResponses) ListCommentsWithResponse(ctx context.Context, postID PostIDParam, params *ListCommentsParams, reqEditors ...RequestEditorFn) (*ListCommentsResponse, error) {
+	rsp, err := c.ListComments(ctx, postID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCommentsResponse(rsp)
+}
+
 // CreateCommentWithBodyWithResponse Comment on a post
 //
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
+//
+// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6110,6 +12589,8 @@ func (c *ClientWithResponses) CreateCommentWithBodyWithResponse(ctx context.Cont
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
 //
+// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/posts/{postId}/comments (the `CreateComment` operationId).
@@ -6121,10 +12602,60 @@ func (c *ClientWithResponses) CreateCommentWithResponse(ctx context.Context, pos
 	return ParseCreateCommentResponse(rsp)
 }
 
+// MergePostsWithBodyWithResponse Merge posts into this one
+//
+// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+// Votes and comments that are put on a source later go to the post it was merged into.
+//
+// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+// merged, that is 409 with `details.reason = "target_merged"`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+func (c *ClientWithResponses) MergePostsWithBodyWithResponse(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MergePostsResponse, error) {
+	rsp, err := c.MergePostsWithBody(ctx, postID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMergePostsResponse(rsp)
+}
+
+// MergePostsWithResponse Merge posts into this one
+//
+// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
+// Their votes move over, one a voter, and their comments with the replies. Each source becomes
+// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
+// Votes and comments that are put on a source later go to the post it was merged into.
+//
+// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
+// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
+// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
+// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
+// merged, that is 409 with `details.reason = "target_merged"`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/posts/{postId}/merge (the `MergePosts` operationId).
+func (c *ClientWithResponses) MergePostsWithResponse(ctx context.Context, postID PostIDParam, body MergePostsJSONRequestBody, reqEditors ...RequestEditorFn) (*MergePostsResponse, error) {
+	rsp, err := c.MergePosts(ctx, postID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMergePostsResponse(rsp)
+}
+
 // RetractVoteWithResponse Take the vote back
 //
 // Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
 // to repeat. No event is emitted.
+//
+// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -6137,10 +12668,28 @@ func (c *ClientWithResponses) RetractVoteWithResponse(ctx context.Context, postI
 	return ParseRetractVoteResponse(rsp)
 }
 
+// ListVotesWithResponse List a post's votes
+//
+// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
+// was merged into.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
+func (c *ClientWithResponses) ListVotesWithResponse(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*ListVotesResponse, error) {
+	rsp, err := c.ListVotes(ctx, postID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListVotesResponse(rsp)
+}
+
 // CastVoteWithResponse Vote for a post
 //
 // Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
 // nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+//
+// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -6309,6 +12858,319 @@ func (c *ClientWithResponses) GetDeliveryWithResponse(ctx context.Context, webho
 	return ParseGetDeliveryResponse(rsp)
 }
 
+// ReplayDeliveryWithResponse Replay a delivery
+//
+// Sends the payload of a delivery once more, whatever became of it: as a new delivery, which has an id
+// of its own, names the old one in `replayOf` and gets five attempts. The payload is the same, byte for
+// byte. There is no body.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+// subscribe to the delivery's event any more 409 with `details.reason = "not_subscribed"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
+func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*ReplayDeliveryResponse, error) {
+	rsp, err := c.ReplayDelivery(ctx, webhookID, deliveryID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayDeliveryResponse(rsp)
+}
+
+// ParseListAPIKeysResponse parses an HTTP response from a ListAPIKeysWithResponse call
+func ParseListAPIKeysResponse(rsp *http.Response) (*ListAPIKeysResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAPIKeysResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest APIKeyList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAPIKeyResponse parses an HTTP response from a CreateAPIKeyWithResponse call
+func ParseCreateAPIKeyResponse(rsp *http.Response) (*CreateAPIKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAPIKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest APIKeyWithSecretEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeAPIKeyResponse parses an HTTP response from a RevokeAPIKeyWithResponse call
+func ParseRevokeAPIKeyResponse(rsp *http.Response) (*RevokeAPIKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeAPIKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRotateAPIKeyResponse parses an HTTP response from a RotateAPIKeyWithResponse call
+func ParseRotateAPIKeyResponse(rsp *http.Response) (*RotateAPIKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateAPIKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest APIKeyWithSecretEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListBoardsResponse parses an HTTP response from a ListBoardsWithResponse call
 func ParseListBoardsResponse(rsp *http.Response) (*ListBoardsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6425,6 +13287,477 @@ func ParseCreateBoardResponse(rsp *http.Response) (*CreateBoardResponse, error) 
 			return nil, err
 		}
 		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteBoardResponse parses an HTTP response from a DeleteBoardWithResponse call
+func ParseDeleteBoardResponse(rsp *http.Response) (*DeleteBoardResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteBoardResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetBoardResponse parses an HTTP response from a GetBoardWithResponse call
+func ParseGetBoardResponse(rsp *http.Response) (*GetBoardResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBoardResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BoardEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateBoardResponse parses an HTTP response from a UpdateBoardWithResponse call
+func ParseUpdateBoardResponse(rsp *http.Response) (*UpdateBoardResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateBoardResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BoardEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListChangelogResponse parses an HTTP response from a ListChangelogWithResponse call
+func ParseListChangelogResponse(rsp *http.Response) (*ListChangelogResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListChangelogResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChangelogEntryList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateChangelogEntryResponse parses an HTTP response from a CreateChangelogEntryWithResponse call
+func ParseCreateChangelogEntryResponse(rsp *http.Response) (*CreateChangelogEntryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateChangelogEntryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ChangelogEntryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPostsResponse parses an HTTP response from a ListPostsWithResponse call
+func ParseListPostsResponse(rsp *http.Response) (*ListPostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PostList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
@@ -6848,6 +14181,613 @@ func ParseUpdateTagResponse(rsp *http.Response) (*UpdateTagResponse, error) {
 	return response, nil
 }
 
+// ParseDeleteChangelogEntryResponse parses an HTTP response from a DeleteChangelogEntryWithResponse call
+func ParseDeleteChangelogEntryResponse(rsp *http.Response) (*DeleteChangelogEntryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteChangelogEntryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetChangelogEntryResponse parses an HTTP response from a GetChangelogEntryWithResponse call
+func ParseGetChangelogEntryResponse(rsp *http.Response) (*GetChangelogEntryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetChangelogEntryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChangelogEntryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateChangelogEntryResponse parses an HTTP response from a UpdateChangelogEntryWithResponse call
+func ParseUpdateChangelogEntryResponse(rsp *http.Response) (*UpdateChangelogEntryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateChangelogEntryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChangelogEntryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceLinkedPostsResponse parses an HTTP response from a ReplaceLinkedPostsWithResponse call
+func ParseReplaceLinkedPostsResponse(rsp *http.Response) (*ReplaceLinkedPostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceLinkedPostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChangelogEntryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteCommentResponse parses an HTTP response from a DeleteCommentWithResponse call
+func ParseDeleteCommentResponse(rsp *http.Response) (*DeleteCommentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteCommentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateCommentResponse parses an HTTP response from a UpdateCommentWithResponse call
+func ParseUpdateCommentResponse(rsp *http.Response) (*UpdateCommentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateCommentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CommentEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListContactsResponse parses an HTTP response from a ListContactsWithResponse call
+func ParseListContactsResponse(rsp *http.Response) (*ListContactsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListContactsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ContactList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateContactResponse parses an HTTP response from a CreateContactWithResponse call
+func ParseCreateContactResponse(rsp *http.Response) (*CreateContactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateContactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ContactEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 402:
+		var dest PlanLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON402 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseIdentifyContactResponse parses an HTTP response from a IdentifyContactWithResponse call
 func ParseIdentifyContactResponse(rsp *http.Response) (*IdentifyContactResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6910,6 +14850,74 @@ func ParseIdentifyContactResponse(rsp *http.Response) (*IdentifyContactResponse,
 			return nil, err
 		}
 		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteContactResponse parses an HTTP response from a DeleteContactWithResponse call
+func ParseDeleteContactResponse(rsp *http.Response) (*DeleteContactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteContactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
@@ -7005,6 +15013,163 @@ func ParseGetContactResponse(rsp *http.Response) (*GetContactResponse, error) {
 	return response, nil
 }
 
+// ParseUpdateContactResponse parses an HTTP response from a UpdateContactWithResponse call
+func ParseUpdateContactResponse(rsp *http.Response) (*UpdateContactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateContactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ContactEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListContactPostsResponse parses an HTTP response from a ListContactPostsWithResponse call
+func ParseListContactPostsResponse(rsp *http.Response) (*ListContactPostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListContactPostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PostList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetMeResponse parses an HTTP response from a GetMeWithResponse call
 func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7039,6 +15204,74 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeletePostResponse parses an HTTP response from a DeletePostWithResponse call
+func ParseDeletePostResponse(rsp *http.Response) (*DeletePostResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeletePostResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
@@ -7223,6 +15456,74 @@ func ParseUpdatePostResponse(rsp *http.Response) (*UpdatePostResponse, error) {
 	return response, nil
 }
 
+// ParseListCommentsResponse parses an HTTP response from a ListCommentsWithResponse call
+func ParseListCommentsResponse(rsp *http.Response) (*ListCommentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCommentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CommentList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateCommentResponse parses an HTTP response from a CreateCommentWithResponse call
 func ParseCreateCommentResponse(rsp *http.Response) (*CreateCommentResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7305,6 +15606,95 @@ func ParseCreateCommentResponse(rsp *http.Response) (*CreateCommentResponse, err
 	return response, nil
 }
 
+// ParseMergePostsResponse parses an HTTP response from a MergePostsWithResponse call
+func ParseMergePostsResponse(rsp *http.Response) (*MergePostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MergePostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PostEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetractVoteResponse parses an HTTP response from a RetractVoteWithResponse call
 func ParseRetractVoteResponse(rsp *http.Response) (*RetractVoteResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7321,6 +15711,74 @@ func ParseRetractVoteResponse(rsp *http.Response) (*RetractVoteResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest RetractedVoteEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListVotesResponse parses an HTTP response from a ListVotesWithResponse call
+func ParseListVotesResponse(rsp *http.Response) (*ListVotesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListVotesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VoteList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -7918,6 +16376,81 @@ func ParseGetDeliveryResponse(rsp *http.Response) (*GetDeliveryResponse, error) 
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayDeliveryResponse parses an HTTP response from a ReplayDeliveryWithResponse call
+func ParseReplayDeliveryResponse(rsp *http.Response) (*ReplayDeliveryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayDeliveryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest DeliveryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

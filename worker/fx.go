@@ -53,10 +53,11 @@ var Module = fx.Module("worker",
 		func(s *store.Store, starter *workflows.Starter, log *slog.Logger) *activities.Outbox {
 			return activities.NewOutbox(s, starter, starter, log)
 		},
+		activities.NewChangelog,
 		func(lc fx.Lifecycle, c *workflows.Connection, d *activities.Deliveries, out *activities.Outbox,
-			set config.Config, log *slog.Logger,
+			changelog *activities.Changelog, set config.Config, log *slog.Logger,
 		) *Worker {
-			w := New(c, d, out, Options{Drain: set.DrainTimeout, Log: log})
+			w := New(c, d, out, changelog, Options{Drain: set.DrainTimeout, Log: log})
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },
 				OnStop:  func(context.Context) error { w.Stop(); return nil },

@@ -92,6 +92,25 @@ func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
 	require.Equal(t, activities.SweepResult{}, sweep(t, app))
 }
 
+func TestTheSweepPublishesAnEntryWhoseScheduleWasLost(t *testing.T) {
+	t.Parallel()
+	database, r := testkit.Database(t), testkit.NewReceiver(t)
+	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	dead := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	n := dead.Tenant(t)
+	n.Register(t, r, "changelog.published")
+	log := "/v1/boards/" + n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
+	for title, at := range map[string]time.Time{"due": time.Now().Add(time.Second), "later": time.Now().Add(time.Hour)} {
+		n.ID(t, log, map[string]any{"title": title, "publishedAt": at})
+	}
+	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	require.Eventually(t, func() bool {
+		sweep(t, app)
+		return len(r.All()) > 0
+	}, testkit.Wait, 100*time.Millisecond)
+	require.Contains(t, string(r.Await(t, 1)[0].Body), `"slug":"due"`)
+}
+
 func TestTheSweepRunsOnASchedule(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{Worker: true})

@@ -41,6 +41,7 @@ type Worker struct {
 	temporal   *workflows.Connection
 	deliveries *activities.Deliveries
 	outbox     *activities.Outbox
+	changelog  *activities.Changelog
 	options    Options
 
 	running atomic.Bool
@@ -49,8 +50,8 @@ type Worker struct {
 }
 
 // New makes a worker; nothing runs before Start.
-func New(c *workflows.Connection, d *activities.Deliveries, o *activities.Outbox, options Options) *Worker {
-	return &Worker{temporal: c, deliveries: d, outbox: o, options: options}
+func New(c *workflows.Connection, d *activities.Deliveries, o *activities.Outbox, cl *activities.Changelog, options Options) *Worker {
+	return &Worker{temporal: c, deliveries: d, outbox: o, changelog: cl, options: options}
 }
 
 // Start returns at once. The worker comes up in the background, as soon as
@@ -151,6 +152,7 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 	})
 	Register(m)
 	m.RegisterActivityWithOptions(w.deliveries.AttemptFirst, activity.RegisterOptions{Name: workflows.AttemptFirstName})
+	m.RegisterActivityWithOptions(w.changelog.PublishEntry, activity.RegisterOptions{Name: workflows.PublishActivity})
 	m.RegisterActivityWithOptions(w.outbox.SweepOutbox, activity.RegisterOptions{Name: workflows.SweepActivity})
 	return m
 }
@@ -171,5 +173,6 @@ func (w *Worker) later(c client.Client, giveUp func(error)) worker.Worker {
 // histories uses it too.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.DeliverWebhooks, workflow.RegisterOptions{Name: workflows.DeliverWebhooksName})
+	r.RegisterWorkflowWithOptions(workflows.PublishChangelog, workflow.RegisterOptions{Name: workflows.PublishChangelogName})
 	r.RegisterWorkflowWithOptions(workflows.SweepOutbox, workflow.RegisterOptions{Name: workflows.SweepOutboxName})
 }

@@ -11,13 +11,21 @@ const (
 	// SweepOutboxName is the workflow that finds forgotten deliveries.
 	SweepOutboxName = "sweep_outbox"
 
+	// PublishChangelogName is the workflow of an entry whose publication is
+	// scheduled. Its id is the entry's.
+	PublishChangelogName = "publish_changelog"
+
 	// AttemptFirstName and the following are the activities.
 	AttemptFirstName = "attempt_first"
 	AttemptLaterName = "attempt_later"
 	SweepActivity    = "sweep_outbox_rows"
+	PublishActivity  = "publish_entry"
 
 	// StatusQuery answers with Status.
 	StatusQuery = "status"
+
+	// RescheduledSignal tells that an entry's moment was moved or taken away.
+	RescheduledSignal = "rescheduled"
 
 	// SweepSchedule starts the sweep.
 	SweepSchedule = "sweep_outbox"

@@ -42,6 +42,17 @@ var (
 		},
 	}
 
+	// Repeated for as long as it takes: only our own faults make it fail.
+	publishRound = workflow.ActivityOptions{
+		// One transaction.
+		StartToCloseTimeout: 30 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    30 * time.Second,
+		},
+	}
+
 	sweepRound = workflow.ActivityOptions{
 		// A hundred thousand rows take seconds; the next sweep goes on.
 		StartToCloseTimeout: 5 * time.Minute,

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/history/v1"
@@ -90,6 +91,7 @@ func TestRecord(t *testing.T) {
 	})
 	t.Run("group with failures", recordGroup)
 	t.Run("sweep", recordSweep)
+	t.Run("publication", recordPublication)
 }
 
 func recordDelivery(t *testing.T, name, end string, statuses ...int) {
@@ -148,6 +150,17 @@ func recordSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, run.Get(t.Context(), nil))
 	writeHistory(t, b.app.Temporal, workflows.SweepOutboxName, "nothing_to_do", run.GetID())
+}
+
+// recordPublication has an entry whose moment is moved, and then comes.
+func recordPublication(t *testing.T) {
+	c := newChangelog(t)
+	entry := c.schedule(t, time.Now().Add(time.Hour))
+	c.waits(t, entry, 1)
+	c.move(t, entry, time.Now().Add(2*time.Hour))
+	c.waits(t, entry, 2)
+	c.move(t, entry, time.Now().Add(time.Second))
+	writeHistory(t, c.app.Temporal, workflows.PublishChangelogName, "moved_twice", entry)
 }
 
 func writeHistory(t *testing.T, c client.Client, workflowName, name, id string) {

@@ -44,8 +44,11 @@ type Starter struct {
 
 	mu      sync.Mutex
 	waiting []feedback.Dispatch
-	running int
-	idle    *sync.Cond
+	// entries wait for their schedule; one worker at a time takes them.
+	entries    []feedback.Schedule
+	scheduling bool
+	running    int
+	idle       *sync.Cond
 	// quit is closed when nobody waits for the queue any more.
 	quit chan struct{}
 }
@@ -83,13 +86,13 @@ func (s *Starter) Drain(ctx context.Context) {
 		if n := len(s.waiting); n > 0 {
 			s.log.Warn("the sweep will start what still waits", "deliveries", n)
 		}
-		s.waiting = nil
+		s.waiting, s.entries = nil, nil
 		s.idle.Broadcast()
 	})
 	defer stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.running > 0 && ctx.Err() == nil {
+	for (s.running > 0 || s.scheduling) && ctx.Err() == nil {
 		s.idle.Wait()
 	}
 }

@@ -53,6 +53,48 @@ func (e BillingState) Valid() bool {
 	}
 }
 
+// Defines values for ChangelogEntryState.
+const (
+	ChangelogEntryStateDraft     ChangelogEntryState = "draft"
+	ChangelogEntryStatePublished ChangelogEntryState = "published"
+	ChangelogEntryStateScheduled ChangelogEntryState = "scheduled"
+)
+
+// Valid indicates whether the value is a known member of the ChangelogEntryState enum.
+func (e ChangelogEntryState) Valid() bool {
+	switch e {
+	case ChangelogEntryStateDraft:
+		return true
+	case ChangelogEntryStatePublished:
+		return true
+	case ChangelogEntryStateScheduled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ContactSort.
+const (
+	ContactSortCreated  ContactSort = "created"
+	ContactSortLastSeen ContactSort = "last_seen"
+	ContactSortMRR      ContactSort = "mrr"
+)
+
+// Valid indicates whether the value is a known member of the ContactSort enum.
+func (e ContactSort) Valid() bool {
+	switch e {
+	case ContactSortCreated:
+		return true
+	case ContactSortLastSeen:
+		return true
+	case ContactSortMRR:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryStatus.
 const (
 	DeliveryStatusFailed    DeliveryStatus = "failed"
@@ -179,6 +221,30 @@ func (e Plan) Valid() bool {
 	}
 }
 
+// Defines values for PostSort.
+const (
+	PostSortActive    PostSort = "active"
+	PostSortNewest    PostSort = "newest"
+	PostSortRelevance PostSort = "relevance"
+	PostSortVotes     PostSort = "votes"
+)
+
+// Valid indicates whether the value is a known member of the PostSort enum.
+func (e PostSort) Valid() bool {
+	switch e {
+	case PostSortActive:
+		return true
+	case PostSortNewest:
+		return true
+	case PostSortRelevance:
+		return true
+	case PostSortVotes:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PostStatus.
 const (
 	PostStatusDeclined    PostStatus = "declined"
@@ -215,8 +281,11 @@ func (e PostStatus) Valid() bool {
 // AnyValue Any JSON value.
 type AnyValue = json.RawMessage
 
-// APIKey An API key, without the key itself.
-type APIKey struct {
+// APIKey defines model for ApiKey.
+type APIKey = APIKeyFields
+
+// APIKeyFields An API key, without the key itself.
+type APIKeyFields struct {
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
@@ -229,21 +298,53 @@ type APIKey struct {
 	// LastUsedAt When the key was last used, to the minute; null if it never was.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
-	// Name What the key was named.
-	Name string `json:"name"`
+	// Name What the key is named, trimmed.
+	Name APIKeyName `json:"name"`
 
 	// Prefix The key's first 12 characters, to recognise it by.
 	Prefix string `json:"prefix"`
 
+	// RevokedAt When the key was revoked, if it was.
+	RevokedAt nullable.Nullable[time.Time] `json:"revokedAt"`
+
 	// Scope What the key may do. `read:write` covers `read`.
 	Scope APIKeyScope `json:"scope"`
+
+	// UserID The id of a member of the organization.
+	UserID UserID `json:"userId"`
 }
 
 // APIKeyID An API key's id.
 type APIKeyID = string
 
+// APIKeyList defines model for ApiKeyList.
+type APIKeyList struct {
+	// Data The keys, oldest first.
+	Data []APIKey `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// APIKeyName What the key is named, trimmed.
+type APIKeyName = string
+
 // APIKeyScope What the key may do. `read:write` covers `read`.
 type APIKeyScope string
+
+// APIKeyWithSecret defines model for ApiKeyWithSecret.
+type APIKeyWithSecret struct {
+	// Embedded struct due to allOf(#/components/schemas/ApiKeyFields)
+	APIKeyFields `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// Key The key itself. It is shown this once.
+	Key string `json:"key"`
+}
+
+// APIKeyWithSecretEnvelope defines model for ApiKeyWithSecretEnvelope.
+type APIKeyWithSecretEnvelope struct {
+	Data APIKeyWithSecret `json:"data"`
+}
 
 // BillingState With `read_only` every write is refused.
 type BillingState string
@@ -304,8 +405,62 @@ type BoardName = string
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
 
+// ChangelogEntry defines model for ChangelogEntry.
+type ChangelogEntry struct {
+	// BoardID A board's id.
+	BoardID BoardID  `json:"boardId"`
+	Body    RichText `json:"body"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A changelog entry's id.
+	ID ChangelogEntryID `json:"id"`
+
+	// OrganizationID An organization's id.
+	OrganizationID OrganizationID `json:"organizationId"`
+
+	// PostIDs The linked posts, in the order in which they were given.
+	PostIDs []PostID `json:"postIds"`
+
+	// PublishedAt When the entry was or is to be published; null for a draft.
+	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt"`
+
+	// Slug The entry's title in addresses, unique on its board.
+	Slug ChangelogSlug `json:"slug"`
+
+	// State Where the entry stands. It follows from `publishedAt`.
+	State ChangelogEntryState `json:"state"`
+
+	// Title The entry's title, trimmed.
+	Title ChangelogTitle `json:"title"`
+
+	// UpdatedAt A moment, RFC 3339 in UTC.
+	UpdatedAt Timestamp `json:"updatedAt"`
+
+	// Version The version that the entry is about, if it names one.
+	Version nullable.Nullable[string] `json:"version"`
+}
+
+// ChangelogEntryEnvelope defines model for ChangelogEntryEnvelope.
+type ChangelogEntryEnvelope struct {
+	Data ChangelogEntry `json:"data"`
+}
+
 // ChangelogEntryID A changelog entry's id.
 type ChangelogEntryID = string
+
+// ChangelogEntryList defines model for ChangelogEntryList.
+type ChangelogEntryList struct {
+	// Data The changelog entries, newest first.
+	Data []ChangelogEntry `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// ChangelogEntryState Where the entry stands. It follows from `publishedAt`.
+type ChangelogEntryState string
 
 // ChangelogPublishedEvent defines model for ChangelogPublishedEvent.
 type ChangelogPublishedEvent struct {
@@ -317,6 +472,12 @@ type ChangelogPublishedEvent struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 }
+
+// ChangelogSlug The entry's title in addresses, unique on its board.
+type ChangelogSlug = string
+
+// ChangelogTitle The entry's title, trimmed.
+type ChangelogTitle = string
 
 // Comment A deleted comment stays as a tombstone, with its replies, without body and author.
 type Comment struct {
@@ -373,6 +534,15 @@ type CommentEnvelope struct {
 
 // CommentID A comment's id.
 type CommentID = string
+
+// CommentList defines model for CommentList.
+type CommentList struct {
+	// Data The comments, in threads.
+	Data []Comment `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
 
 // ConsentBasis The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
 // fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
@@ -496,6 +666,19 @@ type ContactFields struct {
 // ContactID A contact's id.
 type ContactID = string
 
+// ContactList defines model for ContactList.
+type ContactList struct {
+	// Data The contacts, in the order of the list.
+	Data []Contact `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// ContactSort The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without the
+// value come last, and ties have the newest first. Amounts are compared without regard to their currency.
+type ContactSort string
+
 // ContactSource How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
 // don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
 // `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
@@ -538,6 +721,18 @@ type ContactUpdatedEvent struct {
 	OrganizationID OrganizationID `json:"organizationId"`
 }
 
+// CreateAPIKeyRequest defines model for CreateApiKeyRequest.
+type CreateAPIKeyRequest struct {
+	// ExpiresAt When the key is to end by itself, in the future. Null is the same as leaving it out: it doesn't.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt,omitempty"`
+
+	// Name What the key is named, trimmed.
+	Name APIKeyName `json:"name"`
+
+	// Scope What the key may do. `read:write` covers `read`.
+	Scope APIKeyScope `json:"scope"`
+}
+
 // CreateBoardRequest defines model for CreateBoardRequest.
 type CreateBoardRequest struct {
 	// Description What the board is for; empty if nobody said.
@@ -550,6 +745,24 @@ type CreateBoardRequest struct {
 	Slug *BoardSlug `json:"slug,omitempty"`
 }
 
+// CreateChangelogEntryRequest defines model for CreateChangelogEntryRequest.
+type CreateChangelogEntryRequest struct {
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	Body *PostBodyInput `json:"body,omitempty"`
+
+	// PublishedAt When to publish the entry, at once if that is past. Null is the same as leaving it out: a draft.
+	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt,omitempty"`
+
+	// Slug The entry's title in addresses, unique on its board.
+	Slug *ChangelogSlug `json:"slug,omitempty"`
+
+	// Title The entry's title, trimmed.
+	Title ChangelogTitle `json:"title"`
+
+	// Version The version that the entry is about. Null is the same as leaving it out.
+	Version nullable.Nullable[string] `json:"version,omitempty"`
+}
+
 // CreateCommentRequest defines model for CreateCommentRequest.
 type CreateCommentRequest struct {
 	Body CommentBodyInput `json:"body"`
@@ -558,9 +771,18 @@ type CreateCommentRequest struct {
 	ParentID nullable.Nullable[string] `json:"parentId,omitempty"`
 }
 
+// CreateContactRequest defines model for CreateContactRequest.
+type CreateContactRequest struct {
+	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
+	ContactTraits `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// ExternalUserID Your own id for the end-user. Null is the same as leaving it out.
+	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
+}
+
 // CreatePostRequest defines model for CreatePostRequest.
 type CreatePostRequest struct {
-	// Body The text of the post, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
 	// ContactID The end-user whose feedback it is. Null is the same as leaving it out.
@@ -592,6 +814,12 @@ type CreateWebhookRequest struct {
 	URL WebhookURL `json:"url"`
 }
 
+// DeleteBoardRequest defines model for DeleteBoardRequest.
+type DeleteBoardRequest struct {
+	// ConfirmName The board's name, exactly as it is.
+	ConfirmName string `json:"confirmName"`
+}
+
 // DeletedEnvelope defines model for DeletedEnvelope.
 type DeletedEnvelope struct {
 	Data DeletedResource `json:"data"`
@@ -599,7 +827,7 @@ type DeletedEnvelope struct {
 
 // DeletedResource defines model for DeletedResource.
 type DeletedResource struct {
-	// ID The id of what was deleted.
+	// ID The id of what was deleted, or of the key that was revoked.
 	ID string `json:"id"`
 }
 
@@ -647,6 +875,11 @@ type DeliveryDetail struct {
 // DeliveryDetailEnvelope defines model for DeliveryDetailEnvelope.
 type DeliveryDetailEnvelope struct {
 	Data DeliveryDetail `json:"data"`
+}
+
+// DeliveryEnvelope defines model for DeliveryEnvelope.
+type DeliveryEnvelope struct {
+	Data Delivery `json:"data"`
 }
 
 // DeliveryFields A delivery without its payload and attempts.
@@ -779,11 +1012,11 @@ type EventEntry struct {
 	// PublishedAt A moment, RFC 3339 in UTC.
 	PublishedAt Timestamp `json:"publishedAt"`
 
-	// Slug The entry's title in addresses.
-	Slug string `json:"slug"`
+	// Slug The entry's title in addresses, unique on its board.
+	Slug ChangelogSlug `json:"slug"`
 
-	// Title The entry's title.
-	Title string `json:"title"`
+	// Title The entry's title, trimmed.
+	Title ChangelogTitle `json:"title"`
 }
 
 // EventID The id of an event, shared by its deliveries to all webhooks and by replays.
@@ -833,7 +1066,6 @@ type IdentifyContactRequest struct {
 
 // Me Whose key it is.
 type Me struct {
-	// APIKey An API key, without the key itself.
 	APIKey       APIKey       `json:"apiKey"`
 	Organization Organization `json:"organization"`
 
@@ -845,6 +1077,12 @@ type Me struct {
 type MeEnvelope struct {
 	// Data Whose key it is.
 	Data Me `json:"data"`
+}
+
+// MergePostsRequest defines model for MergePostsRequest.
+type MergePostsRequest struct {
+	// SourceIDs Ids of the posts to merge into this one. Repeated ones count once.
+	SourceIDs []string `json:"sourceIds"`
 }
 
 // Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
@@ -883,7 +1121,7 @@ type Post struct {
 	BoardID BoardID  `json:"boardId"`
 	Body    RichText `json:"body"`
 
-	// CommentCount How many comments the post has.
+	// CommentCount How many comments the post has, with replies and without deleted ones.
 	CommentCount int `json:"commentCount"`
 
 	// ContactID The end-user whose feedback it is, if that is known.
@@ -897,6 +1135,9 @@ type Post struct {
 
 	// ID A post's id.
 	ID PostID `json:"id"`
+
+	// LastActivityAt A moment, RFC 3339 in UTC.
+	LastActivityAt Timestamp `json:"lastActivityAt"`
 
 	// MergedIntoID The post that this one was merged into, if it was.
 	MergedIntoID nullable.Nullable[PostID] `json:"mergedIntoId"`
@@ -923,7 +1164,7 @@ type Post struct {
 	VoteCount int `json:"voteCount"`
 }
 
-// PostBodyInput The text of the post, as a rich-text document, in its plain form, or both. Neither is made from the other.
+// PostBodyInput The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
 type PostBodyInput struct {
 	// JSON A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
 	JSON RichTextDocument `json:"json,omitempty"`
@@ -951,8 +1192,22 @@ type PostEnvelope struct {
 // PostID A post's id.
 type PostID = string
 
+// PostList defines model for PostList.
+type PostList struct {
+	// Data The posts, in the order of the list.
+	Data []Post `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
 // PostSlug The post's title in addresses, unique on its board.
 type PostSlug = string
+
+// PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
+// together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
+// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first.
+type PostSort string
 
 // PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
 type PostStatus string
@@ -976,6 +1231,12 @@ type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
+
+// ReplaceLinkedPostsRequest defines model for ReplaceLinkedPostsRequest.
+type ReplaceLinkedPostsRequest struct {
+	// PostIDs Ids of all the posts to link, in order. Repeated ones count once.
+	PostIDs []string `json:"postIds"`
+}
 
 // RetractedVote defines model for RetractedVote.
 type RetractedVote struct {
@@ -1002,6 +1263,12 @@ type RichText struct {
 
 // RichTextDocument A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
 type RichTextDocument = json.RawMessage
+
+// RotateAPIKeyRequest defines model for RotateApiKeyRequest.
+type RotateAPIKeyRequest struct {
+	// OverlapSeconds How long the old key stays valid, at most 30 days. 0 ends it at once.
+	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
+}
 
 // Tag defines model for Tag.
 type Tag struct {
@@ -1059,9 +1326,59 @@ type TraitChange struct {
 	To AnyValue `json:"to"`
 }
 
+// UpdateBoardRequest defines model for UpdateBoardRequest.
+type UpdateBoardRequest struct {
+	// Description What the board is for; empty if nobody said.
+	Description *BoardDescription `json:"description,omitempty"`
+
+	// Name The board's name, trimmed.
+	Name *BoardName `json:"name,omitempty"`
+
+	// ShowChangelog Whether the board shows its changelog.
+	ShowChangelog *bool `json:"showChangelog,omitempty"`
+
+	// ShowRoadmap Whether the board shows its roadmap.
+	ShowRoadmap *bool `json:"showRoadmap,omitempty"`
+
+	// Slug The board's name in addresses, unique in the organization.
+	Slug *BoardSlug `json:"slug,omitempty"`
+}
+
+// UpdateChangelogEntryRequest defines model for UpdateChangelogEntryRequest.
+type UpdateChangelogEntryRequest struct {
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	Body *PostBodyInput `json:"body,omitempty"`
+
+	// PublishedAt When to publish the entry, at once if that is past; null makes it a draft again.
+	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt,omitempty"`
+
+	// Slug The entry's title in addresses, unique on its board.
+	Slug *ChangelogSlug `json:"slug,omitempty"`
+
+	// Title The entry's title, trimmed.
+	Title *ChangelogTitle `json:"title,omitempty"`
+
+	// Version The version that the entry is about; null takes it off.
+	Version nullable.Nullable[string] `json:"version,omitempty"`
+}
+
+// UpdateCommentRequest defines model for UpdateCommentRequest.
+type UpdateCommentRequest struct {
+	Body CommentBodyInput `json:"body"`
+}
+
+// UpdateContactRequest defines model for UpdateContactRequest.
+type UpdateContactRequest struct {
+	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
+	ContactTraits `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// ExternalUserID Your own id for the end-user; null takes it off.
+	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
+}
+
 // UpdatePostRequest defines model for UpdatePostRequest.
 type UpdatePostRequest struct {
-	// Body The text of the post, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
 	// ContactID The end-user whose feedback it is; null takes the contact off.
@@ -1154,6 +1471,15 @@ type VoteEnvelope struct {
 // VoteID A vote's id.
 type VoteID = string
 
+// VoteList defines model for VoteList.
+type VoteList struct {
+	// Data The votes, newest first.
+	Data []Vote `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
 // Webhook defines model for Webhook.
 type Webhook = WebhookFields
 
@@ -1222,11 +1548,17 @@ type WebhookWithSecretEnvelope struct {
 	Data WebhookWithSecret `json:"data"`
 }
 
+// APIKeyIDParam defines model for ApiKeyIdParam.
+type APIKeyIDParam = string
+
 // BoardIDParam defines model for BoardIdParam.
 type BoardIDParam = string
 
 // BoardLimitParam defines model for BoardLimitParam.
 type BoardLimitParam = int
+
+// CommentIDParam defines model for CommentIdParam.
+type CommentIDParam = string
 
 // ContactIDParam defines model for ContactIdParam.
 type ContactIDParam = string
@@ -1240,6 +1572,9 @@ type DeliveryIDParam = string
 // DeliveryLimitParam defines model for DeliveryLimitParam.
 type DeliveryLimitParam = int
 
+// EntryIDParam defines model for EntryIdParam.
+type EntryIDParam = string
+
 // LimitParam defines model for LimitParam.
 type LimitParam = int
 
@@ -1252,6 +1587,15 @@ type TagIDParam = string
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
 
+// ListAPIKeysParams defines parameters for ListAPIKeys.
+type ListAPIKeysParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListBoardsParams defines parameters for ListBoards.
 type ListBoardsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -1261,8 +1605,103 @@ type ListBoardsParams struct {
 	Limit *BoardLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListChangelogParams defines parameters for ListChangelog.
+type ListChangelogParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListPostsParams defines parameters for ListPosts.
+type ListPostsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Q Searches titles and texts. All the words have to occur, in either of the two and in any order. Words are
+	// reduced to their English stems, so `exports` finds `exporting`.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Status Only posts in any of these states, separated by commas.
+	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// TagIDs Only posts that carry any of these tags. Ids, separated by commas.
+	TagIDs *[]string `form:"tagIds,omitempty" json:"tagIds,omitempty"`
+
+	// ContactID Only posts that this contact is attached to.
+	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
+
+	// Sort The order. Left out, it is `relevance` with `q` and `newest` without.
+	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
 // ListTagsParams defines parameters for ListTags.
 type ListTagsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListContactsParams defines parameters for ListContacts.
+type ListContactsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Q Only contacts with this text anywhere in the e-mail address or the name, without regard to case.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Plan Only contacts on any of these plans, separated by commas. A plan that has a comma in its name can't be
+	// asked for.
+	Plan *[]string `form:"plan,omitempty" json:"plan,omitempty"`
+
+	// ExternalUserID Only the contact with this id of yours.
+	ExternalUserID *string `form:"externalUserId,omitempty" json:"externalUserId,omitempty"`
+
+	// Email Only contacts with exactly this e-mail address, without regard to case.
+	Email *string `form:"email,omitempty" json:"email,omitempty"`
+
+	// Source Only contacts that came in this way.
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+
+	// ConsentBasis Only contacts that are kept on this lawful basis.
+	ConsentBasis *string `form:"consentBasis,omitempty" json:"consentBasis,omitempty"`
+
+	// UpdatedSince Only contacts whose `updatedAt` is this moment or later.
+	UpdatedSince *time.Time `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// Sort The order. Left out, it is `created`.
+	Sort *ContactSort `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
+// ListContactPostsParams defines parameters for ListContactPosts.
+type ListContactPostsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListCommentsParams defines parameters for ListComments.
+type ListCommentsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListVotesParams defines parameters for ListVotes.
+type ListVotesParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -1297,8 +1736,23 @@ type ListDeliveriesParams struct {
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 }
 
+// CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
+type CreateAPIKeyJSONRequestBody = CreateAPIKeyRequest
+
+// RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
+type RotateAPIKeyJSONRequestBody = RotateAPIKeyRequest
+
 // CreateBoardJSONRequestBody defines body for CreateBoard for application/json ContentType.
 type CreateBoardJSONRequestBody = CreateBoardRequest
+
+// DeleteBoardJSONRequestBody defines body for DeleteBoard for application/json ContentType.
+type DeleteBoardJSONRequestBody = DeleteBoardRequest
+
+// UpdateBoardJSONRequestBody defines body for UpdateBoard for application/json ContentType.
+type UpdateBoardJSONRequestBody = UpdateBoardRequest
+
+// CreateChangelogEntryJSONRequestBody defines body for CreateChangelogEntry for application/json ContentType.
+type CreateChangelogEntryJSONRequestBody = CreateChangelogEntryRequest
 
 // CreatePostJSONRequestBody defines body for CreatePost for application/json ContentType.
 type CreatePostJSONRequestBody = CreatePostRequest
@@ -1309,14 +1763,32 @@ type CreateTagJSONRequestBody = CreateTagRequest
 // UpdateTagJSONRequestBody defines body for UpdateTag for application/json ContentType.
 type UpdateTagJSONRequestBody = UpdateTagRequest
 
+// UpdateChangelogEntryJSONRequestBody defines body for UpdateChangelogEntry for application/json ContentType.
+type UpdateChangelogEntryJSONRequestBody = UpdateChangelogEntryRequest
+
+// ReplaceLinkedPostsJSONRequestBody defines body for ReplaceLinkedPosts for application/json ContentType.
+type ReplaceLinkedPostsJSONRequestBody = ReplaceLinkedPostsRequest
+
+// UpdateCommentJSONRequestBody defines body for UpdateComment for application/json ContentType.
+type UpdateCommentJSONRequestBody = UpdateCommentRequest
+
+// CreateContactJSONRequestBody defines body for CreateContact for application/json ContentType.
+type CreateContactJSONRequestBody = CreateContactRequest
+
 // IdentifyContactJSONRequestBody defines body for IdentifyContact for application/json ContentType.
 type IdentifyContactJSONRequestBody = IdentifyContactRequest
+
+// UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
+type UpdateContactJSONRequestBody = UpdateContactRequest
 
 // UpdatePostJSONRequestBody defines body for UpdatePost for application/json ContentType.
 type UpdatePostJSONRequestBody = UpdatePostRequest
 
 // CreateCommentJSONRequestBody defines body for CreateComment for application/json ContentType.
 type CreateCommentJSONRequestBody = CreateCommentRequest
+
+// MergePostsJSONRequestBody defines body for MergePosts for application/json ContentType.
+type MergePostsJSONRequestBody = MergePostsRequest
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = CreateWebhookRequest
@@ -1326,12 +1798,42 @@ type UpdateWebhookJSONRequestBody = UpdateWebhookRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListAPIKeys List API keys
+	// (GET /v1/api-keys)
+	ListAPIKeys(c *gin.Context, params ListAPIKeysParams)
+	// CreateAPIKey Make an API key
+	// (POST /v1/api-keys)
+	CreateAPIKey(c *gin.Context)
+	// RevokeAPIKey Revoke an API key
+	// (DELETE /v1/api-keys/{keyId})
+	RevokeAPIKey(c *gin.Context, keyID APIKeyIDParam)
+	// RotateAPIKey Rotate an API key
+	// (POST /v1/api-keys/{keyId}/rotate)
+	RotateAPIKey(c *gin.Context, keyID APIKeyIDParam)
 	// ListBoards List boards
 	// (GET /v1/boards)
 	ListBoards(c *gin.Context, params ListBoardsParams)
 	// CreateBoard Create a board
 	// (POST /v1/boards)
 	CreateBoard(c *gin.Context)
+	// DeleteBoard Delete an empty board
+	// (DELETE /v1/boards/{boardId})
+	DeleteBoard(c *gin.Context, boardID BoardIDParam)
+	// GetBoard Read a board
+	// (GET /v1/boards/{boardId})
+	GetBoard(c *gin.Context, boardID BoardIDParam)
+	// UpdateBoard Change a board
+	// (PATCH /v1/boards/{boardId})
+	UpdateBoard(c *gin.Context, boardID BoardIDParam)
+	// ListChangelog List a board's changelog
+	// (GET /v1/boards/{boardId}/changelog)
+	ListChangelog(c *gin.Context, boardID BoardIDParam, params ListChangelogParams)
+	// CreateChangelogEntry Create a changelog entry
+	// (POST /v1/boards/{boardId}/changelog)
+	CreateChangelogEntry(c *gin.Context, boardID BoardIDParam)
+	// ListPosts List a board's posts
+	// (GET /v1/boards/{boardId}/posts)
+	ListPosts(c *gin.Context, boardID BoardIDParam, params ListPostsParams)
 	// CreatePost Create a post
 	// (POST /v1/boards/{boardId}/posts)
 	CreatePost(c *gin.Context, boardID BoardIDParam)
@@ -1347,27 +1849,72 @@ type ServerInterface interface {
 	// UpdateTag Change a tag
 	// (PATCH /v1/boards/{boardId}/tags/{tagId})
 	UpdateTag(c *gin.Context, boardID BoardIDParam, tagID TagIDParam)
+	// DeleteChangelogEntry Delete a changelog entry
+	// (DELETE /v1/changelog/{entryId})
+	DeleteChangelogEntry(c *gin.Context, entryID EntryIDParam)
+	// GetChangelogEntry Read a changelog entry
+	// (GET /v1/changelog/{entryId})
+	GetChangelogEntry(c *gin.Context, entryID EntryIDParam)
+	// UpdateChangelogEntry Change, publish or schedule a changelog entry
+	// (PATCH /v1/changelog/{entryId})
+	UpdateChangelogEntry(c *gin.Context, entryID EntryIDParam)
+	// ReplaceLinkedPosts Link posts to a changelog entry
+	// (PUT /v1/changelog/{entryId}/linked-posts)
+	ReplaceLinkedPosts(c *gin.Context, entryID EntryIDParam)
+	// DeleteComment Delete a comment
+	// (DELETE /v1/comments/{commentId})
+	DeleteComment(c *gin.Context, commentID CommentIDParam)
+	// UpdateComment Edit a comment
+	// (PATCH /v1/comments/{commentId})
+	UpdateComment(c *gin.Context, commentID CommentIDParam)
+	// ListContacts List contacts
+	// (GET /v1/contacts)
+	ListContacts(c *gin.Context, params ListContactsParams)
+	// CreateContact Create a contact
+	// (POST /v1/contacts)
+	CreateContact(c *gin.Context)
 	// IdentifyContact Identify a contact
 	// (POST /v1/contacts/identify)
 	IdentifyContact(c *gin.Context)
+	// DeleteContact Delete a contact
+	// (DELETE /v1/contacts/{contactId})
+	DeleteContact(c *gin.Context, contactID ContactIDParam)
 	// GetContact Read a contact
 	// (GET /v1/contacts/{contactId})
 	GetContact(c *gin.Context, contactID ContactIDParam)
+	// UpdateContact Change a contact
+	// (PATCH /v1/contacts/{contactId})
+	UpdateContact(c *gin.Context, contactID ContactIDParam)
+	// ListContactPosts List a contact's posts
+	// (GET /v1/contacts/{contactId}/posts)
+	ListContactPosts(c *gin.Context, contactID ContactIDParam, params ListContactPostsParams)
 	// GetMe Show whose key this is
 	// (GET /v1/me)
 	GetMe(c *gin.Context)
+	// DeletePost Delete a post
+	// (DELETE /v1/posts/{postId})
+	DeletePost(c *gin.Context, postID PostIDParam)
 	// GetPost Read a post
 	// (GET /v1/posts/{postId})
 	GetPost(c *gin.Context, postID PostIDParam)
 	// UpdatePost Change a post
 	// (PATCH /v1/posts/{postId})
 	UpdatePost(c *gin.Context, postID PostIDParam)
+	// ListComments List a post's comments
+	// (GET /v1/posts/{postId}/comments)
+	ListComments(c *gin.Context, postID PostIDParam, params ListCommentsParams)
 	// CreateComment Comment on a post
 	// (POST /v1/posts/{postId}/comments)
 	CreateComment(c *gin.Context, postID PostIDParam)
+	// MergePosts Merge posts into this one
+	// (POST /v1/posts/{postId}/merge)
+	MergePosts(c *gin.Context, postID PostIDParam)
 	// RetractVote Take the vote back
 	// (DELETE /v1/posts/{postId}/votes)
 	RetractVote(c *gin.Context, postID PostIDParam)
+	// ListVotes List a post's votes
+	// (GET /v1/posts/{postId}/votes)
+	ListVotes(c *gin.Context, postID PostIDParam, params ListVotesParams)
 	// CastVote Vote for a post
 	// (POST /v1/posts/{postId}/votes)
 	CastVote(c *gin.Context, postID PostIDParam)
@@ -1392,6 +1939,9 @@ type ServerInterface interface {
 	// GetDelivery Read a delivery
 	// (GET /v1/webhooks/{webhookId}/deliveries/{deliveryId})
 	GetDelivery(c *gin.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam)
+	// ReplayDelivery Replay a delivery
+	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
+	ReplayDelivery(c *gin.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1402,6 +1952,104 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(c *gin.Context)
+
+// ListAPIKeys operation middleware
+func (siw *ServerInterfaceWrapper) ListAPIKeys(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAPIKeysParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAPIKeys(c, params)
+}
+
+// CreateAPIKey operation middleware
+func (siw *ServerInterfaceWrapper) CreateAPIKey(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateAPIKey(c)
+}
+
+// RevokeAPIKey operation middleware
+func (siw *ServerInterfaceWrapper) RevokeAPIKey(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "keyId" -------------
+	var keyID APIKeyIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "keyId", c.Param("keyId"), &keyID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter keyId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RevokeAPIKey(c, keyID)
+}
+
+// RotateAPIKey operation middleware
+func (siw *ServerInterfaceWrapper) RotateAPIKey(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "keyId" -------------
+	var keyID APIKeyIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "keyId", c.Param("keyId"), &keyID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter keyId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RotateAPIKey(c, keyID)
+}
 
 // ListBoards operation middleware
 func (siw *ServerInterfaceWrapper) ListBoards(c *gin.Context) {
@@ -1449,6 +2097,234 @@ func (siw *ServerInterfaceWrapper) CreateBoard(c *gin.Context) {
 	}
 
 	siw.Handler.CreateBoard(c)
+}
+
+// DeleteBoard operation middleware
+func (siw *ServerInterfaceWrapper) DeleteBoard(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "boardId" -------------
+	var boardID BoardIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "boardId", c.Param("boardId"), &boardID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteBoard(c, boardID)
+}
+
+// GetBoard operation middleware
+func (siw *ServerInterfaceWrapper) GetBoard(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "boardId" -------------
+	var boardID BoardIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "boardId", c.Param("boardId"), &boardID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetBoard(c, boardID)
+}
+
+// UpdateBoard operation middleware
+func (siw *ServerInterfaceWrapper) UpdateBoard(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "boardId" -------------
+	var boardID BoardIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "boardId", c.Param("boardId"), &boardID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateBoard(c, boardID)
+}
+
+// ListChangelog operation middleware
+func (siw *ServerInterfaceWrapper) ListChangelog(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "boardId" -------------
+	var boardID BoardIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "boardId", c.Param("boardId"), &boardID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListChangelogParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListChangelog(c, boardID, params)
+}
+
+// CreateChangelogEntry operation middleware
+func (siw *ServerInterfaceWrapper) CreateChangelogEntry(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "boardId" -------------
+	var boardID BoardIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "boardId", c.Param("boardId"), &boardID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateChangelogEntry(c, boardID)
+}
+
+// ListPosts operation middleware
+func (siw *ServerInterfaceWrapper) ListPosts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "boardId" -------------
+	var boardID BoardIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "boardId", c.Param("boardId"), &boardID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPostsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "q" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "q", c.Request.URL.Query(), &params.Q, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter q: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", c.Request.URL.Query(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter status: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "tagIds" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "tagIds", c.Request.URL.Query(), &params.TagIDs, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter tagIds: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "contactId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "contactId", c.Request.URL.Query(), &params.ContactID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListPosts(c, boardID, params)
 }
 
 // CreatePost operation middleware
@@ -1613,6 +2489,268 @@ func (siw *ServerInterfaceWrapper) UpdateTag(c *gin.Context) {
 	siw.Handler.UpdateTag(c, boardID, tagID)
 }
 
+// DeleteChangelogEntry operation middleware
+func (siw *ServerInterfaceWrapper) DeleteChangelogEntry(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "entryId" -------------
+	var entryID EntryIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "entryId", c.Param("entryId"), &entryID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter entryId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteChangelogEntry(c, entryID)
+}
+
+// GetChangelogEntry operation middleware
+func (siw *ServerInterfaceWrapper) GetChangelogEntry(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "entryId" -------------
+	var entryID EntryIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "entryId", c.Param("entryId"), &entryID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter entryId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetChangelogEntry(c, entryID)
+}
+
+// UpdateChangelogEntry operation middleware
+func (siw *ServerInterfaceWrapper) UpdateChangelogEntry(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "entryId" -------------
+	var entryID EntryIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "entryId", c.Param("entryId"), &entryID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter entryId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateChangelogEntry(c, entryID)
+}
+
+// ReplaceLinkedPosts operation middleware
+func (siw *ServerInterfaceWrapper) ReplaceLinkedPosts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "entryId" -------------
+	var entryID EntryIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "entryId", c.Param("entryId"), &entryID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter entryId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ReplaceLinkedPosts(c, entryID)
+}
+
+// DeleteComment operation middleware
+func (siw *ServerInterfaceWrapper) DeleteComment(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "commentId" -------------
+	var commentID CommentIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "commentId", c.Param("commentId"), &commentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter commentId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteComment(c, commentID)
+}
+
+// UpdateComment operation middleware
+func (siw *ServerInterfaceWrapper) UpdateComment(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "commentId" -------------
+	var commentID CommentIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "commentId", c.Param("commentId"), &commentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter commentId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateComment(c, commentID)
+}
+
+// ListContacts operation middleware
+func (siw *ServerInterfaceWrapper) ListContacts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListContactsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "q" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "q", c.Request.URL.Query(), &params.Q, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter q: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "plan" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "plan", c.Request.URL.Query(), &params.Plan, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter plan: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "externalUserId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "externalUserId", c.Request.URL.Query(), &params.ExternalUserID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter externalUserId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "email" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "email", c.Request.URL.Query(), &params.Email, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter email: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", c.Request.URL.Query(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter source: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "consentBasis" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "consentBasis", c.Request.URL.Query(), &params.ConsentBasis, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter consentBasis: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "updatedSince" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "updatedSince", c.Request.URL.Query(), &params.UpdatedSince, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter updatedSince: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListContacts(c, params)
+}
+
+// CreateContact operation middleware
+func (siw *ServerInterfaceWrapper) CreateContact(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateContact(c)
+}
+
 // IdentifyContact operation middleware
 func (siw *ServerInterfaceWrapper) IdentifyContact(c *gin.Context) {
 
@@ -1624,6 +2762,31 @@ func (siw *ServerInterfaceWrapper) IdentifyContact(c *gin.Context) {
 	}
 
 	siw.Handler.IdentifyContact(c)
+}
+
+// DeleteContact operation middleware
+func (siw *ServerInterfaceWrapper) DeleteContact(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "contactId" -------------
+	var contactID ContactIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "contactId", c.Param("contactId"), &contactID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteContact(c, contactID)
 }
 
 // GetContact operation middleware
@@ -1651,6 +2814,75 @@ func (siw *ServerInterfaceWrapper) GetContact(c *gin.Context) {
 	siw.Handler.GetContact(c, contactID)
 }
 
+// UpdateContact operation middleware
+func (siw *ServerInterfaceWrapper) UpdateContact(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "contactId" -------------
+	var contactID ContactIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "contactId", c.Param("contactId"), &contactID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateContact(c, contactID)
+}
+
+// ListContactPosts operation middleware
+func (siw *ServerInterfaceWrapper) ListContactPosts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "contactId" -------------
+	var contactID ContactIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "contactId", c.Param("contactId"), &contactID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListContactPostsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListContactPosts(c, contactID, params)
+}
+
 // GetMe operation middleware
 func (siw *ServerInterfaceWrapper) GetMe(c *gin.Context) {
 
@@ -1662,6 +2894,31 @@ func (siw *ServerInterfaceWrapper) GetMe(c *gin.Context) {
 	}
 
 	siw.Handler.GetMe(c)
+}
+
+// DeletePost operation middleware
+func (siw *ServerInterfaceWrapper) DeletePost(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "postId" -------------
+	var postID PostIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "postId", c.Param("postId"), &postID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter postId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeletePost(c, postID)
 }
 
 // GetPost operation middleware
@@ -1714,6 +2971,50 @@ func (siw *ServerInterfaceWrapper) UpdatePost(c *gin.Context) {
 	siw.Handler.UpdatePost(c, postID)
 }
 
+// ListComments operation middleware
+func (siw *ServerInterfaceWrapper) ListComments(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "postId" -------------
+	var postID PostIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "postId", c.Param("postId"), &postID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter postId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListCommentsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListComments(c, postID, params)
+}
+
 // CreateComment operation middleware
 func (siw *ServerInterfaceWrapper) CreateComment(c *gin.Context) {
 
@@ -1739,6 +3040,31 @@ func (siw *ServerInterfaceWrapper) CreateComment(c *gin.Context) {
 	siw.Handler.CreateComment(c, postID)
 }
 
+// MergePosts operation middleware
+func (siw *ServerInterfaceWrapper) MergePosts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "postId" -------------
+	var postID PostIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "postId", c.Param("postId"), &postID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter postId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.MergePosts(c, postID)
+}
+
 // RetractVote operation middleware
 func (siw *ServerInterfaceWrapper) RetractVote(c *gin.Context) {
 
@@ -1762,6 +3088,50 @@ func (siw *ServerInterfaceWrapper) RetractVote(c *gin.Context) {
 	}
 
 	siw.Handler.RetractVote(c, postID)
+}
+
+// ListVotes operation middleware
+func (siw *ServerInterfaceWrapper) ListVotes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "postId" -------------
+	var postID PostIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "postId", c.Param("postId"), &postID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter postId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListVotesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListVotes(c, postID, params)
 }
 
 // CastVote operation middleware
@@ -2014,6 +3384,40 @@ func (siw *ServerInterfaceWrapper) GetDelivery(c *gin.Context) {
 	siw.Handler.GetDelivery(c, webhookID, deliveryID)
 }
 
+// ReplayDelivery operation middleware
+func (siw *ServerInterfaceWrapper) ReplayDelivery(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "deliveryId" -------------
+	var deliveryID DeliveryIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "deliveryId", c.Param("deliveryId"), &deliveryID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter deliveryId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ReplayDelivery(c, webhookID, deliveryID)
+}
+
 // GinServerOptions provides options for the Gin server.
 type GinServerOptions struct {
 	BaseURL      string
@@ -2041,20 +3445,45 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 		ErrorHandler:       errorHandler,
 	}
 
+	router.GET(options.BaseURL+"/v1/api-keys", wrapper.ListAPIKeys)
+	router.POST(options.BaseURL+"/v1/api-keys", wrapper.CreateAPIKey)
+	router.DELETE(options.BaseURL+"/v1/api-keys/:keyId", wrapper.RevokeAPIKey)
+	router.POST(options.BaseURL+"/v1/api-keys/:keyId/rotate", wrapper.RotateAPIKey)
 	router.GET(options.BaseURL+"/v1/boards", wrapper.ListBoards)
 	router.POST(options.BaseURL+"/v1/boards", wrapper.CreateBoard)
+	router.DELETE(options.BaseURL+"/v1/boards/:boardId", wrapper.DeleteBoard)
+	router.GET(options.BaseURL+"/v1/boards/:boardId", wrapper.GetBoard)
+	router.PATCH(options.BaseURL+"/v1/boards/:boardId", wrapper.UpdateBoard)
+	router.GET(options.BaseURL+"/v1/boards/:boardId/changelog", wrapper.ListChangelog)
+	router.POST(options.BaseURL+"/v1/boards/:boardId/changelog", wrapper.CreateChangelogEntry)
+	router.GET(options.BaseURL+"/v1/boards/:boardId/posts", wrapper.ListPosts)
 	router.POST(options.BaseURL+"/v1/boards/:boardId/posts", wrapper.CreatePost)
 	router.GET(options.BaseURL+"/v1/boards/:boardId/tags", wrapper.ListTags)
 	router.POST(options.BaseURL+"/v1/boards/:boardId/tags", wrapper.CreateTag)
 	router.DELETE(options.BaseURL+"/v1/boards/:boardId/tags/:tagId", wrapper.DeleteTag)
 	router.PATCH(options.BaseURL+"/v1/boards/:boardId/tags/:tagId", wrapper.UpdateTag)
+	router.DELETE(options.BaseURL+"/v1/changelog/:entryId", wrapper.DeleteChangelogEntry)
+	router.GET(options.BaseURL+"/v1/changelog/:entryId", wrapper.GetChangelogEntry)
+	router.PATCH(options.BaseURL+"/v1/changelog/:entryId", wrapper.UpdateChangelogEntry)
+	router.PUT(options.BaseURL+"/v1/changelog/:entryId/linked-posts", wrapper.ReplaceLinkedPosts)
+	router.DELETE(options.BaseURL+"/v1/comments/:commentId", wrapper.DeleteComment)
+	router.PATCH(options.BaseURL+"/v1/comments/:commentId", wrapper.UpdateComment)
+	router.GET(options.BaseURL+"/v1/contacts", wrapper.ListContacts)
+	router.POST(options.BaseURL+"/v1/contacts", wrapper.CreateContact)
+	router.DELETE(options.BaseURL+"/v1/contacts/:contactId", wrapper.DeleteContact)
 	router.GET(options.BaseURL+"/v1/contacts/:contactId", wrapper.GetContact)
+	router.PATCH(options.BaseURL+"/v1/contacts/:contactId", wrapper.UpdateContact)
+	router.GET(options.BaseURL+"/v1/contacts/:contactId/posts", wrapper.ListContactPosts)
 	router.POST(options.BaseURL+"/v1/contacts/identify", wrapper.IdentifyContact)
 	router.GET(options.BaseURL+"/v1/me", wrapper.GetMe)
+	router.DELETE(options.BaseURL+"/v1/posts/:postId", wrapper.DeletePost)
 	router.GET(options.BaseURL+"/v1/posts/:postId", wrapper.GetPost)
 	router.PATCH(options.BaseURL+"/v1/posts/:postId", wrapper.UpdatePost)
+	router.GET(options.BaseURL+"/v1/posts/:postId/comments", wrapper.ListComments)
 	router.POST(options.BaseURL+"/v1/posts/:postId/comments", wrapper.CreateComment)
+	router.POST(options.BaseURL+"/v1/posts/:postId/merge", wrapper.MergePosts)
 	router.DELETE(options.BaseURL+"/v1/posts/:postId/votes", wrapper.RetractVote)
+	router.GET(options.BaseURL+"/v1/posts/:postId/votes", wrapper.ListVotes)
 	router.POST(options.BaseURL+"/v1/posts/:postId/votes", wrapper.CastVote)
 	router.GET(options.BaseURL+"/v1/webhooks", wrapper.ListWebhooks)
 	router.POST(options.BaseURL+"/v1/webhooks", wrapper.CreateWebhook)
@@ -2063,6 +3492,96 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/v1/webhooks/:webhookId", wrapper.UpdateWebhook)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/deliveries", wrapper.ListDeliveries)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/deliveries/:deliveryId", wrapper.GetDelivery)
+	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/deliveries/:deliveryId/replay", wrapper.ReplayDelivery)
+}
+
+type ListAPIKeysRequestObject struct {
+	Params ListAPIKeysParams
+}
+
+type ListAPIKeysResponseObject interface {
+	VisitListAPIKeysResponse(w http.ResponseWriter) error
+}
+
+type ListAPIKeys200JSONResponse APIKeyList
+
+func (response ListAPIKeys200JSONResponse) VisitListAPIKeysResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAPIKeyRequestObject struct {
+	Body *CreateAPIKeyJSONRequestBody
+}
+
+type CreateAPIKeyResponseObject interface {
+	VisitCreateAPIKeyResponse(w http.ResponseWriter) error
+}
+
+type CreateAPIKey201JSONResponse APIKeyWithSecretEnvelope
+
+func (response CreateAPIKey201JSONResponse) VisitCreateAPIKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeAPIKeyRequestObject struct {
+	KeyID APIKeyIDParam `json:"keyId"`
+}
+
+type RevokeAPIKeyResponseObject interface {
+	VisitRevokeAPIKeyResponse(w http.ResponseWriter) error
+}
+
+type RevokeAPIKey200JSONResponse DeletedEnvelope
+
+func (response RevokeAPIKey200JSONResponse) VisitRevokeAPIKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateAPIKeyRequestObject struct {
+	KeyID APIKeyIDParam `json:"keyId"`
+	Body  *RotateAPIKeyJSONRequestBody
+}
+
+type RotateAPIKeyResponseObject interface {
+	VisitRotateAPIKeyResponse(w http.ResponseWriter) error
+}
+
+type RotateAPIKey201JSONResponse APIKeyWithSecretEnvelope
+
+func (response RotateAPIKey201JSONResponse) VisitRotateAPIKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type ListBoardsRequestObject struct {
@@ -2098,6 +3617,143 @@ type CreateBoardResponseObject interface {
 type CreateBoard200JSONResponse BoardEnvelope
 
 func (response CreateBoard200JSONResponse) VisitCreateBoardResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteBoardRequestObject struct {
+	BoardID BoardIDParam `json:"boardId"`
+	Body    *DeleteBoardJSONRequestBody
+}
+
+type DeleteBoardResponseObject interface {
+	VisitDeleteBoardResponse(w http.ResponseWriter) error
+}
+
+type DeleteBoard200JSONResponse DeletedEnvelope
+
+func (response DeleteBoard200JSONResponse) VisitDeleteBoardResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBoardRequestObject struct {
+	BoardID BoardIDParam `json:"boardId"`
+}
+
+type GetBoardResponseObject interface {
+	VisitGetBoardResponse(w http.ResponseWriter) error
+}
+
+type GetBoard200JSONResponse BoardEnvelope
+
+func (response GetBoard200JSONResponse) VisitGetBoardResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBoardRequestObject struct {
+	BoardID BoardIDParam `json:"boardId"`
+	Body    *UpdateBoardJSONRequestBody
+}
+
+type UpdateBoardResponseObject interface {
+	VisitUpdateBoardResponse(w http.ResponseWriter) error
+}
+
+type UpdateBoard200JSONResponse BoardEnvelope
+
+func (response UpdateBoard200JSONResponse) VisitUpdateBoardResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChangelogRequestObject struct {
+	BoardID BoardIDParam `json:"boardId"`
+	Params  ListChangelogParams
+}
+
+type ListChangelogResponseObject interface {
+	VisitListChangelogResponse(w http.ResponseWriter) error
+}
+
+type ListChangelog200JSONResponse ChangelogEntryList
+
+func (response ListChangelog200JSONResponse) VisitListChangelogResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateChangelogEntryRequestObject struct {
+	BoardID BoardIDParam `json:"boardId"`
+	Body    *CreateChangelogEntryJSONRequestBody
+}
+
+type CreateChangelogEntryResponseObject interface {
+	VisitCreateChangelogEntryResponse(w http.ResponseWriter) error
+}
+
+type CreateChangelogEntry201JSONResponse ChangelogEntryEnvelope
+
+func (response CreateChangelogEntry201JSONResponse) VisitCreateChangelogEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPostsRequestObject struct {
+	BoardID BoardIDParam `json:"boardId"`
+	Params  ListPostsParams
+}
+
+type ListPostsResponseObject interface {
+	VisitListPostsResponse(w http.ResponseWriter) error
+}
+
+type ListPosts200JSONResponse PostList
+
+func (response ListPosts200JSONResponse) VisitListPostsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -2225,6 +3881,185 @@ func (response UpdateTag200JSONResponse) VisitUpdateTagResponse(w http.ResponseW
 	return err
 }
 
+type DeleteChangelogEntryRequestObject struct {
+	EntryID EntryIDParam `json:"entryId"`
+}
+
+type DeleteChangelogEntryResponseObject interface {
+	VisitDeleteChangelogEntryResponse(w http.ResponseWriter) error
+}
+
+type DeleteChangelogEntry200JSONResponse DeletedEnvelope
+
+func (response DeleteChangelogEntry200JSONResponse) VisitDeleteChangelogEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetChangelogEntryRequestObject struct {
+	EntryID EntryIDParam `json:"entryId"`
+}
+
+type GetChangelogEntryResponseObject interface {
+	VisitGetChangelogEntryResponse(w http.ResponseWriter) error
+}
+
+type GetChangelogEntry200JSONResponse ChangelogEntryEnvelope
+
+func (response GetChangelogEntry200JSONResponse) VisitGetChangelogEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateChangelogEntryRequestObject struct {
+	EntryID EntryIDParam `json:"entryId"`
+	Body    *UpdateChangelogEntryJSONRequestBody
+}
+
+type UpdateChangelogEntryResponseObject interface {
+	VisitUpdateChangelogEntryResponse(w http.ResponseWriter) error
+}
+
+type UpdateChangelogEntry200JSONResponse ChangelogEntryEnvelope
+
+func (response UpdateChangelogEntry200JSONResponse) VisitUpdateChangelogEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceLinkedPostsRequestObject struct {
+	EntryID EntryIDParam `json:"entryId"`
+	Body    *ReplaceLinkedPostsJSONRequestBody
+}
+
+type ReplaceLinkedPostsResponseObject interface {
+	VisitReplaceLinkedPostsResponse(w http.ResponseWriter) error
+}
+
+type ReplaceLinkedPosts200JSONResponse ChangelogEntryEnvelope
+
+func (response ReplaceLinkedPosts200JSONResponse) VisitReplaceLinkedPostsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteCommentRequestObject struct {
+	CommentID CommentIDParam `json:"commentId"`
+}
+
+type DeleteCommentResponseObject interface {
+	VisitDeleteCommentResponse(w http.ResponseWriter) error
+}
+
+type DeleteComment200JSONResponse DeletedEnvelope
+
+func (response DeleteComment200JSONResponse) VisitDeleteCommentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateCommentRequestObject struct {
+	CommentID CommentIDParam `json:"commentId"`
+	Body      *UpdateCommentJSONRequestBody
+}
+
+type UpdateCommentResponseObject interface {
+	VisitUpdateCommentResponse(w http.ResponseWriter) error
+}
+
+type UpdateComment200JSONResponse CommentEnvelope
+
+func (response UpdateComment200JSONResponse) VisitUpdateCommentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListContactsRequestObject struct {
+	Params ListContactsParams
+}
+
+type ListContactsResponseObject interface {
+	VisitListContactsResponse(w http.ResponseWriter) error
+}
+
+type ListContacts200JSONResponse ContactList
+
+func (response ListContacts200JSONResponse) VisitListContactsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateContactRequestObject struct {
+	Body *CreateContactJSONRequestBody
+}
+
+type CreateContactResponseObject interface {
+	VisitCreateContactResponse(w http.ResponseWriter) error
+}
+
+type CreateContact201JSONResponse ContactEnvelope
+
+func (response CreateContact201JSONResponse) VisitCreateContactResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type IdentifyContactRequestObject struct {
 	Body *IdentifyContactJSONRequestBody
 }
@@ -2261,6 +4096,28 @@ func (response IdentifyContact201JSONResponse) VisitIdentifyContactResponse(w ht
 	return err
 }
 
+type DeleteContactRequestObject struct {
+	ContactID ContactIDParam `json:"contactId"`
+}
+
+type DeleteContactResponseObject interface {
+	VisitDeleteContactResponse(w http.ResponseWriter) error
+}
+
+type DeleteContact200JSONResponse DeletedEnvelope
+
+func (response DeleteContact200JSONResponse) VisitDeleteContactResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetContactRequestObject struct {
 	ContactID ContactIDParam `json:"contactId"`
 }
@@ -2283,6 +4140,52 @@ func (response GetContact200JSONResponse) VisitGetContactResponse(w http.Respons
 	return err
 }
 
+type UpdateContactRequestObject struct {
+	ContactID ContactIDParam `json:"contactId"`
+	Body      *UpdateContactJSONRequestBody
+}
+
+type UpdateContactResponseObject interface {
+	VisitUpdateContactResponse(w http.ResponseWriter) error
+}
+
+type UpdateContact200JSONResponse ContactEnvelope
+
+func (response UpdateContact200JSONResponse) VisitUpdateContactResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListContactPostsRequestObject struct {
+	ContactID ContactIDParam `json:"contactId"`
+	Params    ListContactPostsParams
+}
+
+type ListContactPostsResponseObject interface {
+	VisitListContactPostsResponse(w http.ResponseWriter) error
+}
+
+type ListContactPosts200JSONResponse PostList
+
+func (response ListContactPosts200JSONResponse) VisitListContactPostsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMeRequestObject struct {
 }
 
@@ -2293,6 +4196,28 @@ type GetMeResponseObject interface {
 type GetMe200JSONResponse MeEnvelope
 
 func (response GetMe200JSONResponse) VisitGetMeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeletePostRequestObject struct {
+	PostID PostIDParam `json:"postId"`
+}
+
+type DeletePostResponseObject interface {
+	VisitDeletePostResponse(w http.ResponseWriter) error
+}
+
+type DeletePost200JSONResponse DeletedEnvelope
+
+func (response DeletePost200JSONResponse) VisitDeletePostResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -2349,6 +4274,29 @@ func (response UpdatePost200JSONResponse) VisitUpdatePostResponse(w http.Respons
 	return err
 }
 
+type ListCommentsRequestObject struct {
+	PostID PostIDParam `json:"postId"`
+	Params ListCommentsParams
+}
+
+type ListCommentsResponseObject interface {
+	VisitListCommentsResponse(w http.ResponseWriter) error
+}
+
+type ListComments200JSONResponse CommentList
+
+func (response ListComments200JSONResponse) VisitListCommentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateCommentRequestObject struct {
 	PostID PostIDParam `json:"postId"`
 	Body   *CreateCommentJSONRequestBody
@@ -2372,6 +4320,29 @@ func (response CreateComment201JSONResponse) VisitCreateCommentResponse(w http.R
 	return err
 }
 
+type MergePostsRequestObject struct {
+	PostID PostIDParam `json:"postId"`
+	Body   *MergePostsJSONRequestBody
+}
+
+type MergePostsResponseObject interface {
+	VisitMergePostsResponse(w http.ResponseWriter) error
+}
+
+type MergePosts200JSONResponse PostEnvelope
+
+func (response MergePosts200JSONResponse) VisitMergePostsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetractVoteRequestObject struct {
 	PostID PostIDParam `json:"postId"`
 }
@@ -2383,6 +4354,29 @@ type RetractVoteResponseObject interface {
 type RetractVote200JSONResponse RetractedVoteEnvelope
 
 func (response RetractVote200JSONResponse) VisitRetractVoteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListVotesRequestObject struct {
+	PostID PostIDParam `json:"postId"`
+	Params ListVotesParams
+}
+
+type ListVotesResponseObject interface {
+	VisitListVotesResponse(w http.ResponseWriter) error
+}
+
+type ListVotes200JSONResponse VoteList
+
+func (response ListVotes200JSONResponse) VisitListVotesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -2587,14 +4581,67 @@ func (response GetDelivery200JSONResponse) VisitGetDeliveryResponse(w http.Respo
 	return err
 }
 
+type ReplayDeliveryRequestObject struct {
+	WebhookID  WebhookIDParam  `json:"webhookId"`
+	DeliveryID DeliveryIDParam `json:"deliveryId"`
+}
+
+type ReplayDeliveryResponseObject interface {
+	VisitReplayDeliveryResponse(w http.ResponseWriter) error
+}
+
+type ReplayDelivery201JSONResponse DeliveryEnvelope
+
+func (response ReplayDelivery201JSONResponse) VisitReplayDeliveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// ListAPIKeys List API keys
+	// (GET /v1/api-keys)
+	ListAPIKeys(ctx context.Context, request ListAPIKeysRequestObject) (ListAPIKeysResponseObject, error)
+	// CreateAPIKey Make an API key
+	// (POST /v1/api-keys)
+	CreateAPIKey(ctx context.Context, request CreateAPIKeyRequestObject) (CreateAPIKeyResponseObject, error)
+	// RevokeAPIKey Revoke an API key
+	// (DELETE /v1/api-keys/{keyId})
+	RevokeAPIKey(ctx context.Context, request RevokeAPIKeyRequestObject) (RevokeAPIKeyResponseObject, error)
+	// RotateAPIKey Rotate an API key
+	// (POST /v1/api-keys/{keyId}/rotate)
+	RotateAPIKey(ctx context.Context, request RotateAPIKeyRequestObject) (RotateAPIKeyResponseObject, error)
 	// ListBoards List boards
 	// (GET /v1/boards)
 	ListBoards(ctx context.Context, request ListBoardsRequestObject) (ListBoardsResponseObject, error)
 	// CreateBoard Create a board
 	// (POST /v1/boards)
 	CreateBoard(ctx context.Context, request CreateBoardRequestObject) (CreateBoardResponseObject, error)
+	// DeleteBoard Delete an empty board
+	// (DELETE /v1/boards/{boardId})
+	DeleteBoard(ctx context.Context, request DeleteBoardRequestObject) (DeleteBoardResponseObject, error)
+	// GetBoard Read a board
+	// (GET /v1/boards/{boardId})
+	GetBoard(ctx context.Context, request GetBoardRequestObject) (GetBoardResponseObject, error)
+	// UpdateBoard Change a board
+	// (PATCH /v1/boards/{boardId})
+	UpdateBoard(ctx context.Context, request UpdateBoardRequestObject) (UpdateBoardResponseObject, error)
+	// ListChangelog List a board's changelog
+	// (GET /v1/boards/{boardId}/changelog)
+	ListChangelog(ctx context.Context, request ListChangelogRequestObject) (ListChangelogResponseObject, error)
+	// CreateChangelogEntry Create a changelog entry
+	// (POST /v1/boards/{boardId}/changelog)
+	CreateChangelogEntry(ctx context.Context, request CreateChangelogEntryRequestObject) (CreateChangelogEntryResponseObject, error)
+	// ListPosts List a board's posts
+	// (GET /v1/boards/{boardId}/posts)
+	ListPosts(ctx context.Context, request ListPostsRequestObject) (ListPostsResponseObject, error)
 	// CreatePost Create a post
 	// (POST /v1/boards/{boardId}/posts)
 	CreatePost(ctx context.Context, request CreatePostRequestObject) (CreatePostResponseObject, error)
@@ -2610,27 +4657,72 @@ type StrictServerInterface interface {
 	// UpdateTag Change a tag
 	// (PATCH /v1/boards/{boardId}/tags/{tagId})
 	UpdateTag(ctx context.Context, request UpdateTagRequestObject) (UpdateTagResponseObject, error)
+	// DeleteChangelogEntry Delete a changelog entry
+	// (DELETE /v1/changelog/{entryId})
+	DeleteChangelogEntry(ctx context.Context, request DeleteChangelogEntryRequestObject) (DeleteChangelogEntryResponseObject, error)
+	// GetChangelogEntry Read a changelog entry
+	// (GET /v1/changelog/{entryId})
+	GetChangelogEntry(ctx context.Context, request GetChangelogEntryRequestObject) (GetChangelogEntryResponseObject, error)
+	// UpdateChangelogEntry Change, publish or schedule a changelog entry
+	// (PATCH /v1/changelog/{entryId})
+	UpdateChangelogEntry(ctx context.Context, request UpdateChangelogEntryRequestObject) (UpdateChangelogEntryResponseObject, error)
+	// ReplaceLinkedPosts Link posts to a changelog entry
+	// (PUT /v1/changelog/{entryId}/linked-posts)
+	ReplaceLinkedPosts(ctx context.Context, request ReplaceLinkedPostsRequestObject) (ReplaceLinkedPostsResponseObject, error)
+	// DeleteComment Delete a comment
+	// (DELETE /v1/comments/{commentId})
+	DeleteComment(ctx context.Context, request DeleteCommentRequestObject) (DeleteCommentResponseObject, error)
+	// UpdateComment Edit a comment
+	// (PATCH /v1/comments/{commentId})
+	UpdateComment(ctx context.Context, request UpdateCommentRequestObject) (UpdateCommentResponseObject, error)
+	// ListContacts List contacts
+	// (GET /v1/contacts)
+	ListContacts(ctx context.Context, request ListContactsRequestObject) (ListContactsResponseObject, error)
+	// CreateContact Create a contact
+	// (POST /v1/contacts)
+	CreateContact(ctx context.Context, request CreateContactRequestObject) (CreateContactResponseObject, error)
 	// IdentifyContact Identify a contact
 	// (POST /v1/contacts/identify)
 	IdentifyContact(ctx context.Context, request IdentifyContactRequestObject) (IdentifyContactResponseObject, error)
+	// DeleteContact Delete a contact
+	// (DELETE /v1/contacts/{contactId})
+	DeleteContact(ctx context.Context, request DeleteContactRequestObject) (DeleteContactResponseObject, error)
 	// GetContact Read a contact
 	// (GET /v1/contacts/{contactId})
 	GetContact(ctx context.Context, request GetContactRequestObject) (GetContactResponseObject, error)
+	// UpdateContact Change a contact
+	// (PATCH /v1/contacts/{contactId})
+	UpdateContact(ctx context.Context, request UpdateContactRequestObject) (UpdateContactResponseObject, error)
+	// ListContactPosts List a contact's posts
+	// (GET /v1/contacts/{contactId}/posts)
+	ListContactPosts(ctx context.Context, request ListContactPostsRequestObject) (ListContactPostsResponseObject, error)
 	// GetMe Show whose key this is
 	// (GET /v1/me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
+	// DeletePost Delete a post
+	// (DELETE /v1/posts/{postId})
+	DeletePost(ctx context.Context, request DeletePostRequestObject) (DeletePostResponseObject, error)
 	// GetPost Read a post
 	// (GET /v1/posts/{postId})
 	GetPost(ctx context.Context, request GetPostRequestObject) (GetPostResponseObject, error)
 	// UpdatePost Change a post
 	// (PATCH /v1/posts/{postId})
 	UpdatePost(ctx context.Context, request UpdatePostRequestObject) (UpdatePostResponseObject, error)
+	// ListComments List a post's comments
+	// (GET /v1/posts/{postId}/comments)
+	ListComments(ctx context.Context, request ListCommentsRequestObject) (ListCommentsResponseObject, error)
 	// CreateComment Comment on a post
 	// (POST /v1/posts/{postId}/comments)
 	CreateComment(ctx context.Context, request CreateCommentRequestObject) (CreateCommentResponseObject, error)
+	// MergePosts Merge posts into this one
+	// (POST /v1/posts/{postId}/merge)
+	MergePosts(ctx context.Context, request MergePostsRequestObject) (MergePostsResponseObject, error)
 	// RetractVote Take the vote back
 	// (DELETE /v1/posts/{postId}/votes)
 	RetractVote(ctx context.Context, request RetractVoteRequestObject) (RetractVoteResponseObject, error)
+	// ListVotes List a post's votes
+	// (GET /v1/posts/{postId}/votes)
+	ListVotes(ctx context.Context, request ListVotesRequestObject) (ListVotesResponseObject, error)
 	// CastVote Vote for a post
 	// (POST /v1/posts/{postId}/votes)
 	CastVote(ctx context.Context, request CastVoteRequestObject) (CastVoteResponseObject, error)
@@ -2655,6 +4747,9 @@ type StrictServerInterface interface {
 	// GetDelivery Read a delivery
 	// (GET /v1/webhooks/{webhookId}/deliveries/{deliveryId})
 	GetDelivery(ctx context.Context, request GetDeliveryRequestObject) (GetDeliveryResponseObject, error)
+	// ReplayDelivery Replay a delivery
+	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
+	ReplayDelivery(ctx context.Context, request ReplayDeliveryRequestObject) (ReplayDeliveryResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx *gin.Context, request any) (any, error)
@@ -2712,6 +4807,144 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictGinServerOptions
+}
+
+// ListAPIKeys operation middleware
+func (sh *strictHandler) ListAPIKeys(ctx *gin.Context, params ListAPIKeysParams) {
+	var request ListAPIKeysRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAPIKeys(ctx, request.(ListAPIKeysRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAPIKeys")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAPIKeysResponseObject); ok {
+		if err := validResponse.VisitListAPIKeysResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateAPIKey operation middleware
+func (sh *strictHandler) CreateAPIKey(ctx *gin.Context) {
+	var request CreateAPIKeyRequestObject
+
+	var body CreateAPIKeyJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateAPIKey(ctx, request.(CreateAPIKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateAPIKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateAPIKeyResponseObject); ok {
+		if err := validResponse.VisitCreateAPIKeyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeAPIKey operation middleware
+func (sh *strictHandler) RevokeAPIKey(ctx *gin.Context, keyID APIKeyIDParam) {
+	var request RevokeAPIKeyRequestObject
+
+	request.KeyID = keyID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeAPIKey(ctx, request.(RevokeAPIKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeAPIKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RevokeAPIKeyResponseObject); ok {
+		if err := validResponse.VisitRevokeAPIKeyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RotateAPIKey operation middleware
+func (sh *strictHandler) RotateAPIKey(ctx *gin.Context, keyID APIKeyIDParam) {
+	var request RotateAPIKeyRequestObject
+
+	request.KeyID = keyID
+
+	var body RotateAPIKeyJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RotateAPIKey(ctx, request.(RotateAPIKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RotateAPIKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RotateAPIKeyResponseObject); ok {
+		if err := validResponse.VisitRotateAPIKeyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // ListBoards operation middleware
@@ -2775,6 +5008,218 @@ func (sh *strictHandler) CreateBoard(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateBoardResponseObject); ok {
 		if err := validResponse.VisitCreateBoardResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteBoard operation middleware
+func (sh *strictHandler) DeleteBoard(ctx *gin.Context, boardID BoardIDParam) {
+	var request DeleteBoardRequestObject
+
+	request.BoardID = boardID
+
+	var body DeleteBoardJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteBoard(ctx, request.(DeleteBoardRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteBoard")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteBoardResponseObject); ok {
+		if err := validResponse.VisitDeleteBoardResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBoard operation middleware
+func (sh *strictHandler) GetBoard(ctx *gin.Context, boardID BoardIDParam) {
+	var request GetBoardRequestObject
+
+	request.BoardID = boardID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBoard(ctx, request.(GetBoardRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBoard")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetBoardResponseObject); ok {
+		if err := validResponse.VisitGetBoardResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateBoard operation middleware
+func (sh *strictHandler) UpdateBoard(ctx *gin.Context, boardID BoardIDParam) {
+	var request UpdateBoardRequestObject
+
+	request.BoardID = boardID
+
+	var body UpdateBoardJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateBoard(ctx, request.(UpdateBoardRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateBoard")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateBoardResponseObject); ok {
+		if err := validResponse.VisitUpdateBoardResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListChangelog operation middleware
+func (sh *strictHandler) ListChangelog(ctx *gin.Context, boardID BoardIDParam, params ListChangelogParams) {
+	var request ListChangelogRequestObject
+
+	request.BoardID = boardID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListChangelog(ctx, request.(ListChangelogRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListChangelog")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListChangelogResponseObject); ok {
+		if err := validResponse.VisitListChangelogResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateChangelogEntry operation middleware
+func (sh *strictHandler) CreateChangelogEntry(ctx *gin.Context, boardID BoardIDParam) {
+	var request CreateChangelogEntryRequestObject
+
+	request.BoardID = boardID
+
+	var body CreateChangelogEntryJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateChangelogEntry(ctx, request.(CreateChangelogEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateChangelogEntry")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateChangelogEntryResponseObject); ok {
+		if err := validResponse.VisitCreateChangelogEntryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListPosts operation middleware
+func (sh *strictHandler) ListPosts(ctx *gin.Context, boardID BoardIDParam, params ListPostsParams) {
+	var request ListPostsRequestObject
+
+	request.BoardID = boardID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPosts(ctx, request.(ListPostsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPosts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListPostsResponseObject); ok {
+		if err := validResponse.VisitListPostsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2969,6 +5414,284 @@ func (sh *strictHandler) UpdateTag(ctx *gin.Context, boardID BoardIDParam, tagID
 	}
 }
 
+// DeleteChangelogEntry operation middleware
+func (sh *strictHandler) DeleteChangelogEntry(ctx *gin.Context, entryID EntryIDParam) {
+	var request DeleteChangelogEntryRequestObject
+
+	request.EntryID = entryID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteChangelogEntry(ctx, request.(DeleteChangelogEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteChangelogEntry")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteChangelogEntryResponseObject); ok {
+		if err := validResponse.VisitDeleteChangelogEntryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetChangelogEntry operation middleware
+func (sh *strictHandler) GetChangelogEntry(ctx *gin.Context, entryID EntryIDParam) {
+	var request GetChangelogEntryRequestObject
+
+	request.EntryID = entryID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetChangelogEntry(ctx, request.(GetChangelogEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetChangelogEntry")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetChangelogEntryResponseObject); ok {
+		if err := validResponse.VisitGetChangelogEntryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateChangelogEntry operation middleware
+func (sh *strictHandler) UpdateChangelogEntry(ctx *gin.Context, entryID EntryIDParam) {
+	var request UpdateChangelogEntryRequestObject
+
+	request.EntryID = entryID
+
+	var body UpdateChangelogEntryJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateChangelogEntry(ctx, request.(UpdateChangelogEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateChangelogEntry")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateChangelogEntryResponseObject); ok {
+		if err := validResponse.VisitUpdateChangelogEntryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReplaceLinkedPosts operation middleware
+func (sh *strictHandler) ReplaceLinkedPosts(ctx *gin.Context, entryID EntryIDParam) {
+	var request ReplaceLinkedPostsRequestObject
+
+	request.EntryID = entryID
+
+	var body ReplaceLinkedPostsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplaceLinkedPosts(ctx, request.(ReplaceLinkedPostsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplaceLinkedPosts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ReplaceLinkedPostsResponseObject); ok {
+		if err := validResponse.VisitReplaceLinkedPostsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteComment operation middleware
+func (sh *strictHandler) DeleteComment(ctx *gin.Context, commentID CommentIDParam) {
+	var request DeleteCommentRequestObject
+
+	request.CommentID = commentID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteComment(ctx, request.(DeleteCommentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteComment")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteCommentResponseObject); ok {
+		if err := validResponse.VisitDeleteCommentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateComment operation middleware
+func (sh *strictHandler) UpdateComment(ctx *gin.Context, commentID CommentIDParam) {
+	var request UpdateCommentRequestObject
+
+	request.CommentID = commentID
+
+	var body UpdateCommentJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateComment(ctx, request.(UpdateCommentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateComment")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateCommentResponseObject); ok {
+		if err := validResponse.VisitUpdateCommentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListContacts operation middleware
+func (sh *strictHandler) ListContacts(ctx *gin.Context, params ListContactsParams) {
+	var request ListContactsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListContacts(ctx, request.(ListContactsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListContacts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListContactsResponseObject); ok {
+		if err := validResponse.VisitListContactsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateContact operation middleware
+func (sh *strictHandler) CreateContact(ctx *gin.Context) {
+	var request CreateContactRequestObject
+
+	var body CreateContactJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateContact(ctx, request.(CreateContactRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateContact")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateContactResponseObject); ok {
+		if err := validResponse.VisitCreateContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // IdentifyContact operation middleware
 func (sh *strictHandler) IdentifyContact(ctx *gin.Context) {
 	var request IdentifyContactRequestObject
@@ -3011,6 +5734,32 @@ func (sh *strictHandler) IdentifyContact(ctx *gin.Context) {
 	}
 }
 
+// DeleteContact operation middleware
+func (sh *strictHandler) DeleteContact(ctx *gin.Context, contactID ContactIDParam) {
+	var request DeleteContactRequestObject
+
+	request.ContactID = contactID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteContact(ctx, request.(DeleteContactRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteContact")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteContactResponseObject); ok {
+		if err := validResponse.VisitDeleteContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetContact operation middleware
 func (sh *strictHandler) GetContact(ctx *gin.Context, contactID ContactIDParam) {
 	var request GetContactRequestObject
@@ -3037,6 +5786,77 @@ func (sh *strictHandler) GetContact(ctx *gin.Context, contactID ContactIDParam) 
 	}
 }
 
+// UpdateContact operation middleware
+func (sh *strictHandler) UpdateContact(ctx *gin.Context, contactID ContactIDParam) {
+	var request UpdateContactRequestObject
+
+	request.ContactID = contactID
+
+	var body UpdateContactJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateContact(ctx, request.(UpdateContactRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateContact")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateContactResponseObject); ok {
+		if err := validResponse.VisitUpdateContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListContactPosts operation middleware
+func (sh *strictHandler) ListContactPosts(ctx *gin.Context, contactID ContactIDParam, params ListContactPostsParams) {
+	var request ListContactPostsRequestObject
+
+	request.ContactID = contactID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListContactPosts(ctx, request.(ListContactPostsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListContactPosts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListContactPostsResponseObject); ok {
+		if err := validResponse.VisitListContactPostsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetMe operation middleware
 func (sh *strictHandler) GetMe(ctx *gin.Context) {
 	var request GetMeRequestObject
@@ -3054,6 +5874,32 @@ func (sh *strictHandler) GetMe(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetMeResponseObject); ok {
 		if err := validResponse.VisitGetMeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeletePost operation middleware
+func (sh *strictHandler) DeletePost(ctx *gin.Context, postID PostIDParam) {
+	var request DeletePostRequestObject
+
+	request.PostID = postID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeletePost(ctx, request.(DeletePostRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeletePost")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeletePostResponseObject); ok {
+		if err := validResponse.VisitDeletePostResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -3131,6 +5977,33 @@ func (sh *strictHandler) UpdatePost(ctx *gin.Context, postID PostIDParam) {
 	}
 }
 
+// ListComments operation middleware
+func (sh *strictHandler) ListComments(ctx *gin.Context, postID PostIDParam, params ListCommentsParams) {
+	var request ListCommentsRequestObject
+
+	request.PostID = postID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListComments(ctx, request.(ListCommentsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListComments")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListCommentsResponseObject); ok {
+		if err := validResponse.VisitListCommentsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CreateComment operation middleware
 func (sh *strictHandler) CreateComment(ctx *gin.Context, postID PostIDParam) {
 	var request CreateCommentRequestObject
@@ -3175,6 +6048,50 @@ func (sh *strictHandler) CreateComment(ctx *gin.Context, postID PostIDParam) {
 	}
 }
 
+// MergePosts operation middleware
+func (sh *strictHandler) MergePosts(ctx *gin.Context, postID PostIDParam) {
+	var request MergePostsRequestObject
+
+	request.PostID = postID
+
+	var body MergePostsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.MergePosts(ctx, request.(MergePostsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MergePosts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(MergePostsResponseObject); ok {
+		if err := validResponse.VisitMergePostsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // RetractVote operation middleware
 func (sh *strictHandler) RetractVote(ctx *gin.Context, postID PostIDParam) {
 	var request RetractVoteRequestObject
@@ -3194,6 +6111,33 @@ func (sh *strictHandler) RetractVote(ctx *gin.Context, postID PostIDParam) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(RetractVoteResponseObject); ok {
 		if err := validResponse.VisitRetractVoteResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListVotes operation middleware
+func (sh *strictHandler) ListVotes(ctx *gin.Context, postID PostIDParam, params ListVotesParams) {
+	var request ListVotesRequestObject
+
+	request.PostID = postID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListVotes(ctx, request.(ListVotesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListVotes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListVotesResponseObject); ok {
+		if err := validResponse.VisitListVotesResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -3438,6 +6382,33 @@ func (sh *strictHandler) GetDelivery(ctx *gin.Context, webhookID WebhookIDParam,
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetDeliveryResponseObject); ok {
 		if err := validResponse.VisitGetDeliveryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReplayDelivery operation middleware
+func (sh *strictHandler) ReplayDelivery(ctx *gin.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam) {
+	var request ReplayDeliveryRequestObject
+
+	request.WebhookID = webhookID
+	request.DeliveryID = deliveryID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplayDelivery(ctx, request.(ReplayDeliveryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplayDelivery")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ReplayDeliveryResponseObject); ok {
+		if err := validResponse.VisitReplayDeliveryResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -43,6 +43,8 @@ type noDeliveries struct{}
 
 func (noDeliveries) Dispatch([]feedback.Dispatch) {}
 
+func (noDeliveries) Schedule([]feedback.Schedule) {}
+
 // openStore needs the database's URL only, so that an operator's shell doesn't
 // need the service's secrets.
 func openStore(environ []string) (*store.Store, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -79,7 +80,7 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 			if err != nil {
 				return inWords(err)
 			}
-			keys, err := a.feedback.APIKeys(store.WithOrganization(cmd.Context(), o.ID))
+			keys, err := allKeys(store.WithOrganization(cmd.Context(), o.ID), a.feedback)
 			if err != nil {
 				return err
 			}
@@ -97,6 +98,21 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 			}
 			return t.Flush()
 		}),
+	}
+}
+
+// allKeys reads all pages of the keys.
+func allKeys(ctx context.Context, f *feedback.Service) ([]*db.APIKey, error) {
+	var all []*db.APIKey
+	for q := (feedback.PageQuery{}); ; {
+		p, err := f.APIKeys(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.Items...)
+		if q.Cursor = p.NextCursor; q.Cursor == nil {
+			return all, nil
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		WebhookCap:       25,
 		// Specification, Delivery and retries, rule 2.
 		WebhookRetryDelays: []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
+		CommentEditWindow:  15 * time.Minute,
 		DeliveryGroupMax:   60,
 		LogLevel:           slog.LevelInfo,
 		LogFormat:          "json",

@@ -23,6 +23,7 @@ const (
 	keyRandom = 40
 	// What stays visible of a key, so that a person can tell keys apart.
 	keyVisible = 12
+	maxKeyName = 100
 )
 
 // NewAPIKey is what to make a key of.
@@ -35,25 +36,36 @@ type NewAPIKey struct {
 	ExpiresAt *time.Time
 }
 
-// CreateAPIKey makes a key for a member of the organization in the context and
-// returns it in clear, for the only time.
-func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (string, *db.APIKey, error) {
+func (in *NewAPIKey) check() error {
+	in.Name = strings.TrimSpace(in.Name)
 	var bad problem.Fields
-	text(&bad, "name", in.Name, 1, 100)
-	scope := apikey.Scope(in.Scope)
-	if apikey.ScopeValidator(scope) != nil {
+	text(&bad, "name", in.Name, 1, maxKeyName)
+	if apikey.ScopeValidator(apikey.Scope(in.Scope)) != nil {
 		bad.Add("scope", "enum", "must be read or read:write")
 	}
+	moment(&bad, "expiresAt", in.ExpiresAt)
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(now()) {
 		bad.Add("expiresAt", "future", "must lie in the future")
 	}
-	if err := bad.Err(); err != nil {
+	return bad.Err()
+}
+
+// CreateAPIKey makes a key for a member of the organization in the context and
+// returns it in clear, for the only time.
+func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (string, *db.APIKey, error) {
+	if err := in.check(); err != nil {
 		return "", nil, err
 	}
+	return insertKey(ctx, s.store.Client().APIKey, in, nil)
+}
+
+// insertKey makes a key up and writes it.
+func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateLimit *int) (string, *db.APIKey, error) {
 	secret := keyPrefix + randomText(keyRandom)
 	hash := sha256.Sum256([]byte(secret))
-	key, err := s.store.Client().APIKey.Create().
-		SetUserID(in.User).SetName(in.Name).SetScope(scope).SetNillableExpiresAt(in.ExpiresAt).
+	key, err := client.Create().
+		SetUserID(in.User).SetName(in.Name).SetScope(apikey.Scope(in.Scope)).
+		SetNillableExpiresAt(atPrecision(in.ExpiresAt)).SetNillableRateLimit(rateLimit).
 		SetHash(hash[:]).SetPrefix(secret[:keyVisible]).
 		Save(ctx)
 	if err != nil {
@@ -62,31 +74,125 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (string, *db.A
 	return secret, key, nil
 }
 
-// APIKeys lists the keys of the organization in the context, oldest first.
-func (s *Service) APIKeys(ctx context.Context) ([]*db.APIKey, error) {
-	keys, err := s.store.Client().APIKey.Query().Order(db.Asc(apikey.FieldID)).WithUser().All(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "list API keys")
+// MintAPIKey is CreateAPIKey for the caller in the context, whom the key will act
+// as.
+func (s *Service) MintAPIKey(ctx context.Context, in NewAPIKey) (secret string, key *db.APIKey, err error) {
+	in.User = CallerOf(ctx).User.ID
+	if err := in.check(); err != nil {
+		return "", nil, err
 	}
-	return keys, nil
+	err = s.change(ctx, func(c *change) error {
+		secret, key, err = insertKey(ctx, c.APIKey, in, nil)
+		return err
+	})
+	return secret, key, err
+}
+
+const (
+	// A month: a longer overlap is no rotation.
+	maxKeyOverlap = 30 * 24 * 60 * 60
+	// A day to carry the new key everywhere.
+	standardKeyOverlap = 24 * 60 * 60
+)
+
+// RotateAPIKey makes a key that may do what an old one may, for as long anew as
+// that was made for. The old one ends after the overlap, in seconds, or when it
+// would have anyway; nil is a day. A key that ended already is problem.Conflict.
+func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
+	seconds := standardKeyOverlap
+	if overlap != nil {
+		seconds = *overlap
+	}
+	var bad problem.Fields
+	if seconds < 0 {
+		bad.Add("overlapSeconds", "minimum", "must be at least 0")
+	}
+	if seconds > maxKeyOverlap {
+		bad.Add("overlapSeconds", "maximum", "must be at most %d", maxKeyOverlap)
+	}
+	if err := bad.Err(); err != nil {
+		return "", nil, err
+	}
+	err = s.change(ctx, func(c *change) error {
+		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
+		if err != nil {
+			return err
+		}
+		at := now()
+		switch {
+		case old.RevokedAt != nil:
+			return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")
+		case old.ExpiresAt != nil && !old.ExpiresAt.After(at):
+			return problem.New(problem.Conflict, "The API key has expired.").With("reason", "key_expired")
+		}
+		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
+		ends := at.Add(time.Duration(seconds) * time.Second)
+		if old.ExpiresAt != nil {
+			lifetime := at.Add(old.ExpiresAt.Sub(old.CreatedAt))
+			in.ExpiresAt = &lifetime
+		}
+		if old.ExpiresAt == nil || ends.Before(*old.ExpiresAt) {
+			if err := c.APIKey.UpdateOne(old).SetExpiresAt(ends).Exec(ctx); err != nil {
+				return errors.Wrap(err, "end the old API key")
+			}
+		}
+		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit)
+		return err
+	})
+	return secret, key, err
+}
+
+// APIKeys lists the keys of the organization in the context, oldest first, those
+// that ended included.
+func (s *Service) APIKeys(ctx context.Context, q PageQuery) (Page[*db.APIKey], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	last := after[publicid.APIKey](&bad, "apiKeys", q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.APIKey]{}, err
+	}
+	query := s.store.Client().APIKey.Query().Order(db.Asc(apikey.FieldID)).WithUser().Limit(limit + 1)
+	if last != nil {
+		query.Where(apikey.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.APIKey]{}, errors.Wrap(err, "list API keys")
+	}
+	return page("apiKeys", rows, limit, byID(func(k *db.APIKey) string { return k.ID.String() })), nil
+}
+
+// WithdrawAPIKey is RevokeAPIKey for the caller in the context.
+func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
+	return s.change(ctx, func(c *change) error {
+		_, err := revokeKey(ctx, c.APIKey, id)
+		return err
+	})
 }
 
 // RevokeAPIKey makes a key useless within a second, everywhere. Revoking it
 // again changes nothing.
 func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey) (*db.APIKey, error) {
-	err := s.store.Client().APIKey.Update().
-		Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(now()).Exec(ctx)
+	return revokeKey(ctx, s.store.Client().APIKey, id)
+}
+
+func revokeKey(ctx context.Context, client *db.APIKeyClient, id publicid.APIKey) (*db.APIKey, error) {
+	err := client.Update().Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(now()).Exec(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "revoke the API key")
 	}
-	key, err := s.store.Client().APIKey.Query().Where(apikey.ID(id)).WithUser().Only(ctx)
+	return onlyKey(ctx, client.Query().Where(apikey.ID(id)).WithUser())
+}
+
+func onlyKey(ctx context.Context, query *db.APIKeyQuery) (*db.APIKey, error) {
+	found, err := query.Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("API key")
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "load the API key")
 	}
-	return key, nil
+	return found, nil
 }
 
 func randomText(n int) string {

@@ -37,7 +37,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 	text(&bad, "name", in.Name, 1, maxBoardName)
 	text(&bad, "description", in.Description, 0, maxBoardDescription)
 	if in.Slug != nil {
-		slugText(&bad, "slug", *in.Slug, maxBoardSlug)
+		slugText(&bad, *in.Slug, maxBoardSlug)
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -106,17 +106,33 @@ func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], err
 	if err != nil {
 		return Page[*db.Board]{}, errors.Wrap(err, "list boards")
 	}
-	return page("boards", rows, limit, func(b *db.Board) string { return b.ID.String() }), nil
+	return page("boards", rows, limit, byID(func(b *db.Board) string { return b.ID.String() })), nil
 }
 
 // mustHaveBoard returns problem.NotFound unless the board is the organization's.
+// In a transaction, keepBoard also keeps it from being deleted until the end.
 func mustHaveBoard(ctx context.Context, client *db.BoardClient, id publicid.Board) error {
-	ok, err := exists(ctx, client.Query().Where(board.ID(id)))
+	_, err := onlyBoard(ctx, client.Query().Where(board.ID(id)))
+	return err
+}
+
+func (c *change) keepBoard(ctx context.Context, id publicid.Board) error {
+	_, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForShare(keyShare))
+	return err
+}
+
+func onlyBoard(ctx context.Context, query *db.BoardQuery) (*db.Board, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("board")
+	}
 	if err != nil {
-		return errors.Wrap(err, "look up the board")
+		return nil, errors.Wrap(err, "load the board")
 	}
-	if !ok {
-		return problem.Missing("board")
-	}
-	return nil
+	return found, nil
+}
+
+// Board loads one board.
+func (s *Service) Board(ctx context.Context, id publicid.Board) (*db.Board, error) {
+	return onlyBoard(ctx, s.store.Client().Board.Query().Where(board.ID(id)))
 }

@@ -18,12 +18,12 @@ type NewComment struct {
 	ParentID *string
 }
 
-// CreateComment adds a comment or a reply to a post and records
-// comment.created. Replies nest one level: a reply to a reply is
+// CreateComment adds a comment or a reply to a post, or to the one that it was
+// merged into, and records comment.created. Replies nest one level: a reply to a reply is
 // problem.Validation.
 func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewComment) (*db.Comment, error) {
 	var bad problem.Fields
-	in.Body.check(&bad, "body", 1)
+	in.Body.check(&bad, 1)
 	var parent *publicid.Comment
 	if in.ParentID != nil {
 		id := bodyID[publicid.Comment](&bad, "parentId", *in.ParentID)
@@ -34,16 +34,16 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 	}
 	var made *db.Comment
 	err := s.change(ctx, func(c *change) error {
-		p, err := c.lockPost(ctx, on)
+		p, err := c.lockVotable(ctx, on)
 		if err != nil {
 			return err
 		}
-		if err := c.mustTakeReplies(ctx, on, parent); err != nil {
+		if err := c.mustTakeReplies(ctx, p.ID, parent); err != nil {
 			return err
 		}
 		at, author := now(), c.caller.User.ID
 		row := c.Comment.Create().
-			SetPostID(on).SetNillableParentID(parent).SetBodyText(in.Body.Text).
+			SetPostID(p.ID).SetNillableParentID(parent).SetBodyText(in.Body.Text).
 			SetAuthorUserID(author).SetCreatedAt(at).SetUpdatedAt(at)
 		if document := in.Body.document(); document != nil {
 			row.SetBodyJSON(document)
@@ -57,7 +57,7 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 		return c.record(ctx, event.CommentCreated, &event.CommentCreatedPayload{
 			BoardHead: event.BoardHead{BoardID: p.BoardID},
 			Comment: event.Comment{
-				ID: made.ID, PostID: on, ParentID: parent, AuthorUserID: author,
+				ID: made.ID, PostID: p.ID, ParentID: parent, AuthorUserID: author,
 				BodyText: made.BodyText, CreatedAt: made.CreatedAt,
 			},
 		})

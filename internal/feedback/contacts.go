@@ -121,12 +121,9 @@ type ContactDetail struct {
 // Contact loads one contact with its counts.
 func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDetail, error) {
 	client := s.store.Client()
-	found, err := client.Contact.Get(ctx, id)
-	if db.IsNotFound(err) {
-		return nil, problem.Missing("contact")
-	}
+	found, err := onlyContact(ctx, client.Contact.Query().Where(contact.ID(id)))
 	if err != nil {
-		return nil, errors.Wrap(err, "load the contact")
+		return nil, err
 	}
 	d := &ContactDetail{Contact: found}
 	d.PostCount, err = client.Post.Query().Where(post.ContactID(id), post.DeletedAtIsNil()).Count(ctx)

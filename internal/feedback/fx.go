@@ -28,6 +28,7 @@ var Module = fx.Module("feedback", fx.Provide(
 		return New(s, d, g, b, Settings{
 			ContactCapFree: c.ContactCapFree, ContactCapPro: c.ContactCapPro,
 			WebhookCap: c.WebhookCap, EmailHashKey: c.EmailHashKey,
+			CommentEditWindow: c.CommentEditWindow,
 		}, log)
 	},
 ))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/oapi-codegen/nullable"
 
@@ -14,7 +13,6 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/event"
 	"earshot/internal/problem"
-	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
@@ -82,29 +80,9 @@ func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserI
 	if err != nil {
 		return nil, err
 	}
-	id, at := publicid.NewContact(), now()
-	mail := value(in.Email)
-	row := c.Contact.Create()
-	if mail != nil {
-		row.SetEmailHash(*s.emailHash(mail))
-	}
-	fresh, err := inserted(row.
-		SetID(id).SetExternalUserID(externalUserID).
-		SetNillableEmail(mail).
-		SetNillableName(value(in.Name)).SetNillablePlan(value(in.Plan)).
-		SetNillableMrrCents(value(in.MRRCents)).SetNillableCurrency(value(in.Currency)).
-		SetMetadata(meta.text()).
-		SetSource("identify").SetConsentBasis("sdk_identify").
-		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at).
-		OnConflict(sql.DoNothing()).Exec(ctx))
-	if err != nil || !fresh {
-		return nil, err
-	}
-	made, err := c.Contact.Get(ctx, id)
-	if err != nil {
-		return nil, errors.Wrap(err, "load the contact")
-	}
-	return made, c.record(ctx, event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+	return s.insertContact(ctx, c, newContact{
+		externalUserID: &externalUserID, traits: in, meta: meta, source: "identify", consentBasis: "sdk_identify",
+	})
 }
 
 // fill sets what is null so far and never overwrites (Identify rule 2). When

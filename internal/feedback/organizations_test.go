@@ -89,8 +89,9 @@ func fieldsOf(t *testing.T, err error) []string {
 }
 
 func listKeys(t *testing.T, n *tenant) {
-	keys, err := n.app.Feedback.APIKeys(n.Context(t.Context()))
+	all, err := n.app.Feedback.APIKeys(n.Context(t.Context()), feedback.PageQuery{})
 	require.NoError(t, err)
+	keys := all.Items
 	require.Len(t, keys, 2, "the test kit's")
 	for _, k := range keys {
 		require.Equal(t, n.Owner.ID, k.Edges.User.ID)

@@ -2,7 +2,9 @@ package feedback
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
+	"time"
 
 	"earshot/internal/problem"
 )
@@ -20,9 +22,9 @@ type PageQuery struct {
 	Limit  *int
 }
 
-// Lists go by id, which sorts by time, and a cursor is the last id of a page: so
-// rows that come and go neither hide nor repeat the others. It also names its
-// list, so that a cursor of another one is refused instead of misread.
+// A cursor is the place of a page's last row in the order of its list, so rows
+// that come and go neither hide nor repeat the others. It also names its list and
+// sort, so that a cursor of another one is refused instead of misread.
 
 // limit checks the wanted page size.
 func (q PageQuery) limit(bad *problem.Fields, standard, high int) int {
@@ -38,30 +40,89 @@ func (q PageQuery) limit(bad *problem.Fields, standard, high int) int {
 	return *q.Limit
 }
 
-// after reads the cursor; nil means from the start.
+// place reads a cursor of several parts; it is nil from the start, and when the
+// cursor is of another list.
+func (q PageQuery) place(bad *problem.Fields, list string, parts int) []string {
+	if q.Cursor == nil {
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(*q.Cursor)
+	place := strings.Split(string(raw), "/")
+	if err != nil || len(place) != parts+1 || place[0] != list {
+		badCursor(bad)
+		return nil
+	}
+	return place[1:]
+}
+
+func badCursor(bad *problem.Fields) {
+	bad.Add("cursor", "cursor", "is not a cursor of this list; take nextCursor of the page before")
+}
+
+// after reads a cursor of one part, an id; nil means from the start.
 func after[T any, P interface {
 	*T
 	UnmarshalText(text []byte) error
 }](bad *problem.Fields, list string, q PageQuery) *T {
-	if q.Cursor == nil {
+	place := q.place(bad, list, 1)
+	if place == nil {
 		return nil
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(*q.Cursor)
-	id, ok := strings.CutPrefix(string(raw), list+"/")
 	var last T
-	if err != nil || !ok || P(&last).UnmarshalText([]byte(id)) != nil {
-		bad.Add("cursor", "cursor", "is not a cursor of this list; take nextCursor of the page before")
+	if P(&last).UnmarshalText([]byte(place[0])) != nil {
+		badCursor(bad)
 		return nil
 	}
 	return &last
 }
 
-// page cuts a result that was asked for one row more than the limit.
-func page[T any](list string, rows []T, limit int, id func(T) string) Page[T] {
+// page cuts a result that was asked for one row more than the limit. Place is
+// where a row stands in the list's order.
+func page[T any](list string, rows []T, limit int, place func(T) []string) Page[T] {
 	if len(rows) <= limit {
 		return Page[T]{Items: rows}
 	}
 	rows = rows[:limit]
-	cursor := base64.RawURLEncoding.EncodeToString([]byte(list + "/" + id(rows[limit-1])))
+	parts := append([]string{list}, place(rows[limit-1])...)
+	cursor := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "/")))
 	return Page[T]{Items: rows, NextCursor: &cursor}
+}
+
+// byID is the place of a row in a list that goes by id alone.
+func byID[T any](id func(T) string) func(T) []string {
+	return func(row T) []string { return []string{id(row)} }
+}
+
+// ordered is a list that goes by a column and then by id, both descending.
+type ordered[V any] struct {
+	read  func(text string) (V, error)
+	write func(V) string
+}
+
+var (
+	byNumber = ordered[int64]{
+		func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) },
+		func(v int64) string { return strconv.FormatInt(v, 10) },
+	}
+	byTime = ordered[time.Time]{
+		func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) },
+		func(v time.Time) string { return v.UTC().Format(time.RFC3339Nano) },
+	}
+)
+
+// after reads a cursor; ok is false from the start.
+func (o ordered[V]) after(bad *problem.Fields, list string, q PageQuery, id interface {
+	UnmarshalText(text []byte) error
+},
+) (last V, ok bool) {
+	place := q.place(bad, list, 2)
+	if place == nil {
+		return last, false
+	}
+	last, err := o.read(place[0])
+	if err != nil || id.UnmarshalText([]byte(place[1])) != nil {
+		badCursor(bad)
+		return last, false
+	}
+	return last, true
 }

@@ -31,7 +31,12 @@ type PostPatch struct {
 	TagIDs    *[]string
 }
 
-// checked is a PostPatch whose ids are read.
+var (
+	postStatuses = []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"}
+	statusWords  = "must be one of " + strings.Join(postStatuses, ", ")
+)
+
+// checkedPatch is a PostPatch whose ids are read.
 type checkedPatch struct {
 	PostPatch
 	contact *publicid.Contact
@@ -47,13 +52,13 @@ func (in PostPatch) check() (checkedPatch, error) {
 		text(&bad, "title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
-		slugText(&bad, "slug", *in.Slug, maxPostSlug)
+		slugText(&bad, *in.Slug, maxPostSlug)
 	}
 	if in.Status != nil && post.StatusValidator(post.Status(*in.Status)) != nil {
-		bad.Add("status", "enum", "must be open, under_review, planned, in_progress, shipped, declined or duplicate")
+		bad.Add("status", "enum", "%s", statusWords)
 	}
 	if in.Body != nil {
-		in.Body.check(&bad, "body", 0)
+		in.Body.check(&bad, 0)
 	}
 	if in.ContactID != nil && *in.ContactID != nil {
 		id := bodyID[publicid.Contact](&bad, "contactId", **in.ContactID)
@@ -113,44 +118,37 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 
 // patchPost puts the members that differ into the update.
 func (c *change) patchPost(ctx context.Context, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
-	if patch.Title != nil && *patch.Title != old.Title {
-		update.SetTitle(*patch.Title)
-	}
-	if patch.Slug != nil && *patch.Slug != old.Slug {
-		update.SetSlug(*patch.Slug)
-	}
-	if patch.Status != nil && post.Status(*patch.Status) != old.Status {
-		update.SetStatus(post.Status(*patch.Status))
-	}
-	if patch.HideFromRoadmap != nil && *patch.HideFromRoadmap != old.HideFromRoadmap {
-		update.SetHideFromRoadmap(*patch.HideFromRoadmap)
-	}
+	differs(patch.Title, old.Title, update.SetTitle)
+	differs(patch.Slug, old.Slug, update.SetSlug)
+	differs((*post.Status)(patch.Status), old.Status, update.SetStatus)
+	differs(patch.HideFromRoadmap, old.HideFromRoadmap, update.SetHideFromRoadmap)
 	if patch.Body != nil {
 		patchBody(update, old, *patch.Body)
 	}
-	switch {
-	case patch.ContactID == nil || same(patch.contact, old.ContactID):
-	case patch.contact == nil:
-		update.ClearContactID()
-	default:
-		if err := mustHaveContact(ctx, c.Contact, patch.contact); err != nil {
-			return err
-		}
-		update.SetContactID(*patch.contact)
+	if patch.ContactID == nil || same(patch.contact, old.ContactID) {
+		return nil
 	}
+	if err := c.keepContact(ctx, patch.contact); err != nil {
+		return err
+	}
+	orEmpty(patch.contact, update.SetContactID, update.ClearContactID)
 	return nil
 }
 
 func patchBody(update *db.PostUpdateOne, old *db.Post, body Body) {
-	if body.Text != old.BodyText {
-		update.SetBodyText(body.Text)
-	}
+	differs(&body.Text, old.BodyText, update.SetBodyText)
+	patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
+}
+
+// patchDocument puts a body's document into an update where it says something
+// else than before.
+func patchDocument[U any](body Body, old json.RawMessage, set func(json.RawMessage) U, empty func() U) {
 	switch document := body.document(); {
-	case sameJSON(document, old.BodyJSON):
+	case sameJSON(document, old):
 	case document == nil:
-		update.ClearBodyJSON()
+		empty()
 	default:
-		update.SetBodyJSON(document)
+		set(document)
 	}
 }
 

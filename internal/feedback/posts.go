@@ -41,7 +41,7 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
 	text(&bad, "title", in.Title, 1, maxTitle)
-	in.Body.check(&bad, "body", 0)
+	in.Body.check(&bad, 0)
 	tags := tagIDs(&bad, in.TagIDs)
 	var from *publicid.Contact
 	if in.ContactID != nil {
@@ -54,10 +54,10 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	made := &Post{Post: newPost(on, in)}
 	made.ContactID = from
 	err := s.change(ctx, func(c *change) (err error) {
-		if err := mustHaveBoard(ctx, c.Board, on); err != nil {
+		if err := c.keepBoard(ctx, on); err != nil {
 			return err
 		}
-		if err := mustHaveContact(ctx, c.Contact, from); err != nil {
+		if err := c.keepContact(ctx, from); err != nil {
 			return err
 		}
 		if made.TagIDs, err = c.mustHaveTags(ctx, on, tags); err != nil {
@@ -131,16 +131,18 @@ func tagIDs(bad *problem.Fields, given []string) []publicid.Tag {
 	return ids
 }
 
-func mustHaveContact(ctx context.Context, client *db.ContactClient, id *publicid.Contact) error {
+// keepContact returns problem.NotFound unless the contact, if any, is the
+// organization's, and keeps it from being deleted until the transaction ends.
+func (c *change) keepContact(ctx context.Context, id *publicid.Contact) error {
 	if id == nil {
 		return nil
 	}
-	ok, err := exists(ctx, client.Query().Where(contact.ID(*id)))
+	_, err := c.Contact.Query().Where(contact.ID(*id)).ForShare(keyShare).Only(ctx)
+	if db.IsNotFound(err) {
+		return problem.MissingIn("contactId", "contact")
+	}
 	if err != nil {
 		return errors.Wrap(err, "look up the contact")
-	}
-	if !ok {
-		return problem.MissingIn("contactId", "contact")
 	}
 	return nil
 }
@@ -156,6 +158,17 @@ func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
 	}
 	tags, err := tagsOf(ctx, s.store.Client().PostTag, id)
 	return &Post{Post: p, TagIDs: tags}, err
+}
+
+func (s *Service) mustHavePost(ctx context.Context, id publicid.Post) error {
+	ok, err := exists(ctx, s.store.Client().Post.Query().Where(post.ID(id), post.DeletedAtIsNil()))
+	if err != nil {
+		return errors.Wrap(err, "look up the post")
+	}
+	if !ok {
+		return problem.Missing("post")
+	}
+	return nil
 }
 
 func tagsOf(ctx context.Context, client *db.PostTagClient, id publicid.Post) ([]publicid.Tag, error) {
@@ -181,6 +194,20 @@ func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, erro
 		return nil, errors.Wrap(err, "lock the post")
 	}
 	return p, nil
+}
+
+// lockVotable is lockPost for votes and comments, which belong on the post that a
+// merged one was merged into, as long as that is there.
+func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, error) {
+	p, err := c.lockPost(ctx, id)
+	if err != nil || p.MergedIntoID == nil {
+		return p, err
+	}
+	into, err := c.lockPost(ctx, *p.MergedIntoID)
+	if problem.Is(err, problem.NotFound) {
+		return p, nil
+	}
+	return into, err
 }
 
 func eventPost(p *db.Post) event.Post {

@@ -44,8 +44,9 @@ func newPost(t *testing.T, n *tenant) {
 		"title": "Dark mode", "slug": "dark-mode", "status": "open", "body": object{"json": nil, "text": "Please."},
 		"contactId": contact, "authorUserId": n.Owner.ID.String(), "hideFromRoadmap": false, "tagIds": []any{tag},
 		"voteCount": json.Number("0"), "commentCount": json.Number("0"), "mergedIntoId": nil,
-	}, without(made, "id", "createdAt", "updatedAt"))
+	}, without(made, "id", "createdAt", "updatedAt", "lastActivityAt"))
 	require.Equal(t, made["createdAt"], made["updatedAt"])
+	require.Equal(t, made["createdAt"], made["lastActivityAt"])
 	at, err := time.Parse(time.RFC3339Nano, made["createdAt"].(string))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), at, time.Minute)
@@ -102,7 +103,8 @@ func patchEach(t *testing.T, n *tenant) {
 			before[name] = value
 		}
 		require.Greater(t, got["updatedAt"], before["updatedAt"])
-		before["updatedAt"] = got["updatedAt"]
+		require.Equal(t, got["updatedAt"], got["lastActivityAt"])
+		before["updatedAt"], before["lastActivityAt"] = got["updatedAt"], got["lastActivityAt"]
 		require.Equal(t, before, got)
 		require.Equal(t, got, n.get(t, post))
 	}

@@ -25,11 +25,14 @@ import (
 	"earshot/internal/store"
 )
 
-// Dispatcher starts the delivery of rows that are committed. It doesn't block
-// on the network and has no error: what it fails to start stays pending in the
+// Dispatcher starts what follows a change that is committed. It doesn't block on
+// the network and has no errors: what it fails to start stays pending in the
 // database, where the sweep finds it.
 type Dispatcher interface {
+	// Dispatch delivers rows.
 	Dispatch(deliveries []Dispatch)
+	// Schedule sees to it that changelog entries are published when they are due.
+	Schedule(entries []Schedule)
 }
 
 // Dispatch is what an operator wants to see of a delivery that is under way.
@@ -42,11 +45,21 @@ type Dispatch struct {
 	Host string
 }
 
+// Schedule says that the moment of an entry's publication was set, moved or taken
+// away. Whoever waits for it reads the entry.
+type Schedule struct {
+	Entry        publicid.ChangelogEntry
+	Organization publicid.Organization
+}
+
 // Settings are the limits that a deployment chooses.
 type Settings struct {
 	ContactCapFree, ContactCapPro int
 	WebhookCap                    int
 	EmailHashKey                  []byte
+	// CommentEditWindow is how long after its creation a comment can be edited;
+	// 0 is for ever.
+	CommentEditWindow time.Duration
 }
 
 // Service offers the use cases. It is safe for concurrent use.
@@ -67,22 +80,30 @@ func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, sett
 // now is the wall clock at the precision that Postgres keeps.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// change is one transaction of a use case with the deliveries that it caused.
+// change is one transaction of a use case with the deliveries and schedules that
+// it caused.
 type change struct {
 	*db.Tx
 	caller     *Caller
 	deliveries []Dispatch
+	schedules  []Schedule
 }
 
 // change runs fn in one transaction for the caller in the context and
 // dispatches after the commit. It refuses when the organization may not write.
+// Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	c := &change{caller: CallerOf(ctx)}
 	if err := mayWrite(ctx, c.caller); err != nil {
 		return err
 	}
+	return s.perform(ctx, c, fn)
+}
+
+// perform is change for whoever acts.
+func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) error) error {
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
-		c.Tx = tx
+		c.Tx, c.deliveries, c.schedules = tx, nil, nil
 		return fn(c)
 	})
 	if err != nil {
@@ -90,6 +111,9 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	}
 	// The process may die here: the rows are committed and pending, the sweep
 	// starts them.
+	if len(c.schedules) > 0 {
+		s.dispatch.Schedule(c.schedules)
+	}
 	if len(c.deliveries) > 0 {
 		s.dispatch.Dispatch(c.deliveries)
 		ids := make([]fmt.Stringer, len(c.deliveries))

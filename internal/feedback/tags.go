@@ -65,7 +65,7 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 	}
 	var made *db.Tag
 	err := s.change(ctx, func(c *change) error {
-		if err := mustHaveBoard(ctx, c.Board, on); err != nil {
+		if err := c.keepBoard(ctx, on); err != nil {
 			return err
 		}
 		id := publicid.NewTag()
@@ -103,7 +103,7 @@ func (s *Service) Tags(ctx context.Context, on publicid.Board, q PageQuery) (Pag
 	if err != nil {
 		return Page[*db.Tag]{}, errors.Wrap(err, "list tags")
 	}
-	return page("tags", rows, limit, func(t *db.Tag) string { return t.ID.String() }), nil
+	return page("tags", rows, limit, byID(func(t *db.Tag) string { return t.ID.String() })), nil
 }
 
 // UpdateTag changes a tag's name or colour.

@@ -37,10 +37,10 @@ func text(bad *problem.Fields, field, value string, low, high int) {
 	}
 }
 
-func slugText(bad *problem.Fields, field, value string, high int) {
-	text(bad, field, value, 1, high)
+func slugText(bad *problem.Fields, value string, high int) {
+	text(bad, "slug", value, 1, high)
 	if value != "" && !slugPattern.MatchString(value) {
-		bad.Add(field, "pattern", "must be lower-case letters and digits in groups joined by single hyphens")
+		bad.Add("slug", "pattern", "must be lower-case letters and digits in groups joined by single hyphens")
 	}
 }
 
@@ -63,10 +63,10 @@ type Body struct {
 }
 
 // check validates a body whose text has at least low characters.
-func (b Body) check(bad *problem.Fields, field string, low int) {
-	text(bad, field+".text", b.Text, low, maxBodyText)
+func (b Body) check(bad *problem.Fields, low int) {
+	text(bad, "body.text", b.Text, low, maxBodyText)
 	if len(b.JSON) > maxBodyJSON {
-		bad.Add(field+".json", "maxLength", "must have at most %d bytes, not %d", maxBodyJSON, len(b.JSON))
+		bad.Add("body.json", "maxLength", "must have at most %d bytes, not %d", maxBodyJSON, len(b.JSON))
 	}
 }
 

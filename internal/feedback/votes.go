@@ -10,27 +10,29 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/vote"
 	"earshot/internal/event"
+	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
-// CastVote puts the caller's vote on a post and records vote.created. When it
-// is there already nothing changes, and fresh is false.
+// CastVote puts the caller's vote on a post, or on the one that it was merged
+// into, and records vote.created. When it is there already nothing changes, and
+// fresh is false.
 func (s *Service) CastVote(ctx context.Context, on publicid.Post) (v *db.Vote, fresh bool, err error) {
 	err = s.change(ctx, func(c *change) error {
-		p, err := c.lockPost(ctx, on)
+		p, err := c.lockVotable(ctx, on)
 		if err != nil {
 			return err
 		}
 		voter := c.caller.User.ID
-		v = &db.Vote{ID: publicid.NewVote(), OrganizationID: p.OrganizationID, PostID: on, UserID: &voter, CreatedAt: now()}
+		v = &db.Vote{ID: publicid.NewVote(), OrganizationID: p.OrganizationID, PostID: p.ID, UserID: &voter, CreatedAt: now()}
 		fresh, err = inserted(c.Vote.Create().
-			SetID(v.ID).SetPostID(on).SetUserID(voter).SetCreatedAt(v.CreatedAt).
+			SetID(v.ID).SetPostID(p.ID).SetUserID(voter).SetCreatedAt(v.CreatedAt).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
 			return err
 		}
 		if !fresh {
-			v, err = c.Vote.Query().Where(vote.PostID(on), vote.UserID(voter)).Only(ctx)
+			v, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(voter)).Only(ctx)
 			return err
 		}
 		if err := c.count(ctx, p, 1, 0); err != nil {
@@ -38,23 +40,25 @@ func (s *Service) CastVote(ctx context.Context, on publicid.Post) (v *db.Vote, f
 		}
 		return c.record(ctx, event.VoteCreated, &event.VoteCreatedPayload{
 			BoardHead: event.BoardHead{BoardID: p.BoardID},
-			Vote:      event.Vote{ID: v.ID, PostID: on, UserID: v.UserID, CreatedAt: v.CreatedAt},
+			Vote:      event.Vote{ID: v.ID, PostID: p.ID, UserID: v.UserID, CreatedAt: v.CreatedAt},
 		})
 	})
 	return v, fresh, err
 }
 
-// RetractVote takes the caller's vote off a post. It returns the vote that was
-// there, or nil: retracting twice is as good as once.
-func (s *Service) RetractVote(ctx context.Context, on publicid.Post) (*db.Vote, error) {
-	var taken *db.Vote
-	err := s.change(ctx, func(c *change) error {
-		p, err := c.lockPost(ctx, on)
+// RetractVote takes the caller's vote off a post, or off the one that it was
+// merged into, which it returns. The vote that was there is nil where there was
+// none: retracting twice is as good as once.
+func (s *Service) RetractVote(ctx context.Context, on publicid.Post) (taken *db.Vote, from publicid.Post, err error) {
+	err = s.change(ctx, func(c *change) error {
+		p, err := c.lockVotable(ctx, on)
 		if err != nil {
 			return err
 		}
-		taken, err = c.Vote.Query().Where(vote.PostID(on), vote.UserID(c.caller.User.ID)).Only(ctx)
+		from = p.ID
+		taken, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(c.caller.User.ID)).Only(ctx)
 		if db.IsNotFound(err) {
+			taken = nil
 			return nil
 		}
 		if err != nil {
@@ -65,7 +69,29 @@ func (s *Service) RetractVote(ctx context.Context, on publicid.Post) (*db.Vote, 
 		}
 		return c.count(ctx, p, -1, 0)
 	})
-	return taken, err
+	return taken, from, err
+}
+
+// Votes lists the votes on a post, newest first.
+func (s *Service) Votes(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Vote], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	last := after[publicid.Vote](&bad, "votes", q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.Vote]{}, err
+	}
+	if err := s.mustHavePost(ctx, on); err != nil {
+		return Page[*db.Vote]{}, err
+	}
+	query := s.store.Client().Vote.Query().Where(vote.PostID(on)).Order(db.Desc(vote.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(vote.IDLT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.Vote]{}, errors.Wrap(err, "list votes")
+	}
+	return page("votes", rows, limit, byID(func(v *db.Vote) string { return v.ID.String() })), nil
 }
 
 // count moves the counters of a locked post. Retracting isn't activity.

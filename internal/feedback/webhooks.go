@@ -121,7 +121,7 @@ func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook],
 	if err != nil {
 		return Page[*db.Webhook]{}, errors.Wrap(err, "list webhooks")
 	}
-	return page("webhooks", rows, limit, func(w *db.Webhook) string { return w.ID.String() }), nil
+	return page("webhooks", rows, limit, byID(func(w *db.Webhook) string { return w.ID.String() })), nil
 }
 
 // Webhook loads one webhook.

@@ -1,0 +1,32 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+// Changelog publishes entries.
+type Changelog struct{ feedback *feedback.Service }
+
+// NewChangelog makes the activity.
+func NewChangelog(f *feedback.Service) *Changelog { return &Changelog{f} }
+
+// PublishParams name the entry.
+type PublishParams struct {
+	Entry publicid.ChangelogEntry `json:"entry"`
+}
+
+// PublishResult says when the entry is due, if it is still to be published.
+type PublishResult struct {
+	Due *time.Time `json:"due"`
+}
+
+// PublishEntry publishes the entry if it is scheduled and due. Doing it again
+// changes nothing.
+func (c *Changelog) PublishEntry(ctx context.Context, p PublishParams) (PublishResult, error) {
+	due, err := c.feedback.PublishEntry(ctx, p.Entry)
+	return PublishResult{Due: due}, err
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) ListAPIKeys(ctx context.Context, r gen.ListAPIKeysRequestObject) (gen.ListAPIKeysResponseObject, error) {
+	p, err := s.feedback.APIKeys(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListAPIKeys200JSONResponse{Data: each(p.Items, apiKey), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) CreateAPIKey(ctx context.Context, r gen.CreateAPIKeyRequestObject) (gen.CreateAPIKeyResponseObject, error) {
+	secret, k, err := s.feedback.MintAPIKey(ctx, feedback.NewAPIKey{
+		Name: r.Body.Name, Scope: string(r.Body.Scope), ExpiresAt: valueOf(r.Body.ExpiresAt),
+	})
+	if err != nil {
+		return nil, err
+	}
+	feedback.Touch(ctx, "keyId", k.ID)
+	return gen.CreateAPIKey201JSONResponse{Data: gen.APIKeyWithSecret{APIKeyFields: apiKey(k), Key: secret}}, nil
+}
+
+func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObject) (gen.RotateAPIKeyResponseObject, error) {
+	id, err := feedback.PathID[publicid.APIKey]("keyId", r.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	secret, k, err := s.feedback.RotateAPIKey(ctx, id, r.Body.OverlapSeconds)
+	if err != nil {
+		return nil, err
+	}
+	feedback.Touch(ctx, "keyId", k.ID)
+	return gen.RotateAPIKey201JSONResponse{Data: gen.APIKeyWithSecret{APIKeyFields: apiKey(k), Key: secret}}, nil
+}
+
+func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObject) (gen.RevokeAPIKeyResponseObject, error) {
+	id, err := feedback.PathID[publicid.APIKey]("keyId", r.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.WithdrawAPIKey(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.RevokeAPIKey200JSONResponse{Data: deleted(id)}, nil
+}
+
+func apiKey(k *db.APIKey) gen.APIKeyFields {
+	return gen.APIKeyFields{
+		ID: k.ID.String(), UserID: k.UserID.String(), Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
+		CreatedAt: k.CreatedAt, ExpiresAt: orNull(k.ExpiresAt), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
+	}
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) ListChangelog(ctx context.Context, r gen.ListChangelogRequestObject) (gen.ListChangelogResponseObject, error) {
+	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Entries(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListChangelog200JSONResponse{Data: each(p.Items, entry), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelogEntryRequestObject) (gen.CreateChangelogEntryResponseObject, error) {
+	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	in := feedback.NewEntry{
+		Title: r.Body.Title, Slug: r.Body.Slug,
+		Version: valueOf(r.Body.Version), PublishedAt: valueOf(r.Body.PublishedAt),
+	}
+	if b := postBody(r.Body.Body); b != nil {
+		in.Body = *b
+	}
+	e, err := s.feedback.CreateEntry(ctx, on, in)
+	if err != nil {
+		return nil, err
+	}
+	feedback.Touch(ctx, "entryId", e.ID)
+	return gen.CreateChangelogEntry201JSONResponse{Data: entry(e)}, nil
+}
+
+func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryRequestObject) (gen.GetChangelogEntryResponseObject, error) {
+	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.feedback.Entry(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetChangelogEntry200JSONResponse{Data: entry(e)}, nil
+}
+
+func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelogEntryRequestObject) (gen.UpdateChangelogEntryResponseObject, error) {
+	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
+		Title: r.Body.Title, Slug: r.Body.Slug, Body: postBody(r.Body.Body),
+		Version: patchOf(r.Body.Version), PublishedAt: patchOf(r.Body.PublishedAt),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpdateChangelogEntry200JSONResponse{Data: entry(e)}, nil
+}
+
+func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPostsRequestObject) (gen.ReplaceLinkedPostsResponseObject, error) {
+	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.feedback.LinkPosts(ctx, id, r.Body.PostIDs)
+	if err != nil {
+		return nil, err
+	}
+	return gen.ReplaceLinkedPosts200JSONResponse{Data: entry(e)}, nil
+}
+
+func (s *server) DeleteChangelogEntry(ctx context.Context, r gen.DeleteChangelogEntryRequestObject) (gen.DeleteChangelogEntryResponseObject, error) {
+	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.feedback.DeleteEntry(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.DeleteChangelogEntry200JSONResponse{Data: deleted(id)}, nil
+}
+
+func entry(e *feedback.Entry) gen.ChangelogEntry {
+	return gen.ChangelogEntry{
+		ID: e.ID.String(), OrganizationID: e.OrganizationID.String(), BoardID: e.BoardID.String(),
+		Title: e.Title, Slug: e.Slug, Version: orNull(e.Version), Body: richText(e.BodyJSON, e.BodyText),
+		PublishedAt: orNull(e.PublishedAt), State: gen.ChangelogEntryState(e.State),
+		PostIDs:   each(e.PostIDs, publicid.Post.String),
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+}

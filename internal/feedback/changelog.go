@@ -1,0 +1,303 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/changelogentry"
+	"earshot/ent/db/changeloglink"
+	"earshot/ent/db/post"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+const (
+	maxVersion = 40
+	// More than anybody reads under one announcement.
+	maxLinkedPosts = 100
+)
+
+// Entry is a changelog entry with the posts that it links, in the caller's order.
+type Entry struct {
+	*db.ChangelogEntry
+	PostIDs []publicid.Post
+}
+
+// NewEntry is what to make a changelog entry of. A nil slug is made from the
+// title; what PublishedAt does is said at UpdateEntry.
+type NewEntry struct {
+	Title       string
+	Slug        *string
+	Version     *string
+	Body        Body
+	PublishedAt *time.Time
+}
+
+// CreateEntry puts an entry into the changelog of a board. A slug that was asked
+// for and is taken is problem.Conflict.
+func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntry) (*Entry, error) {
+	in.Title = strings.TrimSpace(in.Title)
+	var bad problem.Fields
+	text(&bad, "title", in.Title, 1, maxTitle)
+	if in.Slug != nil {
+		slugText(&bad, *in.Slug, maxPostSlug)
+	}
+	if in.Version != nil {
+		text(&bad, "version", *in.Version, 1, maxVersion)
+	}
+	in.Body.check(&bad, 0)
+	moment(&bad, "publishedAt", in.PublishedAt)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	made := &Entry{}
+	err := s.change(ctx, func(c *change) error {
+		if err := c.keepBoard(ctx, on); err != nil {
+			return err
+		}
+		at := now()
+		row := &db.ChangelogEntry{
+			ID: publicid.NewChangelogEntry(), OrganizationID: c.caller.Organization.ID, BoardID: on,
+			Title: in.Title, Version: in.Version, BodyText: in.Body.Text, BodyJSON: in.Body.document(),
+			PublishedAt: atPrecision(in.PublishedAt), CreatedAt: at, UpdatedAt: at,
+		}
+		row.State = stateAt(row.PublishedAt, at)
+		made.ChangelogEntry = row
+		if err := c.insertEntry(ctx, row, in.Slug); err != nil {
+			return err
+		}
+		return c.announce(ctx, changelogentry.StateDraft, nil, row)
+	})
+	return made, err
+}
+
+// insertEntry writes the entry under the slug that was asked for, or under a free
+// one, which it sets.
+func (c *change) insertEntry(ctx context.Context, e *db.ChangelogEntry, wanted *string) error {
+	insert := func(slug string) (bool, error) {
+		e.Slug = slug
+		row := c.ChangelogEntry.Create().
+			SetID(e.ID).SetBoardID(e.BoardID).SetTitle(e.Title).SetSlug(slug).SetNillableVersion(e.Version).
+			SetBodyText(e.BodyText).SetNillablePublishedAt(e.PublishedAt).SetState(e.State).
+			SetCreatedAt(e.CreatedAt).SetUpdatedAt(e.UpdatedAt)
+		if e.BodyJSON != nil {
+			row.SetBodyJSON(e.BodyJSON)
+		}
+		return inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+	}
+	taken := func(slug string) (bool, error) {
+		return exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(slug)))
+	}
+	return withSlug(wanted, slugFrom(e.Title, "entry", maxPostSlug), maxPostSlug, taken, insert)
+}
+
+// stateAt is what an entry is at a moment, by when it is to be published.
+func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
+	switch {
+	case publishedAt == nil:
+		return changelogentry.StateDraft
+	case publishedAt.After(at):
+		return changelogentry.StateScheduled
+	default:
+		return changelogentry.StatePublished
+	}
+}
+
+// announce records changelog.published where an entry wasn't published before and
+// is now, and tells the scheduler of a moment that was set, moved or taken away.
+func (c *change) announce(ctx context.Context, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
+	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
+	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
+		c.schedules = append(c.schedules, Schedule{Entry: e.ID, Organization: e.OrganizationID})
+	}
+	if before == changelogentry.StatePublished || e.State != changelogentry.StatePublished {
+		return nil
+	}
+	return c.record(ctx, event.ChangelogPublished, &event.ChangelogPublishedPayload{
+		BoardHead: event.BoardHead{BoardID: e.BoardID},
+		Entry:     event.Entry{ID: e.ID, Title: e.Title, Slug: e.Slug, PublishedAt: *e.PublishedAt},
+	})
+}
+
+// Entries lists the changelog of a board, newest first, drafts included.
+func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (Page[*Entry], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	last := after[publicid.ChangelogEntry](&bad, "changelog", q)
+	if err := bad.Err(); err != nil {
+		return Page[*Entry]{}, err
+	}
+	client := s.store.Client()
+	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
+		return Page[*Entry]{}, err
+	}
+	query := client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).
+		Order(db.Desc(changelogentry.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(changelogentry.IDLT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*Entry]{}, errors.Wrap(err, "list the changelog")
+	}
+	cut := page("changelog", rows, limit, byID(func(e *db.ChangelogEntry) string { return e.ID.String() }))
+	out := Page[*Entry]{Items: make([]*Entry, len(cut.Items)), NextCursor: cut.NextCursor}
+	for i, e := range cut.Items {
+		out.Items[i] = &Entry{ChangelogEntry: e}
+	}
+	return out, linkedTo(ctx, client.ChangelogLink, out.Items...)
+}
+
+// Entry loads one changelog entry.
+func (s *Service) Entry(ctx context.Context, id publicid.ChangelogEntry) (*Entry, error) {
+	client := s.store.Client()
+	found, err := onlyEntry(ctx, client.ChangelogEntry.Query().Where(changelogentry.ID(id)))
+	if err != nil {
+		return nil, err
+	}
+	e := &Entry{ChangelogEntry: found}
+	return e, linkedTo(ctx, client.ChangelogLink, e)
+}
+
+func onlyEntry(ctx context.Context, query *db.ChangelogEntryQuery) (*db.ChangelogEntry, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("changelog entry")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the changelog entry")
+	}
+	return found, nil
+}
+
+// linkedTo fills in the posts that entries link.
+func linkedTo(ctx context.Context, client *db.ChangelogLinkClient, entries ...*Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	ids := make([]publicid.ChangelogEntry, len(entries))
+	byID := make(map[publicid.ChangelogEntry]*Entry, len(entries))
+	for i, e := range entries {
+		ids[i], byID[e.ID] = e.ID, e
+	}
+	links, err := client.Query().Where(changeloglink.EntryIDIn(ids...)).Order(db.Asc(changeloglink.FieldPosition)).All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "load the linked posts")
+	}
+	for _, l := range links {
+		byID[l.EntryID].PostIDs = append(byID[l.EntryID].PostIDs, l.PostID)
+	}
+	return nil
+}
+
+// LinkPosts replaces the posts that an entry links. A post that isn't there is
+// problem.NotFound.
+func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, postIDs []string) (*Entry, error) {
+	wanted, err := linkedPosts(postIDs)
+	if err != nil {
+		return nil, err
+	}
+	changed := &Entry{}
+	err = s.change(ctx, func(c *change) (err error) {
+		if changed.ChangelogEntry, err = c.lockEntry(ctx, id); err != nil {
+			return err
+		}
+		changed.PostIDs = nil
+		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
+			return err
+		}
+		if slices.Equal(wanted, changed.PostIDs) {
+			return nil
+		}
+		if err := c.keepPosts(ctx, wanted); err != nil {
+			return err
+		}
+		if err := c.link(ctx, id, wanted); err != nil {
+			return err
+		}
+		changed.PostIDs = wanted
+		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(changed.ChangelogEntry).SetUpdatedAt(now()).Save(ctx); err != nil {
+			return errors.Wrap(err, "update the changelog entry")
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// linkedPosts reads the ids, each once, in the order given.
+func linkedPosts(given []string) ([]publicid.Post, error) {
+	var bad problem.Fields
+	if len(given) > maxLinkedPosts {
+		bad.Add("postIds", "maxItems", "must have at most %d items, not %d", maxLinkedPosts, len(given))
+		return nil, bad.Err()
+	}
+	var ids []publicid.Post
+	seen := map[publicid.Post]bool{}
+	for i, text := range given {
+		id := bodyID[publicid.Post](&bad, item("postIds", i), text)
+		if !seen[id] {
+			ids = append(ids, id)
+		}
+		seen[id] = true
+	}
+	return ids, bad.Err()
+}
+
+func (c *change) lockEntry(ctx context.Context, id publicid.ChangelogEntry) (*db.ChangelogEntry, error) {
+	return onlyEntry(ctx, c.ChangelogEntry.Query().Where(changelogentry.ID(id)).ForUpdate())
+}
+
+// keepPosts returns problem.NotFound unless all posts are live, and keeps them so
+// until the transaction ends. Nothing but a deletion waits for that.
+func (c *change) keepPosts(ctx context.Context, ids []publicid.Post) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := c.Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).
+		Order(db.Asc(post.FieldID)).ForShare().Select(post.FieldID).All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "look up the posts")
+	}
+	if len(found) != len(ids) {
+		return problem.MissingIn("postIds", "post")
+	}
+	return nil
+}
+
+func (c *change) link(ctx context.Context, id publicid.ChangelogEntry, posts []publicid.Post) error {
+	if _, err := c.ChangelogLink.Delete().Where(changeloglink.EntryID(id)).Exec(ctx); err != nil {
+		return errors.Wrap(err, "take the linked posts off")
+	}
+	rows := make([]*db.ChangelogLinkCreate, len(posts))
+	for i, p := range posts {
+		rows[i] = c.ChangelogLink.Create().SetEntryID(id).SetPostID(p).SetPosition(i)
+	}
+	if err := c.ChangelogLink.CreateBulk(rows...).Exec(ctx); err != nil {
+		return errors.Wrap(err, "link the posts")
+	}
+	return nil
+}
+
+// DeleteEntry removes an entry. A publication that was scheduled doesn't happen.
+func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) error {
+	return s.change(ctx, func(c *change) error {
+		old, err := c.lockEntry(ctx, id)
+		if err != nil {
+			return err
+		}
+		if old.State == changelogentry.StateScheduled {
+			c.schedules = append(c.schedules, Schedule{Entry: id, Organization: old.OrganizationID})
+		}
+		if err := c.ChangelogEntry.DeleteOne(old).Exec(ctx); err != nil {
+			return errors.Wrap(err, "delete the changelog entry")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,142 @@
+package feedback
+
+import (
+	"context"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/comment"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// UpdateComment replaces the body of a comment, within the edit window: after it,
+// problem.Forbidden. A deleted comment is problem.NotFound.
+func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body Body) (*db.Comment, error) {
+	var bad problem.Fields
+	body.check(&bad, 1)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	var changed *db.Comment
+	err := s.change(ctx, func(c *change) error {
+		_, old, err := c.lockComment(ctx, id)
+		if err != nil {
+			return err
+		}
+		at := now()
+		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
+			return problem.New(problem.Forbidden, "The comment can't be edited any more.").
+				With("reason", "edit_window_expired")
+		}
+		update := c.Comment.UpdateOne(old)
+		differs(&body.Text, old.BodyText, update.SetBodyText)
+		patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
+		if changed = old; unchanged(update.Mutation()) {
+			return nil
+		}
+		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
+			return errors.Wrap(err, "update the comment")
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// DeleteComment leaves a tombstone that keeps the comment's place, and nothing of
+// its body and author. Deleting it again is problem.NotFound.
+func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error {
+	return s.change(ctx, func(c *change) error {
+		p, old, err := c.lockComment(ctx, id)
+		if err != nil {
+			return err
+		}
+		at := now()
+		err = c.Comment.UpdateOne(old).SetBodyText("").ClearBodyJSON().ClearAuthorUserID().ClearEmailHash().
+			SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx)
+		if err != nil {
+			return errors.Wrap(err, "delete the comment")
+		}
+		return c.count(ctx, p, 0, -1)
+	})
+}
+
+// lockComment loads a comment that isn't deleted, on a live post, and keeps
+// others from changing either until the transaction ends. The post is locked
+// first, as everywhere; a merge may move the comment before that.
+func (c *change) lockComment(ctx context.Context, id publicid.Comment) (*db.Post, *db.Comment, error) {
+	query := c.Comment.Query().Where(comment.ID(id), comment.DeletedAtIsNil())
+	for {
+		seen, err := onlyComment(ctx, query.Clone())
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := c.lockPost(ctx, seen.PostID)
+		if problem.Is(err, problem.NotFound) {
+			return nil, nil, problem.Missing("comment")
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		found, err := onlyComment(ctx, query.Clone().ForUpdate())
+		if err != nil || found.PostID == p.ID {
+			return p, found, err
+		}
+	}
+}
+
+func onlyComment(ctx context.Context, query *db.CommentQuery) (*db.Comment, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("comment")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the comment")
+	}
+	return found, nil
+}
+
+// Comments lists the comments on a post as threads: the oldest top-level comment
+// first, each followed by its replies, oldest first. Tombstones are in the list.
+func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Comment], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	thread, last := afterComment(&bad, q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.Comment]{}, err
+	}
+	if err := s.mustHavePost(ctx, on); err != nil {
+		return Page[*db.Comment]{}, err
+	}
+	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
+		Order(func(s *sql.Selector) { s.OrderExpr(sql.Expr(store.CommentThread)).OrderBy(s.C(comment.FieldID)) }).
+		Limit(limit + 1)
+	if q.Cursor != nil {
+		query.Where(store.CommentsAfter(thread, last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.Comment]{}, errors.Wrap(err, "list comments")
+	}
+	return page("comments", rows, limit, func(c *db.Comment) []string {
+		if c.ParentID != nil {
+			return []string{c.ParentID.String(), c.ID.String()}
+		}
+		return []string{c.ID.String(), c.ID.String()}
+	}), nil
+}
+
+// afterComment reads a cursor of Comments: the thread and the comment in it.
+func afterComment(bad *problem.Fields, q PageQuery) (thread, last publicid.Comment) {
+	place := q.place(bad, "comments", 2)
+	if place == nil {
+		return thread, last
+	}
+	if thread.UnmarshalText([]byte(place[0])) != nil || last.UnmarshalText([]byte(place[1])) != nil {
+		badCursor(bad)
+	}
+	return thread, last
+}

@@ -1,0 +1,328 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/post"
+	"earshot/ent/db/posttag"
+	"earshot/ent/db/tag"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// The orders of a list of posts. All are descending, and posts that are equal go
+// by their creation.
+const (
+	sortRelevance = "relevance"
+	sortNewest    = "newest"
+	sortVotes     = "votes"
+	sortActive    = "active"
+)
+
+// PostQuery filters and sorts the posts of a board. A member that is nil or empty
+// filters nothing.
+type PostQuery struct {
+	PageQuery
+	// Q is words that the title and the text hold between them.
+	Q *string
+	// Statuses and TagIDs: any of them.
+	Statuses, TagIDs *[]string
+	ContactID        *string
+	// Sort is relevance, newest, votes or active. Nil is relevance where there is
+	// a Q, else newest.
+	Sort *string
+}
+
+// checkedPostQuery is a PostQuery whose parts are read.
+type checkedPostQuery struct {
+	q        string
+	statuses []post.Status
+	tags     []publicid.Tag
+	contact  *publicid.Contact
+	sort     string
+	limit    int
+
+	// Where the page before ended: an id, and the part before it of the order.
+	last  *publicid.Post
+	tier  int64
+	value any
+}
+
+func (in PostQuery) check() (checkedPostQuery, error) {
+	var bad problem.Fields
+	out := checkedPostQuery{sort: sortNewest, limit: in.limit(&bad, standardPage, maxPage), tier: titleTier}
+	if in.Q != nil {
+		out.q, out.sort = *in.Q, sortRelevance
+		text(&bad, "q", *in.Q, 1, maxSearch)
+	}
+	if in.Statuses != nil {
+		out.statuses = statuses(&bad, *in.Statuses)
+	}
+	if in.TagIDs != nil {
+		some(&bad, "tagIds", *in.TagIDs, maxPostTags)
+		out.tags = tagIDs(&bad, *in.TagIDs)
+	}
+	if in.ContactID != nil {
+		id := bodyID[publicid.Contact](&bad, "contactId", *in.ContactID)
+		out.contact = &id
+	}
+	if in.Sort != nil {
+		out.sort = *in.Sort
+	}
+	switch {
+	case !slices.Contains([]string{sortRelevance, sortNewest, sortVotes, sortActive}, out.sort):
+		bad.Add("sort", "enum", "must be relevance, newest, votes or active")
+	case out.sort == sortRelevance && in.Q == nil:
+		bad.Add("sort", "relevance", "relevance needs a q to be relevant to")
+	default:
+		out.readCursor(&bad, in.PageQuery)
+	}
+	return out, bad.Err()
+}
+
+// maxSearch is as long as a search may be (docs/decisions.md, Contacts).
+const maxSearch = 200
+
+// some checks the number of items of a filter.
+func some(bad *problem.Fields, field string, items []string, high int) {
+	if len(items) == 0 {
+		bad.Add(field, "minItems", "must have at least 1 item")
+	}
+	if len(items) > high {
+		bad.Add(field, "maxItems", "must have at most %d items, not %d", high, len(items))
+	}
+}
+
+func statuses(bad *problem.Fields, given []string) []post.Status {
+	some(bad, "status", given, len(postStatuses))
+	out := make([]post.Status, len(given))
+	for i, v := range given {
+		if out[i] = post.Status(v); post.StatusValidator(out[i]) != nil {
+			bad.Add(item("status", i), "enum", "%s", statusWords)
+		}
+	}
+	return out
+}
+
+func (in *checkedPostQuery) list() string { return "posts." + in.sort }
+
+func (in *checkedPostQuery) readCursor(bad *problem.Fields, q PageQuery) {
+	var last publicid.Post
+	var ok bool
+	switch in.sort {
+	case sortVotes:
+		in.value, ok = byNumber.after(bad, in.list(), q, &last)
+	case sortActive:
+		in.value, ok = byTime.after(bad, in.list(), q, &last)
+	case sortRelevance:
+		if in.tier, ok = byNumber.after(bad, in.list(), q, &last); !ok {
+			in.tier = titleTier
+		}
+	default:
+		in.last = after[publicid.Post](bad, in.list(), q)
+	}
+	if ok {
+		in.last = &last
+	}
+}
+
+// Relevance has two steps, so that a page of it is a page by id in each, however
+// much is found: first the posts whose title holds the words, then those that
+// only hold them together with their text.
+const (
+	titleTier int64 = iota + 1
+	textTier
+)
+
+// Posts lists the live posts of a board.
+func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Page[*Post], error) {
+	in, err := q.check()
+	if err != nil {
+		return Page[*Post]{}, err
+	}
+	ctx = store.FreshPlan(ctx)
+	client := s.store.Client()
+	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
+		return Page[*Post]{}, err
+	}
+	if err := in.mustHaveFilters(ctx, client); err != nil {
+		return Page[*Post]{}, err
+	}
+	if in.sort == sortRelevance {
+		return s.relevant(ctx, on, in)
+	}
+	query := in.filtered(client.Post.Query().Where(post.BoardID(on)))
+	if in.q != "" {
+		query.Where(store.PostsWith(in.q))
+	}
+	rows, err := in.sorted(query).Limit(in.limit + 1).All(ctx)
+	if err != nil {
+		return Page[*Post]{}, errors.Wrap(err, "list posts")
+	}
+	return s.withTags(ctx, page(in.list(), rows, in.limit, in.place))
+}
+
+// relevant goes through the steps of relevance until the page is full.
+func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (Page[*Post], error) {
+	var rows []*db.Post
+	titles := 0
+	for tier, last := in.tier, in.last; tier <= textTier && len(rows) <= in.limit; tier, last = tier+1, nil {
+		query := in.filtered(s.store.Client().Post.Query().Where(post.BoardID(on)))
+		if last != nil {
+			query.Where(post.IDLT(*last))
+		}
+		if tier == titleTier {
+			query.Where(store.PostsWithInTitle(in.q))
+		} else {
+			query.Where(store.PostsWithNotInTitle(in.q))
+		}
+		more, err := query.Order(db.Desc(post.FieldID)).Limit(in.limit + 1 - len(rows)).All(ctx)
+		if err != nil {
+			return Page[*Post]{}, errors.Wrap(err, "search posts")
+		}
+		if rows = append(rows, more...); tier == titleTier {
+			titles = len(rows)
+		}
+	}
+	place := func(p *db.Post) []string {
+		tier := textTier
+		if slices.Index(rows, p) < titles {
+			tier = titleTier
+		}
+		return []string{strconv.FormatInt(tier, 10), p.ID.String()}
+	}
+	return s.withTags(ctx, page(in.list(), rows, in.limit, place))
+}
+
+// mustHaveFilters makes sure that what is filtered by is the organization's, so
+// that a list isn't empty only because of a slip.
+func (in *checkedPostQuery) mustHaveFilters(ctx context.Context, client *db.Client) error {
+	if in.contact != nil {
+		ok, err := exists(ctx, client.Contact.Query().Where(contact.ID(*in.contact)))
+		if err != nil {
+			return errors.Wrap(err, "look up the contact")
+		}
+		if !ok {
+			return problem.MissingIn("contactId", "contact")
+		}
+	}
+	if len(in.tags) == 0 {
+		return nil
+	}
+	slices.SortFunc(in.tags, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
+	in.tags = slices.Compact(in.tags)
+	n, err := client.Tag.Query().Where(tag.IDIn(in.tags...)).Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "look up the tags")
+	}
+	if n != len(in.tags) {
+		return problem.MissingIn("tagIds", "tag")
+	}
+	return nil
+}
+
+func (in *checkedPostQuery) filtered(query *db.PostQuery) *db.PostQuery {
+	query.Where(post.DeletedAtIsNil())
+	if in.statuses != nil {
+		query.Where(post.StatusIn(in.statuses...))
+	}
+	if in.contact != nil {
+		query.Where(post.ContactID(*in.contact))
+	}
+	if len(in.tags) > 0 {
+		query.Where(func(s *sql.Selector) {
+			tagged := sql.Table(posttag.Table)
+			ids := make([]any, len(in.tags))
+			for i, t := range in.tags {
+				ids[i] = t
+			}
+			s.Where(sql.In(s.C(post.FieldID),
+				sql.Select(tagged.C(posttag.FieldPostID)).From(tagged).Where(sql.In(tagged.C(posttag.FieldTagID), ids...))))
+		})
+	}
+	return query
+}
+
+// sorted puts the query in order and behind the cursor.
+func (in *checkedPostQuery) sorted(query *db.PostQuery) *db.PostQuery {
+	column := map[string]string{sortVotes: post.FieldVoteCount, sortActive: post.FieldLastActivityAt}[in.sort]
+	if column == "" {
+		if in.last != nil {
+			query.Where(post.IDLT(*in.last))
+		}
+		return query.Order(db.Desc(post.FieldID))
+	}
+	if in.last != nil {
+		query.Where(func(s *sql.Selector) {
+			s.Where(sql.CompositeLT([]string{s.C(column), s.C(post.FieldID)}, in.value, *in.last))
+		})
+	}
+	return query.Order(db.Desc(column, post.FieldID))
+}
+
+func (in *checkedPostQuery) place(p *db.Post) []string {
+	switch in.sort {
+	case sortVotes:
+		return []string{byNumber.write(int64(p.VoteCount)), p.ID.String()}
+	case sortActive:
+		return []string{byTime.write(p.LastActivityAt), p.ID.String()}
+	}
+	return []string{p.ID.String()}
+}
+
+// ContactPosts lists the live posts that are attached to a contact, on all
+// boards, newest first.
+func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQuery) (Page[*Post], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	last := after[publicid.Post](&bad, "contactPosts", q)
+	if err := bad.Err(); err != nil {
+		return Page[*Post]{}, err
+	}
+	client := s.store.Client()
+	if _, err := onlyContact(ctx, client.Contact.Query().Where(contact.ID(of))); err != nil {
+		return Page[*Post]{}, err
+	}
+	query := client.Post.Query().Where(post.ContactID(of), post.DeletedAtIsNil()).
+		Order(db.Desc(post.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(post.IDLT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
+	}
+	return s.withTags(ctx, page("contactPosts", rows, limit, byID(func(p *db.Post) string { return p.ID.String() })))
+}
+
+// withTags adds the tags to a page of posts.
+func (s *Service) withTags(ctx context.Context, rows Page[*db.Post]) (Page[*Post], error) {
+	out := Page[*Post]{Items: make([]*Post, len(rows.Items)), NextCursor: rows.NextCursor}
+	ids := make([]publicid.Post, len(rows.Items))
+	byPost := make(map[publicid.Post]*Post, len(rows.Items))
+	for i, p := range rows.Items {
+		ids[i], out.Items[i] = p.ID, &Post{Post: p}
+		byPost[p.ID] = out.Items[i]
+	}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	tagged, err := s.store.Client().PostTag.Query().
+		Where(posttag.PostIDIn(ids...)).Order(db.Asc(posttag.FieldTagID)).All(ctx)
+	if err != nil {
+		return Page[*Post]{}, errors.Wrap(err, "load the posts' tags")
+	}
+	for _, t := range tagged {
+		byPost[t.PostID].TagIDs = append(byPost[t.PostID].TagIDs, t.TagID)
+	}
+	return out, nil
+}

@@ -1,0 +1,181 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/changeloglink"
+	"earshot/ent/db/post"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// DeletePost takes a post away from everybody, and out of the changelog entries
+// that link it. Its rows stay. Deleting it again is problem.NotFound.
+func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
+	return s.change(ctx, func(c *change) error {
+		p, err := c.lockPost(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := c.unlinkPost(ctx, id); err != nil {
+			return err
+		}
+		at := now()
+		if err := c.Post.Update().Where(post.ID(p.ID)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
+			return errors.Wrap(err, "delete the post")
+		}
+		return nil
+	})
+}
+
+func (c *change) unlinkPost(ctx context.Context, id publicid.Post) error {
+	if _, err := c.ChangelogLink.Delete().Where(changeloglink.PostID(id)).Exec(ctx); err != nil {
+		return errors.Wrap(err, "take the post out of the changelog")
+	}
+	return nil
+}
+
+// maxMergeSources is the specification's.
+const maxMergeSources = 20
+
+// MergePosts moves the votes and comments of the sources to the target and makes
+// each source a duplicate of it, with post.status_changed where it wasn't one.
+// Sources that are merged into the target already stay as they are.
+//
+// A source that is the target or of another board is problem.Validation, one that
+// isn't there problem.NotFound; one that is merged into another post, or a target
+// that is merged itself, problem.Conflict.
+func (s *Service) MergePosts(ctx context.Context, id publicid.Post, sourceIDs []string) (*Post, error) {
+	sources, err := checkSources(id, sourceIDs)
+	if err != nil {
+		return nil, err
+	}
+	var merged *Post
+	err = s.change(ctx, func(c *change) error {
+		target, fresh, err := c.lockMerge(ctx, id, sources)
+		if err != nil {
+			return err
+		}
+		if len(fresh) > 0 {
+			if target, err = c.merge(ctx, target, fresh); err != nil {
+				return err
+			}
+		}
+		merged = &Post{Post: target}
+		merged.TagIDs, err = tagsOf(ctx, c.PostTag, id)
+		return err
+	})
+	return merged, err
+}
+
+func checkSources(target publicid.Post, given []string) ([]publicid.Post, error) {
+	var bad problem.Fields
+	some(&bad, "sourceIds", given, maxMergeSources)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	sources := make([]publicid.Post, len(given))
+	for i, text := range given {
+		if sources[i] = bodyID[publicid.Post](&bad, item("sourceIds", i), text); sources[i] == target {
+			bad.Add(item("sourceIds", i), "notTarget", "is the post to merge into")
+		}
+	}
+	return sources, bad.Err()
+}
+
+// lockMerge loads and locks the target and the sources, in the order of their
+// ids, and returns the sources that are still to be merged.
+func (c *change) lockMerge(ctx context.Context, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
+	rows, err := c.Post.Query().Where(post.IDIn(append(slices.Clone(sources), id)...), post.DeletedAtIsNil()).
+		Order(db.Asc(post.FieldID)).ForUpdate().All(ctx)
+	if err != nil {
+		return nil, nil, errors.Wrap(err, "lock the posts")
+	}
+	byID := make(map[publicid.Post]*db.Post, len(rows))
+	for _, p := range rows {
+		byID[p.ID] = p
+	}
+	target := byID[id]
+	switch {
+	case target == nil:
+		return nil, nil, problem.Missing("post")
+	case target.MergedIntoID != nil:
+		return nil, nil, problem.New(problem.Conflict, "The post to merge into is merged itself.").
+			With("reason", "target_merged").With("mergedIntoId", target.MergedIntoID)
+	}
+	fresh, err := mergeable(target, sources, byID)
+	return target, fresh, err
+}
+
+func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]*db.Post) ([]*db.Post, error) {
+	var bad problem.Fields
+	var fresh []*db.Post
+	var elsewhere []string
+	for i, id := range sources {
+		p := byID[id]
+		switch {
+		case p == nil:
+			return nil, problem.MissingIn("sourceIds", "post")
+		case p.BoardID != target.BoardID:
+			bad.Add(item("sourceIds", i), "sameBoard", "is a post of another board")
+		case p.MergedIntoID == nil:
+			if !slices.Contains(fresh, p) {
+				fresh = append(fresh, p)
+			}
+		case *p.MergedIntoID != target.ID:
+			elsewhere = append(elsewhere, id.String())
+		}
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	if elsewhere != nil {
+		return nil, problem.New(problem.Conflict, "Merged into another post already: "+strings.Join(elsewhere, ", ")+".").
+			With("reason", "already_merged").With("field", "sourceIds")
+	}
+	return fresh, nil
+}
+
+// merge does the merging of locked posts and returns the target as it is then.
+func (c *change) merge(ctx context.Context, target *db.Post, sources []*db.Post) (*db.Post, error) {
+	ids := make([]publicid.Post, len(sources))
+	comments := 0
+	for i, p := range sources {
+		ids[i] = p.ID
+		comments += p.CommentCount
+	}
+	votes, err := store.MovePosts(ctx, c.Tx, c.caller.Organization.ID, target.ID, ids)
+	if err != nil {
+		return nil, err
+	}
+	at := now()
+	for _, p := range sources {
+		next, err := c.Post.UpdateOne(p).SetStatus(post.StatusDuplicate).SetMergedIntoID(target.ID).
+			SetVoteCount(0).SetCommentCount(0).SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "merge the post")
+		}
+		if p.Status == next.Status {
+			continue
+		}
+		err = c.record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
+			BoardHead: event.BoardHead{BoardID: p.BoardID}, Post: eventPost(next), PreviousStatus: string(p.Status),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	merged, err := c.Post.UpdateOne(target).AddVoteCount(votes).AddCommentCount(comments).
+		SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "update the post that was merged into")
+	}
+	return merged, nil
+}
