@@ -33,8 +33,24 @@ build: ## build .earshot/bin/earshot
 test: withstack ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- go test -race $(if $(RUN),-run '$(RUN)') $(PKG)
 
+# go test fuzzes one target at a time. What breaks one is kept in testdata/fuzz
+# beside it, and is a test case from then on.
+FUZZTIME ?= 10s
+define FUZZ
+grep -rEo '^func Fuzz\w+' --include='*_test.go' . | sed -E 's|/[^/]+:func | |' | sort | while read -r dir target; do
+	echo "== $$dir $$target"
+	go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10s "$$dir" || exit
+done
+endef
+fuzz: export FUZZ := $(FUZZ)
+fuzz: withstack ## look for what breaks a decoder or a cursor, FUZZTIME=10s for each target
+	@$(BIN)/withstack -- sh -c "$$FUZZ"
+
 bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-help lists the options
 	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench $(ARGS)
+
+bench-seed: ## fill the stack of `make up` with what ARGS=-lists of bench measures; takes minutes
+	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench/seed $(ARGS)
 
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
@@ -69,4 +85,4 @@ withstack:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test bench lint generate generate-check migration clean withstack linters
+.PHONY: help up down reset quickstart build test fuzz bench bench-seed lint generate generate-check migration clean withstack linters

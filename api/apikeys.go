@@ -55,6 +55,6 @@ func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObje
 func apiKey(k *db.APIKey) gen.APIKeyFields {
 	return gen.APIKeyFields{
 		ID: k.ID.String(), UserID: k.UserID.String(), Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
-		CreatedAt: k.CreatedAt, ExpiresAt: orNull(k.ExpiresAt), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
+		CreatedAt: k.CreatedAt, ExpiresAt: orNull(feedback.KeyEnds(k)), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
 	}
 }

@@ -74,7 +74,7 @@ func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestOb
 }
 
 func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObject) (gen.ListContactsResponseObject, error) {
-	if err := someTime("updatedSince", r.Params.UpdatedSince); err != nil {
+	if err := wholeTime(ctx, "updatedSince"); err != nil {
 		return nil, err
 	}
 	p, err := s.feedback.Contacts(ctx, feedback.ContactQuery{

@@ -14,7 +14,7 @@ func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequest
 	if err != nil {
 		return nil, err
 	}
-	if err := someTime("since", r.Params.Since); err != nil {
+	if err := wholeTime(ctx, "since"); err != nil {
 		return nil, err
 	}
 	p, err := s.feedback.Deliveries(ctx, of, feedback.DeliveryQuery{

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
 
 	"earshot/api/gen"
@@ -73,10 +75,12 @@ func texts[T ~string](in *[]T) *[]string {
 	return &out
 }
 
-// someTime refuses the zero time, which the generated code makes of an empty text.
-func someTime(name string, at *time.Time) error {
-	if at != nil && at.IsZero() {
-		return problem.Invalid(name, "format", "must be a date and time")
+// wholeTime refuses what the generated code takes for a moment though it isn't one:
+// nothing, and a date alone.
+func wholeTime(ctx context.Context, name string) error {
+	text, given := ctx.(*gin.Context).GetQuery(name)
+	if _, err := time.Parse(time.RFC3339Nano, text); given && err != nil {
+		return problem.Invalid(name, "format", "must be a date and time, as 2026-03-12T10:41:07Z")
 	}
 	return nil
 }

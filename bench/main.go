@@ -30,6 +30,7 @@ type options struct {
 	rates       []int
 	asJSON      bool
 	only        string
+	lists       bool
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	flag.DurationVar(&o.period, "period", 10*time.Second, "how long identify and the steady rates are measured")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON")
 	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
+	flag.BoolVar(&o.lists, "lists", false, "measure the lists instead, on what make bench-seed made")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -68,6 +70,9 @@ type subject struct {
 }
 
 func run(ctx context.Context, o options) (err error) {
+	if o.lists {
+		return measureLists(ctx, o)
+	}
 	s, err := open(ctx)
 	if err != nil {
 		return err

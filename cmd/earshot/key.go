@@ -142,7 +142,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 func keyJSON(k *db.APIKey) map[string]any {
 	return map[string]any{
 		"id": k.ID, "organizationId": k.OrganizationID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
-		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": k.ExpiresAt,
+		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": feedback.KeyEnds(k),
 		"lastUsedAt": k.LastUsedAt, "revokedAt": k.RevokedAt,
 	}
 }
@@ -151,7 +151,7 @@ func keyState(k *db.APIKey) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
-	case k.ExpiresAt != nil && !k.ExpiresAt.After(time.Now()):
+	case feedback.KeyEnds(k) != nil && !feedback.KeyEnds(k).After(time.Now()):
 		return "expired"
 	default:
 		return "valid"

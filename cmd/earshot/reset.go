@@ -53,7 +53,7 @@ func newResetCommand() *cobra.Command {
 func confirm(in io.Reader, out io.Writer, d stateDir) error {
 	file, ok := in.(*os.File)
 	if !ok || !isatty.IsTerminal(file.Fd()) {
-		return errors.Errorf("this removes all data in %s and nobody is here to confirm it: use --yes", shortPath(string(d)))
+		return errors.Errorf("this removes all data in %s and nobody is here to confirm it: use --yes (make reset YES=1)", shortPath(string(d)))
 	}
 	fmt.Fprintf(out, "This removes the database, Temporal's history, API keys and secrets in %s.\nType yes to go on: ", shortPath(string(d)))
 	answer, _ := bufio.NewReader(in).ReadString('\n') // without an answer it isn't yes

@@ -37,6 +37,8 @@ type APIKey struct {
 	RateLimit *int `json:"rate_limit,omitempty"`
 	// ExpiresAt holds the value of the "expires_at" field.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// SupersededAt holds the value of the "superseded_at" field.
+	SupersededAt *time.Time `json:"superseded_at,omitempty"`
 	// RevokedAt holds the value of the "revoked_at" field.
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 	// LastUsedAt holds the value of the "last_used_at" field.
@@ -84,7 +86,7 @@ func (*APIKey) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case apikey.FieldName, apikey.FieldPrefix, apikey.FieldScope:
 			values[i] = new(sql.NullString)
-		case apikey.FieldCreatedAt, apikey.FieldExpiresAt, apikey.FieldRevokedAt, apikey.FieldLastUsedAt:
+		case apikey.FieldCreatedAt, apikey.FieldExpiresAt, apikey.FieldSupersededAt, apikey.FieldRevokedAt, apikey.FieldLastUsedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -162,6 +164,13 @@ func (_m *APIKey) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.ExpiresAt = new(time.Time)
 				*_m.ExpiresAt = value.Time
+			}
+		case apikey.FieldSupersededAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field superseded_at", values[i])
+			} else if value.Valid {
+				_m.SupersededAt = new(time.Time)
+				*_m.SupersededAt = value.Time
 			}
 		case apikey.FieldRevokedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -245,6 +254,11 @@ func (_m *APIKey) String() string {
 	builder.WriteString(", ")
 	if v := _m.ExpiresAt; v != nil {
 		builder.WriteString("expires_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.SupersededAt; v != nil {
+		builder.WriteString("superseded_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")

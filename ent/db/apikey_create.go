@@ -103,6 +103,20 @@ func (_c *APIKeyCreate) SetNillableExpiresAt(v *time.Time) *APIKeyCreate {
 	return _c
 }
 
+// SetSupersededAt sets the "superseded_at" field.
+func (_c *APIKeyCreate) SetSupersededAt(v time.Time) *APIKeyCreate {
+	_c.mutation.SetSupersededAt(v)
+	return _c
+}
+
+// SetNillableSupersededAt sets the "superseded_at" field if the given value is not nil.
+func (_c *APIKeyCreate) SetNillableSupersededAt(v *time.Time) *APIKeyCreate {
+	if v != nil {
+		_c.SetSupersededAt(*v)
+	}
+	return _c
+}
+
 // SetRevokedAt sets the "revoked_at" field.
 func (_c *APIKeyCreate) SetRevokedAt(v time.Time) *APIKeyCreate {
 	_c.mutation.SetRevokedAt(v)
@@ -294,6 +308,10 @@ func (_c *APIKeyCreate) createSpec() (*APIKey, *sqlgraph.CreateSpec) {
 		_spec.SetField(apikey.FieldExpiresAt, field.TypeTime, value)
 		_node.ExpiresAt = &value
 	}
+	if value, ok := _c.mutation.SupersededAt(); ok {
+		_spec.SetField(apikey.FieldSupersededAt, field.TypeTime, value)
+		_node.SupersededAt = &value
+	}
 	if value, ok := _c.mutation.RevokedAt(); ok {
 		_spec.SetField(apikey.FieldRevokedAt, field.TypeTime, value)
 		_node.RevokedAt = &value
@@ -422,6 +440,24 @@ func (u *APIKeyUpsert) UpdateExpiresAt() *APIKeyUpsert {
 // ClearExpiresAt clears the value of the "expires_at" field.
 func (u *APIKeyUpsert) ClearExpiresAt() *APIKeyUpsert {
 	u.SetNull(apikey.FieldExpiresAt)
+	return u
+}
+
+// SetSupersededAt sets the "superseded_at" field.
+func (u *APIKeyUpsert) SetSupersededAt(v time.Time) *APIKeyUpsert {
+	u.Set(apikey.FieldSupersededAt, v)
+	return u
+}
+
+// UpdateSupersededAt sets the "superseded_at" field to the value that was provided on create.
+func (u *APIKeyUpsert) UpdateSupersededAt() *APIKeyUpsert {
+	u.SetExcluded(apikey.FieldSupersededAt)
+	return u
+}
+
+// ClearSupersededAt clears the value of the "superseded_at" field.
+func (u *APIKeyUpsert) ClearSupersededAt() *APIKeyUpsert {
+	u.SetNull(apikey.FieldSupersededAt)
 	return u
 }
 
@@ -587,6 +623,27 @@ func (u *APIKeyUpsertOne) UpdateExpiresAt() *APIKeyUpsertOne {
 func (u *APIKeyUpsertOne) ClearExpiresAt() *APIKeyUpsertOne {
 	return u.Update(func(s *APIKeyUpsert) {
 		s.ClearExpiresAt()
+	})
+}
+
+// SetSupersededAt sets the "superseded_at" field.
+func (u *APIKeyUpsertOne) SetSupersededAt(v time.Time) *APIKeyUpsertOne {
+	return u.Update(func(s *APIKeyUpsert) {
+		s.SetSupersededAt(v)
+	})
+}
+
+// UpdateSupersededAt sets the "superseded_at" field to the value that was provided on create.
+func (u *APIKeyUpsertOne) UpdateSupersededAt() *APIKeyUpsertOne {
+	return u.Update(func(s *APIKeyUpsert) {
+		s.UpdateSupersededAt()
+	})
+}
+
+// ClearSupersededAt clears the value of the "superseded_at" field.
+func (u *APIKeyUpsertOne) ClearSupersededAt() *APIKeyUpsertOne {
+	return u.Update(func(s *APIKeyUpsert) {
+		s.ClearSupersededAt()
 	})
 }
 
@@ -925,6 +982,27 @@ func (u *APIKeyUpsertBulk) UpdateExpiresAt() *APIKeyUpsertBulk {
 func (u *APIKeyUpsertBulk) ClearExpiresAt() *APIKeyUpsertBulk {
 	return u.Update(func(s *APIKeyUpsert) {
 		s.ClearExpiresAt()
+	})
+}
+
+// SetSupersededAt sets the "superseded_at" field.
+func (u *APIKeyUpsertBulk) SetSupersededAt(v time.Time) *APIKeyUpsertBulk {
+	return u.Update(func(s *APIKeyUpsert) {
+		s.SetSupersededAt(v)
+	})
+}
+
+// UpdateSupersededAt sets the "superseded_at" field to the value that was provided on create.
+func (u *APIKeyUpsertBulk) UpdateSupersededAt() *APIKeyUpsertBulk {
+	return u.Update(func(s *APIKeyUpsert) {
+		s.UpdateSupersededAt()
+	})
+}
+
+// ClearSupersededAt clears the value of the "superseded_at" field.
+func (u *APIKeyUpsertBulk) ClearSupersededAt() *APIKeyUpsertBulk {
+	return u.Update(func(s *APIKeyUpsert) {
+		s.ClearSupersededAt()
 	})
 }
 

@@ -90,6 +90,26 @@ func (_u *APIKeyUpdate) ClearExpiresAt() *APIKeyUpdate {
 	return _u
 }
 
+// SetSupersededAt sets the "superseded_at" field.
+func (_u *APIKeyUpdate) SetSupersededAt(v time.Time) *APIKeyUpdate {
+	_u.mutation.SetSupersededAt(v)
+	return _u
+}
+
+// SetNillableSupersededAt sets the "superseded_at" field if the given value is not nil.
+func (_u *APIKeyUpdate) SetNillableSupersededAt(v *time.Time) *APIKeyUpdate {
+	if v != nil {
+		_u.SetSupersededAt(*v)
+	}
+	return _u
+}
+
+// ClearSupersededAt clears the value of the "superseded_at" field.
+func (_u *APIKeyUpdate) ClearSupersededAt() *APIKeyUpdate {
+	_u.mutation.ClearSupersededAt()
+	return _u
+}
+
 // SetRevokedAt sets the "revoked_at" field.
 func (_u *APIKeyUpdate) SetRevokedAt(v time.Time) *APIKeyUpdate {
 	_u.mutation.SetRevokedAt(v)
@@ -206,6 +226,12 @@ func (_u *APIKeyUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.ExpiresAtCleared() {
 		_spec.ClearField(apikey.FieldExpiresAt, field.TypeTime)
 	}
+	if value, ok := _u.mutation.SupersededAt(); ok {
+		_spec.SetField(apikey.FieldSupersededAt, field.TypeTime, value)
+	}
+	if _u.mutation.SupersededAtCleared() {
+		_spec.ClearField(apikey.FieldSupersededAt, field.TypeTime)
+	}
 	if value, ok := _u.mutation.RevokedAt(); ok {
 		_spec.SetField(apikey.FieldRevokedAt, field.TypeTime, value)
 	}
@@ -298,6 +324,26 @@ func (_u *APIKeyUpdateOne) SetNillableExpiresAt(v *time.Time) *APIKeyUpdateOne {
 // ClearExpiresAt clears the value of the "expires_at" field.
 func (_u *APIKeyUpdateOne) ClearExpiresAt() *APIKeyUpdateOne {
 	_u.mutation.ClearExpiresAt()
+	return _u
+}
+
+// SetSupersededAt sets the "superseded_at" field.
+func (_u *APIKeyUpdateOne) SetSupersededAt(v time.Time) *APIKeyUpdateOne {
+	_u.mutation.SetSupersededAt(v)
+	return _u
+}
+
+// SetNillableSupersededAt sets the "superseded_at" field if the given value is not nil.
+func (_u *APIKeyUpdateOne) SetNillableSupersededAt(v *time.Time) *APIKeyUpdateOne {
+	if v != nil {
+		_u.SetSupersededAt(*v)
+	}
+	return _u
+}
+
+// ClearSupersededAt clears the value of the "superseded_at" field.
+func (_u *APIKeyUpdateOne) ClearSupersededAt() *APIKeyUpdateOne {
+	_u.mutation.ClearSupersededAt()
 	return _u
 }
 
@@ -446,6 +492,12 @@ func (_u *APIKeyUpdateOne) sqlSave(ctx context.Context) (_node *APIKey, err erro
 	}
 	if _u.mutation.ExpiresAtCleared() {
 		_spec.ClearField(apikey.FieldExpiresAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.SupersededAt(); ok {
+		_spec.SetField(apikey.FieldSupersededAt, field.TypeTime, value)
+	}
+	if _u.mutation.SupersededAtCleared() {
+		_spec.ClearField(apikey.FieldSupersededAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.RevokedAt(); ok {
 		_spec.SetField(apikey.FieldRevokedAt, field.TypeTime, value)

@@ -75,6 +75,7 @@ type APIKeyMutation struct {
 	rate_limit      *int
 	addrate_limit   *int
 	expires_at      *time.Time
+	superseded_at   *time.Time
 	revoked_at      *time.Time
 	last_used_at    *time.Time
 	clearedFields   map[string]struct{}
@@ -560,6 +561,55 @@ func (m *APIKeyMutation) ResetExpiresAt() {
 	delete(m.clearedFields, apikey.FieldExpiresAt)
 }
 
+// SetSupersededAt sets the "superseded_at" field.
+func (m *APIKeyMutation) SetSupersededAt(t time.Time) {
+	m.superseded_at = &t
+}
+
+// SupersededAt returns the value of the "superseded_at" field in the mutation.
+func (m *APIKeyMutation) SupersededAt() (r time.Time, exists bool) {
+	v := m.superseded_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSupersededAt returns the old "superseded_at" field's value of the APIKey entity.
+// If the APIKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *APIKeyMutation) OldSupersededAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSupersededAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSupersededAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSupersededAt: %w", err)
+	}
+	return oldValue.SupersededAt, nil
+}
+
+// ClearSupersededAt clears the value of the "superseded_at" field.
+func (m *APIKeyMutation) ClearSupersededAt() {
+	m.superseded_at = nil
+	m.clearedFields[apikey.FieldSupersededAt] = struct{}{}
+}
+
+// SupersededAtCleared returns if the "superseded_at" field was cleared in this mutation.
+func (m *APIKeyMutation) SupersededAtCleared() bool {
+	_, ok := m.clearedFields[apikey.FieldSupersededAt]
+	return ok
+}
+
+// ResetSupersededAt resets all changes to the "superseded_at" field.
+func (m *APIKeyMutation) ResetSupersededAt() {
+	m.superseded_at = nil
+	delete(m.clearedFields, apikey.FieldSupersededAt)
+}
+
 // SetRevokedAt sets the "revoked_at" field.
 func (m *APIKeyMutation) SetRevokedAt(t time.Time) {
 	m.revoked_at = &t
@@ -719,7 +769,7 @@ func (m *APIKeyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *APIKeyMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 12)
 	if m.organization_id != nil {
 		fields = append(fields, apikey.FieldOrganizationID)
 	}
@@ -746,6 +796,9 @@ func (m *APIKeyMutation) Fields() []string {
 	}
 	if m.expires_at != nil {
 		fields = append(fields, apikey.FieldExpiresAt)
+	}
+	if m.superseded_at != nil {
+		fields = append(fields, apikey.FieldSupersededAt)
 	}
 	if m.revoked_at != nil {
 		fields = append(fields, apikey.FieldRevokedAt)
@@ -779,6 +832,8 @@ func (m *APIKeyMutation) Field(name string) (ent.Value, bool) {
 		return m.RateLimit()
 	case apikey.FieldExpiresAt:
 		return m.ExpiresAt()
+	case apikey.FieldSupersededAt:
+		return m.SupersededAt()
 	case apikey.FieldRevokedAt:
 		return m.RevokedAt()
 	case apikey.FieldLastUsedAt:
@@ -810,6 +865,8 @@ func (m *APIKeyMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldRateLimit(ctx)
 	case apikey.FieldExpiresAt:
 		return m.OldExpiresAt(ctx)
+	case apikey.FieldSupersededAt:
+		return m.OldSupersededAt(ctx)
 	case apikey.FieldRevokedAt:
 		return m.OldRevokedAt(ctx)
 	case apikey.FieldLastUsedAt:
@@ -886,6 +943,13 @@ func (m *APIKeyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetExpiresAt(v)
 		return nil
+	case apikey.FieldSupersededAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSupersededAt(v)
+		return nil
 	case apikey.FieldRevokedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -951,6 +1015,9 @@ func (m *APIKeyMutation) ClearedFields() []string {
 	if m.FieldCleared(apikey.FieldExpiresAt) {
 		fields = append(fields, apikey.FieldExpiresAt)
 	}
+	if m.FieldCleared(apikey.FieldSupersededAt) {
+		fields = append(fields, apikey.FieldSupersededAt)
+	}
 	if m.FieldCleared(apikey.FieldRevokedAt) {
 		fields = append(fields, apikey.FieldRevokedAt)
 	}
@@ -976,6 +1043,9 @@ func (m *APIKeyMutation) ClearField(name string) error {
 		return nil
 	case apikey.FieldExpiresAt:
 		m.ClearExpiresAt()
+		return nil
+	case apikey.FieldSupersededAt:
+		m.ClearSupersededAt()
 		return nil
 	case apikey.FieldRevokedAt:
 		m.ClearRevokedAt()
@@ -1017,6 +1087,9 @@ func (m *APIKeyMutation) ResetField(name string) error {
 		return nil
 	case apikey.FieldExpiresAt:
 		m.ResetExpiresAt()
+		return nil
+	case apikey.FieldSupersededAt:
+		m.ResetSupersededAt()
 		return nil
 	case apikey.FieldRevokedAt:
 		m.ResetRevokedAt()

@@ -1,4 +1,6 @@
 -- +goose Up
+-- modify "api_keys" table
+ALTER TABLE "api_keys" ADD COLUMN "superseded_at" timestamptz NULL;
 -- drop index "comment_post_id_id" from table: "comments"
 DROP INDEX "comment_post_id_id";
 -- create index "changelogentry_published_at" to table: "changelog_entries"
@@ -51,6 +53,13 @@ CREATE TABLE "post_documents" (
 );
 CREATE INDEX "post_documents_words" ON "post_documents" USING gin ("words") WITH (fastupdate = off);
 
+-- The text parser takes time with the square of what it holds for one word, an
+-- address or a tag, so there is no long one and no tag.
+-- +goose StatementBegin
+CREATE FUNCTION "searchable"(written text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT regexp_replace(translate(written, '<', ' '), '\S{100}', '\& ', 'g')
+$$;
+-- +goose StatementEnd
 -- +goose StatementBegin
 CREATE FUNCTION "keep_post_document"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -59,7 +68,8 @@ BEGIN
   ELSE
     INSERT INTO post_documents (post_id, organization_id, words)
     VALUES (NEW.id, NEW.organization_id,
-      setweight(to_tsvector('english', NEW.title), 'A') || setweight(to_tsvector('english', NEW.body_text), 'B'))
+      setweight(to_tsvector('english', searchable(NEW.title)), 'A') || setweight(to_tsvector('english', searchable(NEW.body_text)), 'B')
+        || array_to_tsvector(ARRAY['board ' || NEW.board_id]))
     ON CONFLICT (post_id) DO UPDATE SET words = excluded.words;
   END IF;
   RETURN NULL;
@@ -69,28 +79,29 @@ CREATE TRIGGER "keep_post_document" AFTER INSERT OR UPDATE OF "title", "body_tex
   FOR EACH ROW EXECUTE FUNCTION "keep_post_document"();
 
 -- A substring of one, two or three characters is found by its number, a longer
--- one by those of all its threes; who shares the numbers is then compared.
+-- one by those of all its threes; who has them all is then looked at. The numbers
+-- are an organization's own, so that a search reads nothing of another's.
 -- +goose StatementBegin
-CREATE FUNCTION "gram_number"(gram text) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT ('x' || substr(md5(gram), 1, 8))::bit(32)::int
+CREATE FUNCTION "gram_number"(gram text, organization uuid) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT ('x' || substr(md5(organization || gram), 1, 8))::bit(32)::int
 $$;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE FUNCTION "document_grams"(document text) RETURNS int[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT array(SELECT DISTINCT gram_number(substr(document, i, n))
+CREATE FUNCTION "document_grams"(document text, organization uuid) RETURNS int[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT array(SELECT DISTINCT gram_number(substr(document, i, n), organization)
     FROM generate_series(1, 3) n, generate_series(1, length(document) - n + 1) i)
 $$;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE FUNCTION "search_grams"(wanted text) RETURNS int[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT array(SELECT DISTINCT gram_number(substr(wanted, i, 3)) FROM generate_series(1, greatest(length(wanted) - 2, 1)) i)
+CREATE FUNCTION "search_grams"(wanted text, organization uuid) RETURNS int[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT array(SELECT DISTINCT gram_number(substr(wanted, i, 3), organization)
+    FROM generate_series(1, greatest(length(wanted) - 2, 1)) i)
 $$;
 -- +goose StatementEnd
 
 CREATE TABLE "contact_documents" (
   "contact_id" uuid NOT NULL,
   "organization_id" uuid NOT NULL,
-  "document" text NOT NULL,
   "grams" int[] NOT NULL,
   PRIMARY KEY ("contact_id"),
   CONSTRAINT "contact_documents_contacts_contact" FOREIGN KEY ("organization_id", "contact_id") REFERENCES "contacts" ("organization_id", "id") ON DELETE CASCADE
@@ -99,13 +110,11 @@ CREATE INDEX "contact_documents_grams" ON "contact_documents" USING gin ("grams"
 
 -- +goose StatementBegin
 CREATE FUNCTION "keep_contact_document"() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-  -- The separator stands in neither, and keeps a search from finding half of each.
-  written text := lower(coalesce(NEW.email, '') || E'\x1f' || coalesce(NEW.name, ''));
 BEGIN
-  INSERT INTO contact_documents (contact_id, organization_id, document, grams)
-  VALUES (NEW.id, NEW.organization_id, written, document_grams(written))
-  ON CONFLICT (contact_id) DO UPDATE SET document = excluded.document, grams = excluded.grams;
+  INSERT INTO contact_documents (contact_id, organization_id, grams)
+  VALUES (NEW.id, NEW.organization_id, document_grams(lower(coalesce(NEW.email, '')), NEW.organization_id)
+    || document_grams(lower(coalesce(NEW.name, '')), NEW.organization_id))
+  ON CONFLICT (contact_id) DO UPDATE SET grams = excluded.grams;
   RETURN NULL;
 END $$;
 -- +goose StatementEnd
@@ -125,6 +134,7 @@ DROP FUNCTION "document_grams";
 DROP FUNCTION "gram_number";
 DROP TRIGGER "keep_post_document" ON "posts";
 DROP FUNCTION "keep_post_document";
+DROP FUNCTION "searchable";
 DROP TABLE "post_documents";
 DROP INDEX "contacts_by_mrr";
 DROP INDEX "comments_by_thread";
@@ -160,3 +170,5 @@ DROP INDEX "contact_organization_id_consent_basis_id";
 DROP INDEX "changelogentry_published_at";
 -- reverse: drop index "comment_post_id_id" from table: "comments"
 CREATE INDEX "comment_post_id_id" ON "comments" ("post_id", "id");
+-- reverse: modify "api_keys" table
+ALTER TABLE "api_keys" DROP COLUMN "superseded_at";

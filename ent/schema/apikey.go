@@ -30,6 +30,9 @@ func (APIKey) Fields() []ent.Field {
 		// Requests a minute; null takes the deployment's default.
 		field.Int("rate_limit").Optional().Nillable(),
 		field.Time("expires_at").Optional().Nillable(),
+		// The end of the overlap, of a key that was rotated. It isn't expires_at,
+		// which says how long a life the next one gets.
+		field.Time("superseded_at").Optional().Nillable(),
 		field.Time("revoked_at").Optional().Nillable(),
 		field.Time("last_used_at").Optional().Nillable(),
 	}

@@ -122,7 +122,7 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		switch {
 		case old.RevokedAt != nil:
 			return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")
-		case old.ExpiresAt != nil && !old.ExpiresAt.After(at):
+		case ended(old, at):
 			return problem.New(problem.Conflict, "The API key has expired.").With("reason", "key_expired")
 		}
 		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
@@ -131,8 +131,8 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 			lifetime := at.Add(old.ExpiresAt.Sub(old.CreatedAt))
 			in.ExpiresAt = &lifetime
 		}
-		if old.ExpiresAt == nil || ends.Before(*old.ExpiresAt) {
-			if err := c.APIKey.UpdateOne(old).SetExpiresAt(ends).Exec(ctx); err != nil {
+		if until := KeyEnds(old); until == nil || ends.Before(*until) {
+			if err := c.APIKey.UpdateOne(old).SetSupersededAt(ends).Exec(ctx); err != nil {
 				return errors.Wrap(err, "end the old API key")
 			}
 		}
@@ -140,6 +140,20 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		return err
 	})
 	return secret, key, err
+}
+
+// KeyEnds is when a key stops to be valid by itself, by its expiry or because it
+// was rotated; nil is never.
+func KeyEnds(k *db.APIKey) *time.Time {
+	if k.ExpiresAt == nil || (k.SupersededAt != nil && k.SupersededAt.Before(*k.ExpiresAt)) {
+		return k.SupersededAt
+	}
+	return k.ExpiresAt
+}
+
+func ended(k *db.APIKey, at time.Time) bool {
+	until := KeyEnds(k)
+	return k.RevokedAt != nil || (until != nil && !until.After(at))
 }
 
 // APIKeys lists the keys of the organization in the context, oldest first, those

@@ -44,10 +44,10 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 	}
 	var made *db.Board
 	err := s.change(ctx, func(c *change) error {
-		id := publicid.NewBoard()
+		id, at := publicid.NewBoard(), now()
 		insert := func(slug string) (bool, error) {
 			return inserted(c.Board.Create().
-				SetID(id).SetName(in.Name).SetDescription(in.Description).SetSlug(slug).
+				SetID(id).SetName(in.Name).SetDescription(in.Description).SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
 				OnConflict(sql.DoNothing()).Exec(ctx))
 		}
 		taken := func(slug string) (bool, error) { return exists(ctx, c.Board.Query().Where(board.Slug(slug))) }

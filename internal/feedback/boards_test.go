@@ -1,12 +1,15 @@
 package feedback_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
 )
 
 func TestABoard(t *testing.T) {
@@ -147,4 +150,209 @@ func fiftyTags(t *testing.T, n *tenant) {
 	n.refused(t, "ERR_VALIDATION", http.MethodPost, board+"/posts", object{"title": "x", "tagIds": more})
 	a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, "/v1/posts/"+made["id"].(string), object{"tagIds": more})
 	require.Equal(t, []string{"tagIds"}, a.Fields())
+}
+
+func TestABoardThatIsChangedOrDeleted(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"changes in the members that are sent and no others":            patchBoardEach,
+		"sent back as it was read doesn't change":                       boardSentBack,
+		"is refused a slug that another of the organization has":        boardSlugTaken,
+		"is refused with every failure of a patch at once":              badBoardPatch,
+		"is deleted by whoever repeats its name, letter by letter":      confirmBoardName,
+		"isn't deleted while it holds anything, and says how much":      boardNotEmpty,
+		"doesn't stay for posts that were deleted, and takes them":      boardOfDeletedPosts,
+		"is gone for every operation once deleted, and leaves its slug": boardGone,
+	})
+}
+
+func patchBoardEach(t *testing.T, n *tenant) {
+	board := n.board(t)
+	for _, change := range []object{
+		{"name": "Feature requests"},
+		{"slug": "wishes"},
+		{"description": " As is. "},
+		{"description": ""},
+		{"showChangelog": false},
+		{"showRoadmap": false},
+		{"name": "Ideas", "slug": "ideas", "showChangelog": true, "showRoadmap": true},
+	} {
+		before := n.get(t, board)
+		got := n.patch(t, board, change)
+		for name, value := range change {
+			require.Equal(t, value, got[name], name)
+			before[name] = value
+		}
+		require.Greater(t, got["updatedAt"], before["updatedAt"])
+		before["updatedAt"] = got["updatedAt"]
+		require.Equal(t, before, got)
+		require.Equal(t, got, n.get(t, board))
+	}
+	require.Equal(t, "Trimmed", n.patch(t, board, object{"name": "  Trimmed "})["name"])
+}
+
+func boardSentBack(t *testing.T, n *tenant) {
+	read := n.get(t, n.board(t))
+	board := "/v1/boards/" + read["id"].(string)
+	n.listen(t)
+	unchanged := n.Watch(t)
+	require.Equal(t, read, n.patch(t, board, read))
+	require.Equal(t, read, n.patch(t, board, object{}))
+	for name, value := range without(read, "id", "organizationId", "createdAt", "updatedAt") {
+		require.Equal(t, read, n.patch(t, board, object{name: value}), name)
+	}
+	require.Equal(t, read, n.patch(t, board, object{"name": " Ideas "}), "the name is trimmed before it is compared")
+	unchanged(t)
+}
+
+func boardSlugTaken(t *testing.T, n *tenant) {
+	n.board(t)
+	board := n.board(t)
+	a := n.refused(t, "ERR_CONFLICT", http.MethodPatch, board, object{"slug": "ideas", "name": "Other"})
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, object{"field": "slug"}, a.Details())
+	stranger := n.on(t, "business")
+	stranger.board(t)
+	n.patch(t, board, object{"slug": "wishes"})
+	require.Equal(t, "wishes", stranger.patch(t, stranger.board(t), object{"slug": "wishes"})["slug"], "another organization")
+}
+
+func badBoardPatch(t *testing.T, n *tenant) {
+	board := n.board(t)
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{
+		"name": strings.Repeat("é", 81), "slug": "a--b", "description": strings.Repeat("é", 501),
+	})
+	require.ElementsMatch(t, []string{"name", "slug", "description"}, a.Fields())
+	for field, value := range map[string]any{
+		"name": " \t ", "slug": "", "description": "a\x00b", "showChangelog": "yes", "showRoadmap": 1,
+	} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{field: value})
+		require.Equal(t, []string{field}, a.Fields())
+	}
+	n.patch(t, board, object{
+		"name": strings.Repeat("é", 80), "slug": strings.Repeat("a", 60), "description": strings.Repeat("é", 500),
+	})
+}
+
+func confirmBoardName(t *testing.T, n *tenant) {
+	board := "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Ärger & Ideas", "slug": "ideas"})
+	n.ID(t, board+"/posts", object{"title": "x"})
+	for _, name := range []string{"ärger & ideas", " Ärger & Ideas", "Ärger & Ideas ", "Ärger", "A\u0308rger & Ideas", "ideas"} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{"confirmName": name})
+		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "the name comes before what is on the board")
+		require.Equal(t, []string{"confirmName match"}, fieldRules(a), name)
+	}
+	for rule, body := range map[string]object{
+		"minLength": {"confirmName": ""},
+		"maxLength": {"confirmName": strings.Repeat("é", 81)},
+		"type":      {"confirmName": 1},
+	} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodDelete, board, body)
+		require.Equal(t, []string{"confirmName " + rule}, fieldRules(a))
+	}
+	require.Equal(t, []string{"confirmName"}, n.refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{}).Fields())
+	empty := n.board(t)
+	require.Equal(t, object{"id": strings.TrimPrefix(empty, "/v1/boards/")},
+		n.Make(t, http.MethodDelete, empty, object{"confirmName": "Ideas"}))
+}
+
+// fieldRules are the fields that validation refused, each with the rule.
+func fieldRules(a testkit.Answer) []string {
+	list, _ := a.Details()["fields"].([]any)
+	rules := make([]string, len(list))
+	for i, f := range list {
+		rules[i] = fmt.Sprint(f.(object)["field"], " ", f.(object)["rule"])
+	}
+	return rules
+}
+
+func boardNotEmpty(t *testing.T, n *tenant) {
+	board := n.board(t)
+	var posts, tags []string
+	for i := range 3 {
+		tags = append(tags, board+"/tags/"+n.ID(t, board+"/tags", object{"name": fmt.Sprint(i)}))
+	}
+	for range 2 {
+		posts = append(posts, "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "x"}))
+	}
+	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
+	for _, left := range []struct {
+		posts, entries, tags string
+		next                 []string
+	}{
+		{"2", "1", "3", posts[:1]},
+		{"1", "1", "3", append(posts[1:], tags[1:]...)},
+		{"0", "1", "1", tags[:1]},
+		{"0", "1", "0", []string{entry}},
+	} {
+		a := n.refused(t, "ERR_CONFLICT", http.MethodDelete, board, object{"confirmName": "Ideas"})
+		require.Equal(t, http.StatusConflict, a.Status)
+		require.Equal(t, object{
+			"reason": "board_not_empty", "posts": json.Number(left.posts),
+			"changelogEntries": json.Number(left.entries), "tags": json.Number(left.tags),
+		}, a.Details())
+		for _, path := range left.next {
+			n.Make(t, http.MethodDelete, path, nil)
+		}
+	}
+	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
+}
+
+// Everything that can hang on a post hangs on these.
+func boardOfDeletedPosts(t *testing.T, n *tenant) {
+	kept := n.post(t)
+	n.ID(t, kept+"/votes", nil)
+	n.comment(t, kept, "")
+	board := n.board(t)
+	tag := board + "/tags/" + n.ID(t, board+"/tags", object{"name": "Mobile"})
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	var posts []string
+	for range 3 {
+		posts = append(posts, n.ID(t, board+"/posts", object{
+			"title": "x", "contactId": contact, "tagIds": []string{strings.TrimPrefix(tag, board+"/tags/")},
+		}))
+	}
+	for _, id := range posts {
+		n.ID(t, "/v1/posts/"+id+"/votes", nil)
+		top := n.comment(t, "/v1/posts/"+id, "")
+		n.comment(t, "/v1/posts/"+id, top)
+		n.Make(t, http.MethodDelete, "/v1/comments/"+top, nil)
+	}
+	entry := n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+	n.Make(t, http.MethodPut, "/v1/changelog/"+entry+"/linked-posts", object{"postIds": posts})
+	n.Make(t, http.MethodPost, "/v1/posts/"+posts[0]+"/merge", object{"sourceIds": posts[1:2]})
+	for _, id := range posts {
+		n.Make(t, http.MethodDelete, "/v1/posts/"+id, nil)
+	}
+	n.Make(t, http.MethodDelete, tag, nil)
+	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
+	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	require.Equal(t, []int{1, 1, 1}, []int{client.Post.Query().CountX(ctx), client.Vote.Query().CountX(ctx), client.Comment.Query().CountX(ctx)},
+		"what is left is the other board's")
+	require.Equal(t, "1 1", fmt.Sprint(n.get(t, kept)["voteCount"], " ", n.get(t, kept)["commentCount"]))
+}
+
+func boardGone(t *testing.T, n *tenant) {
+	board := n.board(t)
+	tag := board + "/tags/" + n.ID(t, board+"/tags", object{"name": "Mobile"})
+	n.Make(t, http.MethodDelete, tag, nil)
+	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
+	for _, r := range []struct{ method, path string }{
+		{http.MethodGet, board},
+		{http.MethodPatch, board},
+		{http.MethodDelete, board},
+		{http.MethodGet, board + "/tags"},
+		{http.MethodPost, board + "/tags"},
+		{http.MethodPatch, tag},
+		{http.MethodDelete, tag},
+		{http.MethodGet, board + "/posts"},
+		{http.MethodGet, board + "/posts?q=x"},
+		{http.MethodPost, board + "/posts"},
+		{http.MethodGet, board + "/changelog"},
+		{http.MethodPost, board + "/changelog"},
+	} {
+		n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"name": "x", "title": "x", "confirmName": "Ideas"})
+	}
+	require.Empty(t, n.walk(t, "/v1/boards", "50", func() {}))
+	require.Equal(t, "ideas", n.get(t, n.board(t))["slug"])
 }

@@ -53,7 +53,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Caller, error)
 		return nil, errors.Wrap(err, "look up the API key")
 	}
 	at := now()
-	if found.RevokedAt != nil || (found.ExpiresAt != nil && !found.ExpiresAt.After(at)) {
+	if ended(found, at) {
 		return nil, problem.New(problem.Unauthorized, "The API key is missing or not valid.")
 	}
 	organization, err := s.store.Client().Organization.Get(ctx, found.OrganizationID)

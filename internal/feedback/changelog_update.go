@@ -113,11 +113,16 @@ func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in E
 		differs(&in.Body.Text, old.BodyText, update.SetBodyText)
 		patchDocument(*in.Body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
 	}
-	if in.PublishedAt == nil || sameTime(*in.PublishedAt, old.PublishedAt) {
+	if in.PublishedAt == nil {
 		return
 	}
-	orEmpty(*in.PublishedAt, update.SetPublishedAt, update.ClearPublishedAt)
-	update.SetState(stateAt(*in.PublishedAt, at))
+	if !sameTime(*in.PublishedAt, old.PublishedAt) {
+		orEmpty(*in.PublishedAt, update.SetPublishedAt, update.ClearPublishedAt)
+	}
+	// Also where the moment is the same and has come meanwhile.
+	if state := stateAt(*in.PublishedAt, at); state != old.State {
+		update.SetState(state)
+	}
 }
 
 func sameTime(a, b *time.Time) bool {

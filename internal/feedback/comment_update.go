@@ -75,15 +75,19 @@ func (c *change) lockComment(ctx context.Context, id publicid.Comment) (*db.Post
 			return nil, nil, err
 		}
 		p, err := c.lockPost(ctx, seen.PostID)
-		if problem.Is(err, problem.NotFound) {
-			return nil, nil, problem.Missing("comment")
-		}
-		if err != nil {
+		gone := problem.Is(err, problem.NotFound)
+		if err != nil && !gone {
 			return nil, nil, err
 		}
 		found, err := onlyComment(ctx, query.Clone().ForUpdate())
-		if err != nil || found.PostID == p.ID {
-			return p, found, err
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case found.PostID != seen.PostID: // it was moved meanwhile
+		case gone:
+			return nil, nil, problem.Missing("comment")
+		default:
+			return p, found, nil
 		}
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/ent/db/comment"
 	"earshot/internal/event"
 )
 
@@ -189,4 +192,334 @@ func deletedPost(t *testing.T, n *tenant) {
 	} {
 		n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "x"}})
 	}
+}
+
+func TestAThreadOfComments(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"is walked from end to end while it grows":                   commentsWalked,
+		"has each reply behind what it answers, the oldest first":    commentThreads,
+		"keeps its order on pages of any size":                       commentPages,
+		"shows comments as they were made":                           commentsAsMade,
+		"keeps a tombstone where a comment was deleted":              tombstone,
+		"goes on under a tombstone":                                  replyToTombstone,
+		"counts what isn't deleted":                                  commentCounts,
+		"loses a comment once":                                       deletedTwice,
+		"is of one post":                                             commentsOfOnePost,
+		"refuses limits and cursors that aren't its own":             badCommentPages,
+		"takes replies to comments of its own post only":             foreignParents,
+		"isn't there for another organization":                       foreignComments,
+		"ends with its post":                                         commentsOfDeletedPost,
+		"is no event when it is edited or loses a comment":           quietComments,
+		"keeps nothing of the body and the author of a deleted one":  nothingKept,
+		"moves its post to the top of activity, a lost one does not": commentActivity,
+	})
+}
+
+func commentsWalked(t *testing.T, n *tenant) {
+	post := n.post(t)
+	walks(t, n, list{post + "/comments", func(int) string { return n.comment(t, post, "") }, false, 25})
+}
+
+// threads are three threads with 2, 0 and 3 replies, made in a mixed order.
+func (n *tenant) threads(t *testing.T, post string) (inOrder []string) {
+	t.Helper()
+	a, b := n.comment(t, post, ""), n.comment(t, post, "")
+	a1 := n.comment(t, post, a)
+	c := n.comment(t, post, "")
+	c1, a2, c2 := n.comment(t, post, c), n.comment(t, post, a), n.comment(t, post, c)
+	return []string{a, a1, a2, b, c, c1, c2, n.comment(t, post, c)}
+}
+
+func commentThreads(t *testing.T, n *tenant) {
+	post := n.post(t)
+	want := n.threads(t, post)
+	require.Equal(t, want, n.shown(t, post+"/comments", "id"))
+	late := n.comment(t, post, want[3])
+	require.Equal(t, slices.Insert(want, 4, late), n.shown(t, post+"/comments", "id"))
+}
+
+func commentPages(t *testing.T, n *tenant) {
+	post := n.post(t)
+	want := n.threads(t, post)
+	n.Make(t, http.MethodDelete, "/v1/comments/"+want[0], nil)
+	n.Make(t, http.MethodDelete, "/v1/comments/"+want[5], nil)
+	for limit := 1; limit <= len(want)+1; limit++ {
+		require.Equal(t, want, n.paged(t, post+"/comments?", limit, "id"), "by %d", limit)
+	}
+}
+
+func commentsAsMade(t *testing.T, n *tenant) {
+	post := n.post(t)
+	top := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"json": object{"type": "doc"}, "text": "Me too."}})
+	reply := n.member(t, "b").Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "So do I."}, "parentId": top["id"]})
+	list := n.Do(t, http.MethodGet, post+"/comments", nil)
+	require.Equal(t, object{"data": []any{top, reply}, "nextCursor": nil}, list.Body)
+	require.NotEqual(t, top["authorUserId"], reply["authorUserId"])
+}
+
+func tombstone(t *testing.T, n *tenant) {
+	post := n.post(t)
+	made := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"json": object{"a": 1}, "text": "secret"}})
+	reply := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": made["id"]})
+	require.Equal(t, object{"id": made["id"]}, n.Make(t, http.MethodDelete, "/v1/comments/"+made["id"].(string), nil))
+	shown := n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)
+	stone := shown[0].(object)
+	require.Equal(t, object{
+		"id": made["id"], "postId": made["postId"], "parentId": nil, "body": nil, "authorUserId": nil,
+		"createdAt": made["createdAt"], "updatedAt": stone["deletedAt"], "deletedAt": stone["deletedAt"],
+	}, stone)
+	require.Greater(t, stone["deletedAt"], made["createdAt"])
+	require.Equal(t, reply, shown[1])
+	n.Make(t, http.MethodDelete, "/v1/comments/"+reply["id"].(string), nil)
+	stone = n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[1].(object)
+	require.Equal(t, object{"id": reply["id"], "parentId": made["id"], "body": nil, "authorUserId": nil},
+		without(stone, "postId", "createdAt", "updatedAt", "deletedAt"))
+}
+
+func replyToTombstone(t *testing.T, n *tenant) {
+	post := n.post(t)
+	top := n.comment(t, post, "")
+	n.Make(t, http.MethodDelete, "/v1/comments/"+top, nil)
+	reply := n.comment(t, post, top)
+	require.Equal(t, []string{top, reply}, n.shown(t, post+"/comments", "id"))
+	n.Make(t, http.MethodDelete, "/v1/comments/"+reply, nil)
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": reply})
+	require.Equal(t, []string{"parentId oneLevel"}, fieldRules(a), "a tombstone of a reply is a reply still")
+}
+
+func commentCounts(t *testing.T, n *tenant) {
+	post := n.post(t)
+	all := n.threads(t, post)
+	for i, id := range all {
+		require.Equal(t, json.Number(fmt.Sprint(len(all)-i)), n.get(t, post)["commentCount"])
+		n.Make(t, http.MethodDelete, "/v1/comments/"+id, nil)
+	}
+	require.Equal(t, json.Number("0"), n.get(t, post)["commentCount"])
+	require.Equal(t, all, n.shown(t, post+"/comments", "id"), "tombstones stay in the list")
+}
+
+func deletedTwice(t *testing.T, n *tenant) {
+	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+	n.Make(t, http.MethodDelete, comment, nil)
+	for _, method := range []string{http.MethodDelete, http.MethodPatch} {
+		n.refused(t, "ERR_NOT_FOUND", method, comment, object{"body": object{"text": "y"}})
+	}
+}
+
+func commentsOfOnePost(t *testing.T, n *tenant) {
+	a, b := n.post(t), n.post(t)
+	onA, onB := n.comment(t, a, ""), n.comment(t, b, "")
+	require.Equal(t, []string{onA}, n.shown(t, a+"/comments", "id"))
+	require.Equal(t, []string{onB}, n.shown(t, b+"/comments", "id"))
+}
+
+func badCommentPages(t *testing.T, n *tenant) {
+	post := n.post(t)
+	n.anonymousVote(t, post, "a")
+	n.anonymousVote(t, post, "b")
+	_, ofVotes := n.pageOf(t, post+"/votes?limit=1", "id")
+	for query, want := range map[string]string{
+		"limit=0": "limit minimum", "limit=101": "limit maximum", "limit=x": "limit type",
+		"cursor=x": "cursor cursor", "cursor=" + ofVotes: "cursor cursor",
+	} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, post+"/comments?"+query, nil)
+		require.Equal(t, []string{want}, fieldRules(a), query)
+	}
+}
+
+func foreignParents(t *testing.T, n *tenant) {
+	post, elsewhere := n.post(t), n.comment(t, n.post(t), "")
+	stranger := n.on(t, "business")
+	for _, parent := range []string{elsewhere, stranger.comment(t, stranger.post(t), "")} {
+		a := n.refused(t, "ERR_NOT_FOUND", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": parent})
+		require.Equal(t, "parentId", a.Details()["field"])
+	}
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": ""}, "parentId": "pst_1"})
+	require.ElementsMatch(t, []string{"body.text", "parentId"}, a.Fields())
+}
+
+func foreignComments(t *testing.T, n *tenant) {
+	post, stranger := n.post(t), n.on(t, "business")
+	comment := "/v1/comments/" + n.comment(t, post, "")
+	unchanged := n.Watch(t)
+	for _, r := range []struct{ method, path string }{
+		{http.MethodGet, post + "/comments"}, {http.MethodPost, post + "/comments"},
+		{http.MethodPatch, comment}, {http.MethodDelete, comment},
+	} {
+		stranger.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "y"}})
+	}
+	unchanged(t)
+}
+
+func commentsOfDeletedPost(t *testing.T, n *tenant) {
+	post := n.post(t)
+	comment := n.comment(t, post, "")
+	n.Make(t, http.MethodDelete, post, nil)
+	for _, r := range []struct{ method, path string }{
+		{http.MethodGet, post + "/comments"}, {http.MethodPost, post + "/comments"},
+		{http.MethodPatch, "/v1/comments/" + comment}, {http.MethodDelete, "/v1/comments/" + comment},
+	} {
+		n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "y"}})
+	}
+}
+
+func quietComments(t *testing.T, n *tenant) {
+	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+	n.listen(t)
+	n.patch(t, comment, object{"body": object{"text": "y"}})
+	n.Make(t, http.MethodDelete, comment, nil)
+	require.Empty(t, n.recorded(t))
+}
+
+// Who deletes a comment wants it gone from the database, too.
+func nothingKept(t *testing.T, n *tenant) {
+	post := n.post(t)
+	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	anonymous := client.Comment.Create().SetPostID(postOf(t, post)).SetEmailHash([]byte("ada")).SetBodyText("secret").SaveX(ctx)
+	client.Post.Update().AddCommentCount(1).ExecX(ctx)
+	made := n.ID(t, post+"/comments", object{"body": object{"json": object{"type": "secret"}, "text": "secret"}})
+	for _, id := range []string{made, anonymous.ID.String()} {
+		n.Make(t, http.MethodDelete, "/v1/comments/"+id, nil)
+	}
+	kept := client.Comment.Query().Where(comment.Or(
+		comment.EmailHashNotNil(), comment.AuthorUserIDNotNil(), comment.BodyJSONNotNil(), comment.BodyTextNEQ(""),
+	))
+	require.Zero(t, kept.CountX(ctx))
+}
+
+func commentActivity(t *testing.T, n *tenant) {
+	post := n.post(t)
+	before := n.get(t, post)
+	comment := n.comment(t, post, "")
+	after := n.get(t, post)
+	require.Greater(t, after["lastActivityAt"], before["lastActivityAt"])
+	require.Equal(t, before["updatedAt"], after["updatedAt"], "the post itself says what it said")
+	n.Make(t, http.MethodDelete, "/v1/comments/"+comment, nil)
+	require.Equal(t, before["commentCount"], n.get(t, post)["commentCount"])
+	require.Equal(t, after["lastActivityAt"], n.get(t, post)["lastActivityAt"])
+}
+
+func TestACommentCanBeEdited(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"for a quarter of an hour":                     editWindow,
+		"as a whole: without a document it has none":   editedBody,
+		"and stays as it is when it says the same":     sameComment,
+		"within the limits that new ones have":         editLimits,
+		"and keeps its place and its time":             editedInPlace,
+		"on the post that its own was merged into":     editedAfterMerge,
+		"and another member's as well as the caller's": editedByOthers,
+	})
+}
+
+// aged is a comment that was made some time ago, which only the store can do.
+func (n *tenant) aged(t *testing.T, age time.Duration) string {
+	t.Helper()
+	ctx, on := n.Context(t.Context()), postOf(t, n.post(t))
+	made := n.app.Store.Client().Comment.Create().SetPostID(on).SetAuthorUserID(n.Owner.ID).SetBodyText("x").
+		SetCreatedAt(time.Now().Add(-age)).SaveX(ctx)
+	n.app.Store.Client().Post.UpdateOneID(on).AddCommentCount(1).ExecX(ctx)
+	return "/v1/comments/" + made.ID.String()
+}
+
+func editWindow(t *testing.T, n *tenant) {
+	young, old := n.aged(t, 14*time.Minute), n.aged(t, 15*time.Minute+time.Second)
+	n.patch(t, young, object{"body": object{"text": "y"}})
+	a := n.refused(t, "ERR_FORBIDDEN", http.MethodPatch, old, object{"body": object{"text": "y"}})
+	require.Equal(t, http.StatusForbidden, a.Status)
+	require.Equal(t, object{"reason": "edit_window_expired"}, a.Details())
+	n.Make(t, http.MethodDelete, old, nil)
+}
+
+func editedBody(t *testing.T, n *tenant) {
+	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+	full := object{"json": object{"type": "doc"}, "text": "both"}
+	for _, test := range []struct{ body, want object }{
+		{object{"text": "only text"}, object{"json": nil, "text": "only text"}},
+		{object{"json": nil, "text": " x "}, object{"json": nil, "text": " x "}},
+		{object{"json": []any{}, "text": "both"}, object{"json": []any{}, "text": "both"}},
+	} {
+		require.Equal(t, full, n.patch(t, comment, object{"body": full})["body"])
+		require.Equal(t, test.want, n.patch(t, comment, object{"body": test.body})["body"])
+	}
+}
+
+func sameComment(t *testing.T, n *tenant) {
+	made := n.Do(t, http.MethodPost, n.post(t)+"/comments", `{"body":{"json":{"z": 1.0, "a": ["é"]},"text":"x"}}`).Data()
+	comment := "/v1/comments/" + made["id"].(string)
+	n.listen(t)
+	unchanged := n.Watch(t)
+	require.Equal(t, made, n.patch(t, comment, made))
+	require.Equal(t, made, n.patch(t, comment, object{"body": made["body"]}))
+	unchanged(t)
+}
+
+func editLimits(t *testing.T, n *tenant) {
+	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+	n.patch(t, comment, object{"body": object{"text": strings.Repeat("é", 50_000)}})
+	for _, body := range []object{{}, {"body": object{}}, {"body": object{"json": object{}}}} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
+		require.Regexp(t, `^body(\.text)?$`, a.Fields()[0], "what is missing")
+	}
+	for want, body := range map[string]any{
+		"body type":           object{"body": "text"},
+		"body.text minLength": object{"body": object{"text": ""}},
+		"body.text maxLength": object{"body": object{"text": strings.Repeat("é", 50_001)}},
+		"body.text pattern":   object{"body": object{"text": "a\x00b"}},
+		"body.json maxLength": object{"body": object{"text": "x", "json": strings.Repeat("x", 256<<10)}},
+	} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
+		require.Equal(t, []string{want}, fieldRules(a))
+	}
+}
+
+func editedInPlace(t *testing.T, n *tenant) {
+	post := n.post(t)
+	all := n.threads(t, post)
+	before := n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[2].(object)
+	got := n.patch(t, "/v1/comments/"+all[2], object{"body": object{"text": "y"}})
+	require.Greater(t, got["updatedAt"], before["updatedAt"])
+	before["body"], before["updatedAt"] = object{"json": nil, "text": "y"}, got["updatedAt"]
+	require.Equal(t, before, got)
+	require.Equal(t, got, n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[2])
+	require.Equal(t, all, n.shown(t, post+"/comments", "id"))
+	require.Equal(t, json.Number("8"), n.get(t, post)["commentCount"])
+}
+
+func editedAfterMerge(t *testing.T, n *tenant) {
+	board := n.board(t)
+	target, source := n.say(t, board, "a", ""), n.say(t, board, "b", "")
+	comment := "/v1/comments/" + n.comment(t, source, "")
+	n.merge(t, target, source)
+	require.Equal(t, strings.TrimPrefix(target, "/v1/posts/"), n.patch(t, comment, object{"body": object{"text": "y"}})["postId"])
+	n.Make(t, http.MethodDelete, comment, nil)
+	require.Equal(t, "0 0", fmt.Sprint(n.get(t, target)["commentCount"], " ", n.get(t, source)["commentCount"]))
+}
+
+func editedByOthers(t *testing.T, n *tenant) {
+	made := n.Make(t, http.MethodPost, n.post(t)+"/comments", object{"body": object{"text": "x"}})
+	got := n.member(t, "b").patch(t, "/v1/comments/"+made["id"].(string), object{"body": object{"text": "y"}})
+	require.Equal(t, made["authorUserId"], got["authorUserId"])
+}
+
+func TestTheEditWindowIsASetting(t *testing.T) {
+	t.Parallel()
+	refusedSoon := func(t *testing.T, n *tenant) {
+		comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+		n.listen(t)
+		// The same text as well: whether it may be changed doesn't depend on that.
+		for _, text := range []string{"y", "x"} {
+			a := n.refused(t, "ERR_FORBIDDEN", http.MethodPatch, comment, object{"body": object{"text": text}})
+			require.Equal(t, "edit_window_expired", a.Details()["reason"])
+		}
+		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, object{"body": object{"text": ""}})
+		require.Equal(t, []string{"body.text"}, a.Fields())
+		n.Make(t, http.MethodDelete, comment, nil)
+		n.refused(t, "ERR_NOT_FOUND", http.MethodPatch, comment, object{"body": object{"text": "y"}})
+	}
+	together(t, map[string]func(*testing.T, *tenant){"that can end at once": refusedSoon}, "EARSHOT_COMMENT_EDIT_WINDOW=1ns")
+	together(t, map[string]func(*testing.T, *tenant){"that can have no end": func(t *testing.T, n *tenant) {
+		n.patch(t, n.aged(t, 10*365*24*time.Hour), object{"body": object{"text": "y"}})
+	}}, "EARSHOT_COMMENT_EDIT_WINDOW=0")
 }

@@ -8,9 +8,11 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/predicate"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -55,10 +57,10 @@ func (in *ContactQuery) check(bad *problem.Fields) {
 	within("externalUserId", in.ExternalUserID, maxExternalUserID)
 	within("source", in.Source, maxOpenEnum)
 	within("consentBasis", in.ConsentBasis, maxOpenEnum)
+	within("email", in.Email, maxEmail)
 	if in.Email != nil {
 		normal := strings.ToLower(strings.TrimSpace(*in.Email))
 		in.Email = &normal
-		text(bad, "email", normal, 1, maxEmail)
 	}
 	if in.Plans != nil {
 		some(bad, "plan", *in.Plans, maxPlanFilter)
@@ -81,33 +83,55 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 	var bad problem.Fields
 	limit := in.limit(&bad, standardPage, maxPage)
 	in.check(&bad)
-	list := "contacts." + *in.Sort
-	query := s.store.Client().Contact.Query().Limit(limit + 1)
-	place := in.sorted(&bad, list, query)
+	sorted := in.sorted(&bad)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Contact]{}, err
 	}
-	in.filter(query)
-	rows, err := query.All(store.FreshPlan(ctx))
+	ctx = store.FreshPlan(ctx)
+	of := CallerOf(ctx).Organization.ID
+	list := append(in.filters(), contact.OrganizationID(of))
+	if sorted.after != nil {
+		list = append(list, sorted.after)
+	}
+	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*db.Contact, error) {
+		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order).Limit(limit).Offset(offset).All(ctx)
+	}
+	var rows []*db.Contact
+	var err error
+	if in.Q == nil {
+		rows, err = query(ctx, limit+1, 0, list...)
+	} else {
+		rows, err = searched[predicate.Contact, *db.Contact]{
+			list: list, order: sorted.order, match: store.ContactMatches(*in.Q), query: query,
+			holding: func(limit int) ([]uuid.UUID, error) { return s.store.ContactsHolding(ctx, of, *in.Q, limit) },
+		}.first(ctx, limit+1)
+	}
 	if err != nil {
 		return Page[*db.Contact]{}, errors.Wrap(err, "list contacts")
 	}
-	return page(list, rows, limit, place), nil
+	return page(in.list(), rows, limit, sorted.place), nil
 }
 
-// sorted puts the query in order and behind the cursor, and returns a contact's
-// place in that order.
-func (in *ContactQuery) sorted(bad *problem.Fields, list string, query *db.ContactQuery) func(*db.Contact) []string {
+func (in *ContactQuery) list() string { return "contacts." + *in.Sort }
+
+// sortedContacts is an order of the list, and where the page before ended in it.
+type sortedContacts struct {
+	order func(*sql.Selector)
+	after predicate.Contact
+	place func(*db.Contact) []string
+}
+
+func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
 	var last publicid.Contact
 	switch *in.Sort {
 	case sortMRR:
-		if revenue, ok := byNumber.after(bad, list, in.PageQuery, &last); ok {
-			query.Where(store.ContactsBefore(revenue, last))
+		if revenue, ok := byNumber.after(bad, in.list(), in.PageQuery, &last); ok {
+			by.after = store.ContactsBefore(revenue, last)
 		}
-		query.Order(func(s *sql.Selector) {
+		by.order = func(s *sql.Selector) {
 			s.OrderExpr(sql.Expr(store.ContactRevenue + " DESC")).OrderBy(sql.Desc(s.C(contact.FieldID)))
-		})
-		return func(c *db.Contact) []string {
+		}
+		by.place = func(c *db.Contact) []string {
 			revenue := int64(-1)
 			if c.MrrCents != nil {
 				revenue = *c.MrrCents
@@ -115,42 +139,42 @@ func (in *ContactQuery) sorted(bad *problem.Fields, list string, query *db.Conta
 			return []string{byNumber.write(revenue), c.ID.String()}
 		}
 	case sortLastSeen:
-		if at, ok := byTime.after(bad, list, in.PageQuery, &last); ok {
-			query.Where(func(s *sql.Selector) {
+		if at, ok := byTime.after(bad, in.list(), in.PageQuery, &last); ok {
+			by.after = func(s *sql.Selector) {
 				s.Where(sql.CompositeLT([]string{s.C(contact.FieldLastSeenAt), s.C(contact.FieldID)}, at, last))
-			})
+			}
 		}
-		query.Order(db.Desc(contact.FieldLastSeenAt, contact.FieldID))
-		return func(c *db.Contact) []string { return []string{byTime.write(c.LastSeenAt), c.ID.String()} }
+		by.order = db.Desc(contact.FieldLastSeenAt, contact.FieldID)
+		by.place = func(c *db.Contact) []string { return []string{byTime.write(c.LastSeenAt), c.ID.String()} }
 	default:
-		if last := after[publicid.Contact](bad, list, in.PageQuery); last != nil {
-			query.Where(contact.IDLT(*last))
+		if last := after[publicid.Contact](bad, in.list(), in.PageQuery); last != nil {
+			by.after = contact.IDLT(*last)
 		}
-		query.Order(db.Desc(contact.FieldID))
-		return byID(func(c *db.Contact) string { return c.ID.String() })
+		by.order = db.Desc(contact.FieldID)
+		by.place = byID(func(c *db.Contact) string { return c.ID.String() })
 	}
+	return by
 }
 
-func (in *ContactQuery) filter(query *db.ContactQuery) {
-	if in.Q != nil {
-		query.Where(store.ContactsWith(*in.Q))
-	}
+// filters are all but the search.
+func (in *ContactQuery) filters() (all []predicate.Contact) {
 	if in.Plans != nil {
-		query.Where(contact.PlanIn(*in.Plans...))
+		all = append(all, contact.PlanIn(*in.Plans...))
 	}
 	if in.ExternalUserID != nil {
-		query.Where(contact.ExternalUserID(*in.ExternalUserID))
+		all = append(all, contact.ExternalUserID(*in.ExternalUserID))
 	}
 	if in.Email != nil {
-		query.Where(contact.Email(*in.Email))
+		all = append(all, contact.Email(*in.Email))
 	}
 	if in.Source != nil {
-		query.Where(contact.Source(*in.Source))
+		all = append(all, contact.Source(*in.Source))
 	}
 	if in.ConsentBasis != nil {
-		query.Where(contact.ConsentBasis(*in.ConsentBasis))
+		all = append(all, contact.ConsentBasis(*in.ConsentBasis))
 	}
 	if in.UpdatedSince != nil {
-		query.Where(contact.UpdatedAtGTE(*in.UpdatedSince))
+		all = append(all, contact.UpdatedAtGTE(*in.UpdatedSince))
 	}
+	return all
 }

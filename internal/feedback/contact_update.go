@@ -43,17 +43,10 @@ func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Conta
 	}
 	var made *db.Contact
 	err = s.change(ctx, func(c *change) error {
-		// The conflict before the cap: who meets it wants to update, not to pay.
-		if id := value(in.ExternalUserID); id != nil {
-			taken, err := exists(ctx, c.Contact.Query().Where(contact.ExternalUserID(*id)))
-			if err != nil {
-				return errors.Wrap(err, "look up the contact")
-			}
-			if taken {
-				return externalIDTaken()
-			}
-		}
-		if err := s.mustHaveRoom(ctx, c); err != nil {
+		if err := s.mustHaveRoom(ctx, c); problem.Is(err, problem.PlanLimit) {
+			// The conflict before the cap: who meets it wants to update, not to pay.
+			return c.takenOr(ctx, value(in.ExternalUserID), err)
+		} else if err != nil {
 			return err
 		}
 		made, err = s.insertContact(ctx, c, newContact{
@@ -66,6 +59,21 @@ func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Conta
 		return err
 	})
 	return made, err
+}
+
+// takenOr is the conflict where another contact has the id, else the problem given.
+func (c *change) takenOr(ctx context.Context, id *string, otherwise error) error {
+	if id == nil {
+		return otherwise
+	}
+	taken, err := exists(ctx, c.Contact.Query().Where(contact.ExternalUserID(*id)))
+	if err != nil {
+		return errors.Wrap(err, "look up the contact")
+	}
+	if taken {
+		return externalIDTaken()
+	}
+	return otherwise
 }
 
 type newContact struct {
@@ -172,6 +180,10 @@ func setTrait[T comparable](changes map[string]event.Change, name string, old *T
 // without it.
 func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error {
 	return s.change(ctx, func(c *change) error {
+		// Its posts first: who changes a post locks that before the contact.
+		if _, err := c.lockPosts(ctx, post.ContactID(id)); err != nil {
+			return err
+		}
 		old, err := c.lockContact(ctx, id)
 		if err != nil {
 			return err

@@ -16,6 +16,9 @@ import (
 	"earshot/internal/store"
 )
 
+// identifyTries bounds a race that takes two other requests to lose once.
+const identifyTries = 10
+
 // IdentifyContact inserts the contact with the caller's own id for it, or fills
 // what is still unknown of the one that is there (specification, Identify rules
 // 1 to 7); created tells which. It records contact.created, or contact.updated
@@ -31,24 +34,23 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 		return found, false, err
 	}
 	err = s.change(ctx, func(c *change) error {
-		if found, err = c.byExternalID(ctx, externalUserID); err != nil {
-			return err
-		}
-		if found == nil {
+		// Again where another request inserted it between the two looks, and a
+		// third one deleted it.
+		for range identifyTries {
+			if found, err = c.byExternalID(ctx, externalUserID); err != nil {
+				return err
+			}
+			if found != nil {
+				created = false
+				found, err = s.fill(ctx, c, found, in, meta)
+				return err
+			}
 			found, err = s.insertIdentified(ctx, c, externalUserID, in, meta)
 			if created = found != nil; created || err != nil {
 				return err
 			}
-			// Another request inserted it in between; it is committed by now.
-			if found, err = c.byExternalID(ctx, externalUserID); err != nil {
-				return err
-			}
-			if found == nil {
-				return errors.New("the contact was deleted while it was identified; try again")
-			}
 		}
-		found, err = s.fill(ctx, c, found, in, meta)
-		return err
+		return errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
 	})
 	return found, created, err
 }

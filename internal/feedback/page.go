@@ -120,7 +120,7 @@ func (o ordered[V]) after(bad *problem.Fields, list string, q PageQuery, id inte
 		return last, false
 	}
 	last, err := o.read(place[0])
-	if err != nil || id.UnmarshalText([]byte(place[1])) != nil {
+	if err != nil || o.write(last) != place[0] || id.UnmarshalText([]byte(place[1])) != nil {
 		badCursor(bad)
 		return last, false
 	}

@@ -43,6 +43,41 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 				return n.walk(t, path, "200", func() {})[0]
 			}, true, 50})
 		},
+		"of posts": func(t *testing.T, n *tenant) {
+			path := n.board(t) + "/posts"
+			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25})
+		},
+		"of a contact's posts": func(t *testing.T, n *tenant) {
+			contact, boards := n.ID(t, "/v1/contacts", object{}), []string{n.board(t), n.board(t)}
+			walks(t, n, list{"/v1/contacts/" + contact + "/posts", func(i int) string {
+				return n.ID(t, boards[i%2]+"/posts", object{"title": "x", "contactId": contact})
+			}, true, 25})
+		},
+		"of votes": func(t *testing.T, n *tenant) {
+			path := n.post(t) + "/votes"
+			walks(t, n, list{path, func(int) string { return n.members(t, 1)[0].ID(t, path, nil) }, true, 25})
+		},
+		"of comments": func(t *testing.T, n *tenant) {
+			path := n.post(t) + "/comments"
+			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"body": object{"text": "x"}}) }, false, 25})
+		},
+		"of the changelog": func(t *testing.T, n *tenant) {
+			path := n.board(t) + "/changelog"
+			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25})
+		},
+		"of contacts": func(t *testing.T, n *tenant) {
+			walks(t, n, list{"/v1/contacts", func(int) string { return n.ID(t, "/v1/contacts", object{}) }, true, 25})
+		},
+		"of API keys": func(t *testing.T, n *tenant) {
+			made := n.walk(t, "/v1/api-keys", "100", nil)
+			for range 30 {
+				made = append(made, n.ID(t, "/v1/api-keys", object{"name": "x", "scope": "read"}))
+			}
+			for _, limit := range []string{"1", "7", "50"} {
+				require.Equal(t, made, n.walk(t, "/v1/api-keys", limit, func() {}), "each once and in order, by %s", limit)
+			}
+			require.Len(t, n.Do(t, http.MethodGet, "/v1/api-keys", nil).Body["data"], 25, "the usual page")
+		},
 	}, "EARSHOT_WEBHOOK_CAP=1000")
 }
 
@@ -99,6 +134,15 @@ func TestACursorBelongsToItsList(t *testing.T) {
 				require.Equal(t, []string{"cursor"}, a.Fields(), path)
 			}
 		},
+		"and is refused by another order of it": func(t *testing.T, n *tenant) {
+			board := n.board(t)
+			for range 2 {
+				n.ID(t, board+"/posts", object{"title": "x"})
+				n.ID(t, "/v1/contacts", object{"name": "x"})
+			}
+			n.cursorsDiffer(t, board+"/posts?limit=1&q=x&sort=", "newest", "votes", "active", "relevance")
+			n.cursorsDiffer(t, "/v1/contacts?limit=1&sort=", "created", "last_seen", "mrr")
+		},
 		"and goes on after its item was deleted": func(t *testing.T, n *tenant) {
 			tags := n.board(t) + "/tags"
 			a, b := n.ID(t, tags, object{"name": "a"}), n.ID(t, tags, object{"name": "b"})
@@ -118,4 +162,21 @@ func TestACursorBelongsToItsList(t *testing.T) {
 			}
 		},
 	})
+}
+
+// cursorsDiffer takes the cursor of each order to all the others.
+func (n *tenant) cursorsDiffer(t *testing.T, path string, orders ...string) {
+	t.Helper()
+	for _, from := range orders {
+		cursor, ok := n.Do(t, http.MethodGet, path+from, nil).Body["nextCursor"].(string)
+		require.True(t, ok, from)
+		for _, to := range orders {
+			next := path + to + "&cursor=" + cursor
+			if from == to {
+				require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, next, nil).Status)
+				continue
+			}
+			require.Equal(t, []string{"cursor"}, n.refused(t, "ERR_VALIDATION", http.MethodGet, next, nil).Fields(), "%s after %s", to, from)
+		}
+	}
 }

@@ -8,11 +8,13 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
+	"earshot/ent/db/predicate"
 	"earshot/ent/db/tag"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -127,6 +129,9 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q PageQuery) {
 		if in.tier, ok = byNumber.after(bad, in.list(), q, &last); !ok {
 			in.tier = titleTier
 		}
+		if in.tier != titleTier && in.tier != textTier {
+			badCursor(bad)
+		}
 	default:
 		in.last = after[publicid.Post](bad, in.list(), q)
 	}
@@ -160,36 +165,44 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Pa
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}
-	query := in.filtered(client.Post.Query().Where(post.BoardID(on)))
-	if in.q != "" {
-		query.Where(store.PostsWith(in.q))
-	}
-	rows, err := in.sorted(query).Limit(in.limit + 1).All(ctx)
+	rows, err := s.posts(ctx, on, in, in.limit+1, store.TitleOrText)
 	if err != nil {
 		return Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
 	return s.withTags(ctx, page(in.list(), rows, in.limit, in.place))
 }
 
+// posts reads the first posts of a list behind its cursor, those of a search only
+// if there is one.
+func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int, part store.Part) ([]*db.Post, error) {
+	list := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
+	order := in.order()
+	query := func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*db.Post, error) {
+		return s.store.Client().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).All(ctx)
+	}
+	if in.q == "" {
+		return query(ctx, limit, 0, list...)
+	}
+	return searched[predicate.Post, *db.Post]{
+		list: list, order: order, match: store.PostMatches(in.q, part), query: query,
+		holding: func(limit int) ([]uuid.UUID, error) { return s.store.PostsHolding(ctx, on, in.q, limit) },
+	}.first(ctx, limit)
+}
+
 // relevant goes through the steps of relevance until the page is full.
 func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (Page[*Post], error) {
 	var rows []*db.Post
 	titles := 0
-	for tier, last := in.tier, in.last; tier <= textTier && len(rows) <= in.limit; tier, last = tier+1, nil {
-		query := in.filtered(s.store.Client().Post.Query().Where(post.BoardID(on)))
-		if last != nil {
-			query.Where(post.IDLT(*last))
+	for ; in.tier <= textTier && len(rows) <= in.limit; in.tier, in.last = in.tier+1, nil {
+		part := store.NotTitle
+		if in.tier == titleTier {
+			part = store.Title
 		}
-		if tier == titleTier {
-			query.Where(store.PostsWithInTitle(in.q))
-		} else {
-			query.Where(store.PostsWithNotInTitle(in.q))
-		}
-		more, err := query.Order(db.Desc(post.FieldID)).Limit(in.limit + 1 - len(rows)).All(ctx)
+		more, err := s.posts(ctx, on, in, in.limit+1-len(rows), part)
 		if err != nil {
 			return Page[*Post]{}, errors.Wrap(err, "search posts")
 		}
-		if rows = append(rows, more...); tier == titleTier {
+		if rows = append(rows, more...); in.tier == titleTier {
 			titles = len(rows)
 		}
 	}
@@ -230,43 +243,52 @@ func (in *checkedPostQuery) mustHaveFilters(ctx context.Context, client *db.Clie
 	return nil
 }
 
-func (in *checkedPostQuery) filtered(query *db.PostQuery) *db.PostQuery {
-	query.Where(post.DeletedAtIsNil())
-	if in.statuses != nil {
-		query.Where(post.StatusIn(in.statuses...))
-	}
-	if in.contact != nil {
-		query.Where(post.ContactID(*in.contact))
-	}
-	if len(in.tags) > 0 {
-		query.Where(func(s *sql.Selector) {
-			tagged := sql.Table(posttag.Table)
-			ids := make([]any, len(in.tags))
-			for i, t := range in.tags {
-				ids[i] = t
-			}
-			s.Where(sql.In(s.C(post.FieldID),
-				sql.Select(tagged.C(posttag.FieldPostID)).From(tagged).Where(sql.In(tagged.C(posttag.FieldTagID), ids...))))
-		})
-	}
-	return query
+// column is what the list goes by before the id; "" is the id alone.
+func (in *checkedPostQuery) column() string {
+	return map[string]string{sortVotes: post.FieldVoteCount, sortActive: post.FieldLastActivityAt}[in.sort]
 }
 
-// sorted puts the query in order and behind the cursor.
-func (in *checkedPostQuery) sorted(query *db.PostQuery) *db.PostQuery {
-	column := map[string]string{sortVotes: post.FieldVoteCount, sortActive: post.FieldLastActivityAt}[in.sort]
-	if column == "" {
-		if in.last != nil {
-			query.Where(post.IDLT(*in.last))
-		}
-		return query.Order(db.Desc(post.FieldID))
+func (in *checkedPostQuery) order() func(*sql.Selector) {
+	if column := in.column(); column != "" {
+		return db.Desc(column, post.FieldID)
 	}
-	if in.last != nil {
-		query.Where(func(s *sql.Selector) {
+	return db.Desc(post.FieldID)
+}
+
+// filters are those of the query and its cursor, but the search.
+func (in *checkedPostQuery) filters() (all []predicate.Post) {
+	if in.statuses != nil {
+		all = append(all, post.StatusIn(in.statuses...))
+	}
+	if in.contact != nil {
+		all = append(all, post.ContactID(*in.contact))
+	}
+	if len(in.tags) > 0 {
+		all = append(all, tagged(in.tags))
+	}
+	switch column := in.column(); {
+	case in.last == nil:
+	case column == "":
+		all = append(all, post.IDLT(*in.last))
+	default:
+		all = append(all, func(s *sql.Selector) {
 			s.Where(sql.CompositeLT([]string{s.C(column), s.C(post.FieldID)}, in.value, *in.last))
 		})
 	}
-	return query.Order(db.Desc(column, post.FieldID))
+	return all
+}
+
+// tagged are the posts that carry any of the tags.
+func tagged(tags []publicid.Tag) predicate.Post {
+	return func(s *sql.Selector) {
+		links := sql.Table(posttag.Table)
+		ids := make([]any, len(tags))
+		for i, t := range tags {
+			ids[i] = t
+		}
+		s.Where(sql.In(s.C(post.FieldID),
+			sql.Select(links.C(posttag.FieldPostID)).From(links).Where(sql.In(links.C(posttag.FieldTagID), ids...))))
+	}
 }
 
 func (in *checkedPostQuery) place(p *db.Post) []string {

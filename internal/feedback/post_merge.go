@@ -20,15 +20,22 @@ import (
 // that link it. Its rows stay. Deleting it again is problem.NotFound.
 func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 	return s.change(ctx, func(c *change) error {
-		p, err := c.lockPost(ctx, id)
+		found, err := c.lockPosts(ctx, post.Or(post.ID(id), post.MergedIntoID(id)))
 		if err != nil {
 			return err
+		}
+		if found[id] == nil {
+			return problem.Missing("post")
 		}
 		if err := c.unlinkPost(ctx, id); err != nil {
 			return err
 		}
+		// What was merged into it stands for itself again.
+		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().Exec(ctx); err != nil {
+			return errors.Wrap(err, "let go of what was merged into the post")
+		}
 		at := now()
-		if err := c.Post.Update().Where(post.ID(p.ID)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
+		if err := c.Post.Update().Where(post.ID(id)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the post")
 		}
 		return nil
@@ -83,24 +90,19 @@ func checkSources(target publicid.Post, given []string) ([]publicid.Post, error)
 	}
 	sources := make([]publicid.Post, len(given))
 	for i, text := range given {
-		if sources[i] = bodyID[publicid.Post](&bad, item("sourceIds", i), text); sources[i] == target {
+		if sources[i] = bodyID[publicid.Post](&bad, item("sourceIds", i), text); sources[i] == target && !target.IsZero() {
 			bad.Add(item("sourceIds", i), "notTarget", "is the post to merge into")
 		}
 	}
 	return sources, bad.Err()
 }
 
-// lockMerge loads and locks the target and the sources, in the order of their
-// ids, and returns the sources that are still to be merged.
+// lockMerge loads and locks the target and the sources, with what was merged into
+// them, and returns the sources that are still to be merged.
 func (c *change) lockMerge(ctx context.Context, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
-	rows, err := c.Post.Query().Where(post.IDIn(append(slices.Clone(sources), id)...), post.DeletedAtIsNil()).
-		Order(db.Asc(post.FieldID)).ForUpdate().All(ctx)
+	byID, err := c.lockPosts(ctx, post.Or(post.IDIn(append(slices.Clone(sources), id)...), post.MergedIntoIDIn(sources...)))
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "lock the posts")
-	}
-	byID := make(map[publicid.Post]*db.Post, len(rows))
-	for _, p := range rows {
-		byID[p.ID] = p
+		return nil, nil, err
 	}
 	target := byID[id]
 	switch {

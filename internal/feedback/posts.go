@@ -11,9 +11,11 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
+	"earshot/ent/db/predicate"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // Post is a post with the tags that it carries, oldest tag first.
@@ -199,15 +201,38 @@ func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, erro
 // lockVotable is lockPost for votes and comments, which belong on the post that a
 // merged one was merged into, as long as that is there.
 func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, error) {
-	p, err := c.lockPost(ctx, id)
-	if err != nil || p.MergedIntoID == nil {
-		return p, err
+	for {
+		found, err := c.lockPosts(ctx, store.PostAndTarget(id))
+		if err != nil {
+			return nil, err
+		}
+		p := found[id]
+		if p == nil {
+			return nil, problem.Missing("post")
+		}
+		if p.MergedIntoID == nil {
+			return p, nil
+		}
+		if into := found[*p.MergedIntoID]; into != nil {
+			return into, nil
+		}
+		// It was merged while this waited for its lock.
 	}
-	into, err := c.lockPost(ctx, *p.MergedIntoID)
-	if problem.Is(err, problem.NotFound) {
-		return p, nil
+}
+
+// lockPosts loads live posts and keeps others from changing them until the
+// transaction ends. It takes them in the order of their ids, as everybody who
+// takes several does.
+func (c *change) lockPosts(ctx context.Context, which predicate.Post) (map[publicid.Post]*db.Post, error) {
+	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).ForUpdate().All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "lock the posts")
 	}
-	return into, err
+	byID := make(map[publicid.Post]*db.Post, len(rows))
+	for _, p := range rows {
+		byID[p.ID] = p
+	}
+	return byID, nil
 }
 
 func eventPost(p *db.Post) event.Post {

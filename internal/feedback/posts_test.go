@@ -226,3 +226,107 @@ func postCount(t *testing.T, n *tenant) {
 	n.patch(t, posts[0], object{"contactId": nil})
 	require.Equal(t, json.Number("2"), n.get(t, "/v1/contacts/"+contact)["postCount"])
 }
+
+func TestAPostThatIsDeleted(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"is gone for every operation":                 postGone,
+		"is in no list and found by no search":        postUnlisted,
+		"leaves the changelog entries that linked it": postUnlinked,
+		"leaves its slug to others":                   slugLeft,
+		"counts no more for its contact":              postUncounted,
+		"is deleted without an event":                 deletedQuietly,
+	})
+}
+
+func postGone(t *testing.T, n *tenant) {
+	board := n.board(t)
+	id, other := n.ID(t, board+"/posts", object{"title": "x"}), "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "y"})
+	post := "/v1/posts/" + id
+	comment := n.comment(t, post, "")
+	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
+	n.ID(t, post+"/votes", nil)
+	require.Equal(t, object{"id": id}, n.Make(t, http.MethodDelete, post, nil))
+	n.listen(t)
+	for _, r := range []struct{ method, path, field string }{
+		{http.MethodGet, post, ""},
+		{http.MethodPatch, post, ""},
+		{http.MethodDelete, post, ""},
+		{http.MethodPost, post + "/merge", ""},
+		{http.MethodPost, other + "/merge", "sourceIds"},
+		{http.MethodGet, post + "/votes", ""},
+		{http.MethodPost, post + "/votes", ""},
+		{http.MethodDelete, post + "/votes", ""},
+		{http.MethodGet, post + "/comments", ""},
+		{http.MethodPost, post + "/comments", ""},
+		{http.MethodPatch, "/v1/comments/" + comment, ""},
+		{http.MethodDelete, "/v1/comments/" + comment, ""},
+		{http.MethodPut, entry + "/linked-posts", "postIds"},
+	} {
+		source := id
+		if r.path == post+"/merge" {
+			source = strings.TrimPrefix(other, "/v1/posts/")
+		}
+		a := n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{
+			"title": "z", "body": object{"text": "x"}, "sourceIds": []string{source}, "postIds": []string{id},
+		})
+		require.Equal(t, r.field, orEmptyText(a.Details()["field"]), "%s %s", r.method, r.path)
+	}
+}
+
+// orEmptyText is "" for a member that isn't there.
+func orEmptyText(v any) string { s, _ := v.(string); return s }
+
+func postUnlisted(t *testing.T, n *tenant) {
+	board := n.board(t)
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	kept := n.ID(t, board+"/posts", object{"title": "Dark mode", "contactId": contact})
+	gone := n.ID(t, board+"/posts", object{"title": "Dark theme", "contactId": contact})
+	n.Make(t, http.MethodDelete, "/v1/posts/"+gone, nil)
+	for _, path := range []string{
+		board + "/posts", board + "/posts?sort=votes", board + "/posts?sort=active", board + "/posts?status=open",
+		board + "/posts?contactId=" + contact, board + "/posts?q=dark", board + "/posts?q=dark&sort=newest",
+		"/v1/contacts/" + contact + "/posts",
+	} {
+		require.Equal(t, []string{kept}, n.shown(t, path, "id"), path)
+	}
+}
+
+func postUnlinked(t *testing.T, n *tenant) {
+	board := n.board(t)
+	var posts []any
+	for range 3 {
+		posts = append(posts, n.ID(t, board+"/posts", object{"title": "x"}))
+	}
+	entry := "/v1/changelog/" + n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+	n.Make(t, http.MethodPut, entry+"/linked-posts", object{"postIds": posts})
+	n.Make(t, http.MethodDelete, "/v1/posts/"+posts[1].(string), nil)
+	require.Equal(t, []any{posts[0], posts[2]}, n.get(t, entry)["postIds"])
+}
+
+func slugLeft(t *testing.T, n *tenant) {
+	board := n.board(t)
+	first := n.Make(t, http.MethodPost, board+"/posts", object{"title": "Dark mode"})
+	other := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Night mode"})
+	for range 2 {
+		n.Make(t, http.MethodDelete, "/v1/posts/"+first["id"].(string), nil)
+		first = n.Make(t, http.MethodPost, board+"/posts", object{"title": "Dark mode"})
+		require.Equal(t, "dark-mode", first["slug"])
+	}
+	n.Make(t, http.MethodDelete, "/v1/posts/"+first["id"].(string), nil)
+	require.Equal(t, "dark-mode", n.patch(t, other, object{"slug": "dark-mode"})["slug"])
+}
+
+func postUncounted(t *testing.T, n *tenant) {
+	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	post := "/v1/posts/" + n.ID(t, n.board(t)+"/posts", object{"title": "x", "contactId": contact})
+	n.Make(t, http.MethodDelete, post, nil)
+	require.Equal(t, json.Number("0"), n.get(t, "/v1/contacts/"+contact)["postCount"])
+}
+
+func deletedQuietly(t *testing.T, n *tenant) {
+	post := n.post(t)
+	n.listen(t)
+	n.Make(t, http.MethodDelete, post, nil)
+	require.Empty(t, n.recorded(t))
+}

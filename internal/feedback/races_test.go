@@ -7,9 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
 
@@ -31,10 +34,52 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"put one vote of one caller":                     votesAtOnce,
 		"count every comment":                            commentsAtOnce,
 		"don't undo each other's changes":                patchesAtOnce,
+		"don't undo each other's changes of a board":     patchBoardAtOnce,
+		"don't undo each other's changes of a contact":   patchContactAtOnce,
+		"don't undo what identify fills in":              patchAndFillAtOnce,
+		"don't undo each other's changes of an entry":    patchEntryAtOnce,
+		"don't undo each other's changes of a webhook":   patchWebhookAtOnce,
+		"don't undo links and tags beside other changes": patchSetsAtOnce,
 		"tell every change of status once":               statusesAtOnce,
 		"delete webhooks that are being told":            deleteWebhooksAtOnce,
 		"delete tags that are being used":                deleteTagsAtOnce,
+		"create and identify contacts up to the cap":     mixedCapAtOnce,
+		"free a place under the cap that many want":      freedPlaceAtOnce,
+		"create one contact of one id":                   createOneIDAtOnce,
+		"create one last contact of one id":              createLastIDAtOnce,
+		"create and identify one contact":                createAndIdentifyAtOnce,
+		"move one contact to one id":                     patchIDAtOnce,
+		"move one contact to an id that is identified":   patchAndIdentifyAtOnce,
+		"exchange the ids of two contacts":               exchangeIDsAtOnce,
+		"move one board and one entry to one slug":       patchSlugsAtOnce,
 	}, "EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3")
+}
+
+// repeated is how often a race is run, so that its steps fall in many orders.
+const repeated = 20
+
+// only fails the test when an answer has another status.
+func only(t *testing.T, answers []testkit.Answer, allowed ...int) {
+	t.Helper()
+	for _, a := range answers {
+		require.Contains(t, allowed, a.Status, "%s", a.Raw)
+	}
+}
+
+// request is one of several different ones that are sent at once.
+type request struct {
+	by           *tenant
+	method, path string
+	body         any
+}
+
+// race sends different requests at the same moment.
+func race(t *testing.T, requests []request) []testkit.Answer {
+	t.Helper()
+	return atOnce(len(requests), func(i int) testkit.Answer {
+		r := requests[i]
+		return r.by.Do(t, r.method, r.path, r.body)
+	})
 }
 
 func always(body any) func(int) any { return func(int) any { return body } }
@@ -213,4 +258,302 @@ func deleteTagsAtOnce(t *testing.T, n *tenant) {
 			require.Contains(t, []int{http.StatusOK, http.StatusCreated, http.StatusNotFound}, a.Status, "%s", a.Raw)
 		}
 	}
+}
+
+// mixed are requests that make one contact each, every other one by identify.
+func mixed(n *tenant, count int, id func(i int) string) []request {
+	requests := make([]request, count)
+	for i := range requests {
+		path := [...]string{"/v1/contacts", "/v1/contacts/identify"}[i%2]
+		requests[i] = request{n, http.MethodPost, path, object{"externalUserId": id(i)}}
+	}
+	return requests
+}
+
+func each(i int) string { return fmt.Sprint("u-", i) }
+
+func same(int) string { return "u-1" }
+
+func (n *tenant) contacts(t *testing.T) int {
+	t.Helper()
+	return n.app.Store.Client().Contact.Query().CountX(n.Context(t.Context()))
+}
+
+func mixedCapAtOnce(t *testing.T, n *tenant) {
+	for range 5 {
+		free := n.on(t, "free")
+		answers := race(t, mixed(free, many, each))
+		require.Equal(t, map[int]int{http.StatusCreated: 3, http.StatusPaymentRequired: many - 3}, statuses(answers))
+		require.Equal(t, 3, free.contacts(t))
+	}
+}
+
+func freedPlaceAtOnce(t *testing.T, n *tenant) {
+	free := n.on(t, "free")
+	last := values(race(t, mixed(free, 3, each)), "id")[2]
+	for round := range repeated {
+		requests := mixed(free, 6, func(i int) string { return fmt.Sprint("new-", round, "-", i) })
+		answers := race(t, append(requests, request{free, http.MethodDelete, "/v1/contacts/" + last, nil}))
+		only(t, answers, http.StatusOK, http.StatusCreated, http.StatusPaymentRequired)
+		made := statuses(answers)[http.StatusCreated]
+		require.LessOrEqual(t, made, 1)
+		require.Equal(t, 2+made, free.contacts(t))
+		if made == 0 {
+			last = free.ID(t, "/v1/contacts", object{})
+			continue
+		}
+		last = values(answers[:len(requests)], "id")[0]
+	}
+}
+
+func createOneIDAtOnce(t *testing.T, n *tenant) {
+	for round := range repeated {
+		requests := slices.Repeat(mixed(n, 1, func(int) string { return fmt.Sprint("u-", round) }), 6)
+		require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: 5}, statuses(race(t, requests)))
+	}
+}
+
+// Who comes second meets the conflict and not the cap, however close they are: the
+// conflict comes first (CreateContact).
+func createLastIDAtOnce(t *testing.T, n *tenant) {
+	for range 5 {
+		free := n.on(t, "free")
+		race(t, mixed(free, 2, func(i int) string { return fmt.Sprint("early-", i) }))
+		requests := slices.Repeat(mixed(free, 1, same), 4)
+		require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: 3}, statuses(race(t, requests)))
+	}
+}
+
+func createAndIdentifyAtOnce(t *testing.T, n *tenant) {
+	for round := range repeated {
+		answers := race(t, mixed(n, 6, func(int) string { return fmt.Sprint("u-", round) }))
+		require.Equal(t, 1, statuses(answers)[http.StatusCreated])
+		for i, a := range answers {
+			otherwise := [...]int{http.StatusConflict, http.StatusOK}[i%2]
+			only(t, []testkit.Answer{a}, http.StatusCreated, otherwise)
+		}
+		require.Equal(t, round+1, n.contacts(t))
+	}
+}
+
+// toOne lets four new things want the same value of a member.
+func toOne(t *testing.T, n *tenant, member string, create func() (path string)) {
+	t.Helper()
+	for round := range repeated {
+		var requests []request
+		for range 4 {
+			requests = append(requests, request{n, http.MethodPatch, create(), object{member: fmt.Sprint("wanted-", round)}})
+		}
+		require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: 3}, statuses(race(t, requests)))
+	}
+}
+
+func patchIDAtOnce(t *testing.T, n *tenant) {
+	toOne(t, n, "externalUserId", func() string { return "/v1/contacts/" + n.ID(t, "/v1/contacts", object{}) })
+}
+
+func patchSlugsAtOnce(t *testing.T, n *tenant) {
+	toOne(t, n, "slug", func() string { return n.board(t) })
+	board := n.board(t)
+	toOne(t, n, "slug", func() string { return "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"}) })
+}
+
+func patchAndIdentifyAtOnce(t *testing.T, n *tenant) {
+	for round := range repeated {
+		wanted := object{"externalUserId": fmt.Sprint("u-", round)}
+		contact := "/v1/contacts/" + n.ID(t, "/v1/contacts", object{})
+		answers := race(t, append(slices.Repeat([]request{{n, http.MethodPost, "/v1/contacts/identify", wanted}}, 3),
+			request{n, http.MethodPatch, contact, wanted}))
+		identified := statuses(answers[:3])
+		if answers[3].Status == http.StatusOK {
+			require.Equal(t, map[int]int{http.StatusOK: 3}, identified)
+			continue
+		}
+		require.Equal(t, http.StatusConflict, answers[3].Status, "%s", answers[3].Raw)
+		require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusOK: 2}, identified)
+	}
+}
+
+// Each waits for the other's id, until both are told that it is taken.
+func exchangeIDsAtOnce(t *testing.T, n *tenant) {
+	a, b := n.ID(t, "/v1/contacts", object{"externalUserId": "a"}), n.ID(t, "/v1/contacts", object{"externalUserId": "b"})
+	for range 3 {
+		answers := race(t, []request{
+			{n, http.MethodPatch, "/v1/contacts/" + a, object{"externalUserId": "b"}},
+			{n, http.MethodPatch, "/v1/contacts/" + b, object{"externalUserId": "a"}},
+		})
+		require.Equal(t, map[int]int{http.StatusConflict: 2}, statuses(answers))
+	}
+	require.Equal(t, "a", n.get(t, "/v1/contacts/"+a)["externalUserId"])
+	require.Equal(t, "b", n.get(t, "/v1/contacts/"+b)["externalUserId"])
+}
+
+// undoNothing sends changes of different members at the same moment, again and
+// again with other values, and expects all of them to be there afterwards.
+func undoNothing(t *testing.T, n *tenant, path string, changes func(round int) []object) {
+	t.Helper()
+	for round := range repeated / 2 {
+		wanted := changes(round)
+		answers := n.atOnce(t, len(wanted), http.MethodPatch, path, func(i int) any { return wanted[i] })
+		require.Equal(t, map[int]int{http.StatusOK: len(wanted)}, statuses(answers))
+		holds(t, n.get(t, path), wanted...)
+	}
+}
+
+// holds compares members as JSON, so that numbers and lists of any type will do.
+func holds(t *testing.T, read object, changes ...object) {
+	t.Helper()
+	for _, change := range changes {
+		for name, value := range change {
+			want, err := json.Marshal(value)
+			require.NoError(t, err)
+			got, err := json.Marshal(read[name])
+			require.NoError(t, err)
+			require.JSONEq(t, string(want), string(got), name)
+		}
+	}
+}
+
+func patchBoardAtOnce(t *testing.T, n *tenant) {
+	undoNothing(t, n, n.board(t), func(round int) []object {
+		text := fmt.Sprint("v", round)
+		return []object{
+			{"name": text}, {"slug": text}, {"description": text},
+			{"showChangelog": round%2 == 0}, {"showRoadmap": round%2 == 0},
+		}
+	})
+}
+
+func patchContactAtOnce(t *testing.T, n *tenant) {
+	undoNothing(t, n, "/v1/contacts/"+n.ID(t, "/v1/contacts", object{}), func(round int) []object {
+		text := fmt.Sprint("v", round)
+		return []object{
+			{"externalUserId": text}, {"email": text + "@example.com"}, {"name": text}, {"plan": text},
+			{"mrrCents": round, "currency": "EUR"}, {"metadata": object{"round": round}},
+		}
+	})
+}
+
+// Identify fills in what is null while a patch writes other members.
+func patchAndFillAtOnce(t *testing.T, n *tenant) {
+	for round := range repeated / 2 {
+		id := fmt.Sprint("u-", round)
+		contact := "/v1/contacts/" + n.identify(t, object{"externalUserId": id})["id"].(string)
+		filled := object{"externalUserId": id, "name": "Ada", "metadata": object{"seats": 1}}
+		patches := []object{{"plan": "pro"}, {"email": id + "@example.com"}, {"mrrCents": 5, "currency": "EUR"}}
+		requests := []request{{n, http.MethodPost, "/v1/contacts/identify", filled}}
+		for _, patch := range patches {
+			requests = append(requests, request{n, http.MethodPatch, contact, patch})
+		}
+		require.Equal(t, map[int]int{http.StatusOK: 4}, statuses(race(t, requests)))
+		holds(t, n.get(t, contact), append(patches, filled)...)
+	}
+}
+
+func patchEntryAtOnce(t *testing.T, n *tenant) {
+	entry := "/v1/changelog/" + n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+	undoNothing(t, n, entry, func(round int) []object {
+		text := fmt.Sprint("v", round)
+		return []object{
+			{"title": text}, {"slug": text}, {"version": text}, {"body": object{"json": nil, "text": text}},
+			{"publishedAt": []any{"2020-01-01T00:00:00Z", nil}[round%2]},
+		}
+	})
+}
+
+func patchWebhookAtOnce(t *testing.T, n *tenant) {
+	undoNothing(t, n, "/v1/webhooks/"+n.listen(t), func(round int) []object {
+		return []object{
+			{"url": fmt.Sprint("https://hooks.example.com/", round)},
+			{"events": event.Types[round%3 : 4]}, {"enabled": round%2 == 0},
+		}
+	})
+}
+
+// What a post or an entry refers to is kept in tables of its own.
+func patchSetsAtOnce(t *testing.T, n *tenant) {
+	board := n.board(t)
+	post := n.ID(t, board+"/posts", object{"title": "x"})
+	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
+	for round := range repeated / 2 {
+		text := fmt.Sprint("v", round)
+		tags := object{"tagIds": []string{n.ID(t, board+"/tags", object{"name": text})}}
+		titled, linked := object{"title": text}, object{"postIds": [][]string{{post}, {}}[round%2]}
+		require.Equal(t, map[int]int{http.StatusOK: 5}, statuses(race(t, []request{
+			{n, http.MethodPatch, "/v1/posts/" + post, tags},
+			{n, http.MethodPatch, "/v1/posts/" + post, titled},
+			{n, http.MethodPut, entry + "/linked-posts", linked},
+			{n, http.MethodPatch, entry, titled},
+			{n, http.MethodDelete, "/v1/posts/" + post + "/votes", nil},
+		})))
+		holds(t, n.get(t, "/v1/posts/"+post), tags, titled)
+		holds(t, n.get(t, entry), linked, titled)
+	}
+}
+
+// members are people of the organization with a key each.
+func (n *tenant) members(t *testing.T, count int) []*tenant {
+	t.Helper()
+	ctx, all := n.Context(t.Context()), make([]*tenant, count)
+	for i := range all {
+		id := publicid.NewUser()
+		user := n.app.Store.Client().User.Create().SetID(id).SetEmail(id.String() + "@example.com").SetName("Member").SaveX(ctx)
+		member := *n.Tenant
+		member.Owner = user
+		member.Key = member.NewKey(t, feedback.NewAPIKey{Name: "member", Scope: "read:write"})
+		all[i] = &tenant{&member, n.app}
+	}
+	return all
+}
+
+// voters is the number.
+const voters = 64
+
+func TestTheVotesOfManyMembersAreCountedExactly(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){"who vote, repeat and retract at the same moment": manyVotersAtOnce})
+}
+
+func manyVotersAtOnce(t *testing.T, n *tenant) {
+	members, post := n.members(t, voters), n.post(t)
+	n.listen(t, event.VoteCreated)
+	fresh := make([][]testkit.Answer, voters)
+	atOnce(voters, func(i int) testkit.Answer {
+		fresh[i] = manyVotes(t, members[i], post, i)
+		return testkit.Answer{}
+	})
+	want := voters - voters/4 // those that manyVotes leaves without one
+	require.Equal(t, json.Number(fmt.Sprint(want)), n.get(t, post)["voteCount"])
+	rows := n.walk(t, post+"/votes", "25", func() {})
+	require.Len(t, rows, want)
+	var told []string
+	for _, p := range n.payloads(t, event.VoteCreated) {
+		told = append(told, p["vote"].(object)["id"].(string))
+	}
+	answered := values(slices.Concat(fresh...), "id")
+	require.ElementsMatch(t, answered, told, "each vote that was new is told once")
+	require.Subset(t, answered, rows)
+}
+
+// manyVotes is what one member does: vote three times at the same moment, and then,
+// one in four each, nothing more; retract; retract twice and vote again; vote again.
+// It returns the answers to votes that were new.
+func manyVotes(t *testing.T, member *tenant, post string, i int) []testkit.Answer {
+	t.Helper()
+	votes := member.atOnce(t, 3, http.MethodPost, post+"/votes", always(nil))
+	assert.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusOK: 2}, statuses(votes))
+	retract := func() {
+		assert.Equal(t, http.StatusOK, member.Do(t, http.MethodDelete, post+"/votes", nil).Status)
+	}
+	switch i % 4 {
+	case 1:
+		retract()
+	case 2:
+		retract()
+		retract()
+		votes = append(votes, member.Do(t, http.MethodPost, post+"/votes", nil))
+	case 3:
+		votes = append(votes, member.Do(t, http.MethodPost, post+"/votes", nil))
+	}
+	return slices.DeleteFunc(votes, func(a testkit.Answer) bool { return a.Status != http.StatusCreated })
 }

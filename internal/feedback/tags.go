@@ -68,9 +68,9 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		if err := c.keepBoard(ctx, on); err != nil {
 			return err
 		}
-		id := publicid.NewTag()
+		id, at := publicid.NewTag(), now()
 		ok, err := inserted(c.Tag.Create().
-			SetID(id).SetBoardID(on).SetName(*in.Name).SetNameKey(nameKey(*in.Name)).SetColor(color).
+			SetID(id).SetBoardID(on).SetName(*in.Name).SetNameKey(nameKey(*in.Name)).SetColor(color).SetCreatedAt(at).SetUpdatedAt(at).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
 			return err

@@ -32,6 +32,9 @@ func text(bad *problem.Fields, field, value string, low, high int) {
 	case n > high:
 		bad.Add(field, "maxLength", "must have at most %d characters, not %d", high, n)
 	}
+	if !utf8.ValidString(value) {
+		bad.Add(field, "encoding", "must be UTF-8")
+	}
 	if strings.ContainsRune(value, 0) {
 		bad.Add(field, "pattern", "must not contain the NUL character")
 	}

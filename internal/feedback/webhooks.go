@@ -8,6 +8,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/delivery"
 	"earshot/ent/db/organization"
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/event"
@@ -182,11 +183,21 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 // quietly.
 func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
 	return s.change(ctx, func(c *change) error {
-		err := c.Webhook.DeleteOneID(id).Exec(ctx)
+		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
 			return problem.Missing("webhook")
 		}
 		if err != nil {
+			return errors.Wrap(err, "load the webhook")
+		}
+		// The rows that batches of attempts may want, in the batches' order: the
+		// deletion below takes them in any.
+		_, err = c.Delivery.Query().Where(delivery.WebhookID(id), delivery.StatusEQ(delivery.StatusPending)).
+			Order(db.Asc(delivery.FieldID)).ForUpdate().Select(delivery.FieldID).All(ctx)
+		if err != nil {
+			return errors.Wrap(err, "lock the deliveries")
+		}
+		if err := c.Webhook.DeleteOne(hook).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the webhook")
 		}
 		return nil

@@ -3,14 +3,17 @@ package feedback_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
 	"earshot/ent/db/delivery"
 	"earshot/internal/event"
+	"earshot/internal/publicid"
 )
 
 func TestAWebhook(t *testing.T) {
@@ -24,6 +27,9 @@ func TestAWebhook(t *testing.T) {
 		"changes in the members that are sent and no others": patchWebhook,
 		"goes with its log":                                  deleteWebhook,
 		"has a log that can be filtered":                     filterLog,
+		"has a log that is walked with every filter":         walkFilteredLog,
+		"has a log that begins at the moment asked for":      logSince,
+		"has a log that refuses a date for a moment":         logSinceADate,
 		"has a log of its own":                               ownLog,
 	})
 }
@@ -107,7 +113,7 @@ func patchWebhook(t *testing.T, n *tenant) {
 			before[name] = value
 		}
 		require.Equal(t, got["enabled"] == true, got["disabledAt"] == nil)
-		require.Greater(t, got["updatedAt"], before["updatedAt"])
+		later(t, got, before, "updatedAt")
 		before["updatedAt"], before["disabledAt"] = got["updatedAt"], got["disabledAt"]
 		require.Equal(t, before, got)
 		unchanged := n.Watch(t)
@@ -155,6 +161,88 @@ func filterLog(t *testing.T, n *tenant) {
 		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, "/v1/webhooks/"+hook+"/deliveries?"+query, nil)
 		require.Equal(t, []string{field}, a.Fields(), query)
 	}
+}
+
+// mixedLog is the path of a log of 17 deliveries of two types, of which every
+// third one stands in the same state, and what it shows.
+func (n *tenant) mixedLog(t *testing.T) (path string, rows []any) {
+	t.Helper()
+	path = "/v1/webhooks/" + n.listen(t) + "/deliveries"
+	n.listen(t) // its log must not mix in
+	post := n.post(t)
+	for range 8 {
+		n.comment(t, post, "")
+		n.ID(t, n.board(t)+"/posts", object{"title": "x"})
+	}
+	states := []delivery.Status{"pending", "succeeded", "failed"}
+	for i, id := range n.walk(t, path, "200", func() {}) {
+		d, err := publicid.Parse[publicid.Delivery](id)
+		require.NoError(t, err)
+		n.app.Store.Client().Delivery.UpdateOneID(d).SetStatus(states[i%3]).ExecX(n.Context(t.Context()))
+	}
+	rows = n.Do(t, http.MethodGet, path, nil).Body["data"].([]any)
+	require.Len(t, rows, 17)
+	return path, rows
+}
+
+func walkFilteredLog(t *testing.T, n *tenant) {
+	path, rows := n.mixedLog(t)
+	since := rows[11].(object)["createdAt"].(string)
+	recent := func(d object) bool {
+		return !moment(t, d, "createdAt").Before(moment(t, rows[11].(object), "createdAt"))
+	}
+	for query, meets := range map[string]func(object) bool{
+		"":                       func(object) bool { return true },
+		"status=failed":          func(d object) bool { return d["status"] == "failed" },
+		"eventType=post.created": func(d object) bool { return d["eventType"] == "post.created" },
+		"since=" + since:         recent,
+		"status=succeeded&eventType=comment.created": func(d object) bool {
+			return d["status"] == "succeeded" && d["eventType"] == "comment.created"
+		},
+		"status=pending&eventType=post.created&since=" + since: func(d object) bool {
+			return d["status"] == "pending" && d["eventType"] == "post.created" && recent(d)
+		},
+		"status=failed&since=2100-01-01T00:00:00Z": func(object) bool { return false },
+	} {
+		var want []string
+		for _, row := range rows {
+			if d := row.(object); meets(d) {
+				want = append(want, d["id"].(string))
+			}
+		}
+		for _, limit := range []string{"1", "2", "5", "200"} {
+			require.Equal(t, want, n.walk(t, path, limit+"&"+query, func() {}), "%s by %s", query, limit)
+		}
+	}
+}
+
+func logSince(t *testing.T, n *tenant) {
+	path := "/v1/webhooks/" + n.listen(t) + "/deliveries"
+	for range 3 {
+		n.post(t)
+	}
+	rows := n.Do(t, http.MethodGet, path, nil).Body["data"].([]any)
+	at := moment(t, rows[1].(object), "createdAt")
+	elsewhere := time.FixedZone("", 2*60*60)
+	for since, want := range map[string]int{
+		at.Format(time.RFC3339Nano):                                                             2,
+		at.In(elsewhere).Format(time.RFC3339Nano):                                               2,
+		at.Add(-time.Microsecond).Format(time.RFC3339Nano):                                      2,
+		at.Add(time.Microsecond).Format(time.RFC3339Nano):                                       1,
+		moment(t, rows[0].(object), "createdAt").Add(time.Microsecond).Format(time.RFC3339Nano): 0,
+		at.Add(-time.Hour).Format(time.RFC3339):                                                 3,
+		"1969-12-31T23:59:59Z":                                                                  3,
+		"0001-01-02T00:00:00Z":                                                                  3,
+		"9999-12-31T23:59:59Z":                                                                  0,
+	} {
+		a := n.Do(t, http.MethodGet, path+"?since="+url.QueryEscape(since), nil)
+		require.Len(t, a.Body["data"], want, "%s: %s", since, a.Raw)
+	}
+}
+
+func logSinceADate(t *testing.T, n *tenant) {
+	a := n.refused(t, "ERR_VALIDATION", http.MethodGet, "/v1/webhooks/"+n.listen(t)+"/deliveries?since=2026-03-12", nil)
+	require.Equal(t, []string{"since"}, a.Fields())
 }
 
 func ownLog(t *testing.T, n *tenant) {

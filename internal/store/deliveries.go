@@ -84,7 +84,16 @@ func (s *Store) ClaimDeliveries(ctx context.Context, claims []Claim) ([]Claimed,
 		ids[i], numbers[i] = c.ID.UUID().String(), c.Number
 		workflows[i], leases[i] = c.WorkflowID, c.Lease.Seconds()
 	}
-	rows, err := s.pool.Query(ctx, claimSQL, ids, numbers, workflows, leases)
+	var out []Claimed
+	err := again(func() (err error) {
+		out, err = s.claim(ctx, claims, ids, numbers, workflows, leases)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) claim(ctx context.Context, claims []Claim, args ...any) ([]Claimed, error) {
+	rows, err := s.pool.Query(ctx, claimSQL, args...)
 	if err != nil {
 		return nil, errors.Wrap(err, "claim deliveries")
 	}
@@ -213,7 +222,10 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) error {
 			retries[i] = r.Retry.Seconds()
 		}
 	}
-	_, err := s.pool.Exec(ctx, recordSQL, ids, attempts, numbers, started, durations, responses, bodies, failures, states, retries)
+	err := again(func() error {
+		_, err := s.pool.Exec(ctx, recordSQL, ids, attempts, numbers, started, durations, responses, bodies, failures, states, retries)
+		return err
+	})
 	if err != nil {
 		return errors.Wrap(err, "record attempts")
 	}

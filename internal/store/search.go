@@ -5,6 +5,8 @@ import (
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db/comment"
@@ -14,62 +16,107 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Searches go by the documents that triggers keep beside posts and contacts, see
-// ent/migrations. They find documents of all organizations; the rows that are
-// returned are limited to the context's as everywhere.
+// A search is asked in two ways. PostMatches and ContactMatches look at one row,
+// which is quick where what is searched is frequent and the list begins with it.
+// PostsHolding and ContactsHolding ask the index, which is quick where it is rare.
+// Which of them a list needs isn't left to the planner: it takes the parts of a
+// word for independent of each other, and errs by a factor of a hundred.
 
-// PostsWith are the posts that match a search: words, "phrases", -exclusions and
-// or, by their stems in English.
-func PostsWith(q string) predicate.Post { return postsIn(q, "") }
+// Part says where the words of a search have to stand.
+type Part string
 
-// PostsWithInTitle are those whose title matches by itself.
-func PostsWithInTitle(q string) predicate.Post {
-	return postsIn(q, " AND ts_filter(d.words, '{a}') @@ w.wanted")
-}
+// The parts of a post.
+const (
+	// TitleOrText is anywhere, between them.
+	TitleOrText Part = ""
+	// Title is the title by itself.
+	Title Part = " AND ts_filter(d.words, '{a}') @@ w.wanted"
+	// NotTitle is anywhere, but not the title by itself.
+	NotTitle Part = " AND NOT ts_filter(d.words, '{a}') @@ w.wanted"
+)
 
-// PostsWithNotInTitle are those whose title doesn't match by itself.
-func PostsWithNotInTitle(q string) predicate.Post {
-	return postsIn(q, " AND NOT ts_filter(d.words, '{a}') @@ w.wanted")
-}
-
-func postsIn(q, also string) predicate.Post {
+// PostMatches are the posts that match words, "phrases", -exclusions and or, by
+// their stems in English.
+func PostMatches(q string, in Part) predicate.Post {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
-			b.Ident(s.C(post.FieldID)).WriteString(" IN (SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', ").
-				Arg(q).WriteString(") w(wanted) WHERE d.words @@ w.wanted" + also + ")")
+			// One row's document by its key, and not a join, which the planner
+			// would turn round.
+			b.WriteString("(SELECT d.words @@ w.wanted" + string(in) + " FROM post_documents d, websearch_to_tsquery('english', searchable(").
+				Arg(q).WriteString(")) w(wanted) WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
 		}))
 	}
 }
 
-// ContactsWith are the contacts whose e-mail address or name holds a text, without
-// regard to case.
-func ContactsWith(q string) predicate.Contact {
+// A document holds its board as a word that no text has, because of the blank.
+const postsHoldingSQL = `
+SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($1)) w(wanted)
+WHERE numnode(w.wanted) > 0 AND d.words @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
+LIMIT $3`
+
+// PostsHolding asks the index for the posts of a board that match, in no order.
+func (s *Store) PostsHolding(ctx context.Context, on publicid.Board, q string, limit int) ([]uuid.UUID, error) {
+	return s.holding(ctx, postsHoldingSQL, q, on.UUID().String(), limit)
+}
+
+// ContactMatches are the contacts whose e-mail address or name holds a text,
+// without regard to case.
+func ContactMatches(q string) predicate.Contact {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
-			b.Ident(s.C(contact.FieldID)).WriteString(" IN (SELECT d.contact_id FROM contact_documents d WHERE d.grams @> search_grams(lower(").
-				Arg(q).WriteString(")) AND position(lower(").Arg(q).WriteString(") IN d.document) > 0)")
+			b.WriteString("(position(lower(").Arg(q).WriteString(") IN lower(").Ident(s.C(contact.FieldEmail)).
+				WriteString(")) > 0 OR position(lower(").Arg(q).WriteString(") IN lower(").Ident(s.C(contact.FieldName)).
+				WriteString(")) > 0)")
 		}))
 	}
 }
 
-type freshPlanKey struct{}
+const contactsHoldingSQL = `
+SELECT contact_id FROM contact_documents WHERE grams @> search_grams(lower($1), $2::uuid) LIMIT $3`
 
-// FreshPlan lets the database plan each query of the context for its own
-// arguments. A list needs it, whose best plan depends on how much a filter finds;
-// a plan that is kept, as for everything else, would know nothing of that.
-func FreshPlan(ctx context.Context) context.Context {
-	return context.WithValue(ctx, freshPlanKey{}, true)
+// ContactsHolding asks the index for the contacts of an organization that may
+// match, in no order.
+func (s *Store) ContactsHolding(ctx context.Context, of publicid.Organization, q string, limit int) ([]uuid.UUID, error) {
+	return s.holding(ctx, contactsHoldingSQL, q, of.UUID().String(), limit)
 }
 
-// planner does what FreshPlan asks for.
-type planner struct{ dialect.Driver }
-
-// Query puts the mode before the arguments, where pgx looks for it.
-func (p planner) Query(ctx context.Context, query string, args, v any) error {
-	if given, ok := args.([]any); ok && ctx.Value(freshPlanKey{}) != nil {
-		args = append([]any{pgx.QueryExecModeCacheDescribe}, given...)
+func (s *Store) holding(ctx context.Context, query string, args ...any) ([]uuid.UUID, error) {
+	rows, err := s.pool.Query(ctx, query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	if err != nil {
+		return nil, errors.Wrap(err, "search")
 	}
-	return p.Driver.Query(ctx, query, args, v)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, errors.Wrap(err, "search")
+	}
+	return ids, nil
+}
+
+// OneOf are the rows of the ids, of which there may be thousands.
+func OneOf(ids []uuid.UUID) func(*sql.Selector) {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return func(s *sql.Selector) {
+		s.Where(sql.P(func(b *sql.Builder) {
+			b.Ident(s.C("id")).WriteString(" = ANY (").Arg(texts).WriteString("::uuid[])")
+		}))
+	}
+}
+
+// First are the first n rows of a list: of those that all the predicates hold of,
+// in its order.
+func First[P ~func(*sql.Selector)](n int, of []P, order func(*sql.Selector)) func(*sql.Selector) {
+	return func(s *sql.Selector) {
+		table := sql.Table(s.TableName())
+		list := sql.Dialect(dialect.Postgres).Select(table.C("id")).From(table)
+		for _, p := range of {
+			p(list)
+		}
+		order(list)
+		s.Where(sql.In(s.C("id"), list.Limit(n)))
+	}
 }
 
 // CommentThread is the comment that a comment's thread began with, in SQL.
@@ -98,4 +145,24 @@ func ContactsBefore(revenue int64, last publicid.Contact) predicate.Contact {
 				WriteString(") < (").Arg(revenue).WriteString(", ").Arg(last).WriteString(")")
 		}))
 	}
+}
+
+type freshPlanKey struct{}
+
+// FreshPlan lets the database plan each query of the context for its own
+// arguments. A list needs it, whose best plan depends on how much a filter finds;
+// a plan that is kept, as for everything else, would know nothing of that.
+func FreshPlan(ctx context.Context) context.Context {
+	return context.WithValue(ctx, freshPlanKey{}, true)
+}
+
+// planner does what FreshPlan asks for.
+type planner struct{ dialect.Driver }
+
+// Query puts the mode before the arguments, where pgx looks for it.
+func (p planner) Query(ctx context.Context, query string, args, v any) error {
+	if given, ok := args.([]any); ok && ctx.Value(freshPlanKey{}) != nil {
+		args = append([]any{pgx.QueryExecModeCacheDescribe}, given...)
+	}
+	return p.Driver.Query(ctx, query, args, v)
 }

@@ -38,6 +38,8 @@ type Options struct {
 	URL string
 	// MaxConns bounds the pool; 0 takes pgx's default.
 	MaxConns int32
+	// Tracer sees every statement; nil is nobody.
+	Tracer pgx.QueryTracer
 }
 
 // Open makes the pool. It doesn't connect yet: a database that is away shows
@@ -52,6 +54,7 @@ func Open(o Options) (*Store, error) {
 		config.MaxConns = o.MaxConns
 	}
 	config.AfterConnect = readTimesInUTC
+	config.ConnConfig.Tracer = o.Tracer
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, errors.Wrap(err, "make the connection pool")
@@ -92,24 +95,32 @@ func (s *Store) Ping(ctx context.Context) error {
 // the context.
 func (s *Store) Client() *db.Client { return s.client }
 
-// deadlockTries bounds how often a transaction runs. A deadlock ends one of the
-// two, and the other has its locks then, so a second time mostly does.
-const deadlockTries = 5
+const (
+	// How often something is done that the database ends because of a deadlock. It
+	// ends one of two, and the other has its locks then, so a second time mostly
+	// does.
+	deadlockTries = 8
+	// The SQLSTATE.
+	deadlockDetected = "40P01"
+)
 
-// deadlockDetected is the SQLSTATE.
-const deadlockDetected = "40P01"
-
-// InTx runs fn in one transaction and commits when it returns nil. Nothing
-// slow belongs into fn: it holds a connection and row locks. Where the database
-// ended the transaction because of a deadlock, fn runs again, in a new one.
-func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+// again does something that leaves nothing behind when it fails, and does it again
+// after a deadlock.
+func again(do func() error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, fn)
+		err := do()
 		var refusal *pgconn.PgError
 		if try == deadlockTries || !errors.As(err, &refusal) || refusal.Code != deadlockDetected {
 			return err
 		}
 	}
+}
+
+// InTx runs fn in one transaction and commits when it returns nil. Nothing
+// slow belongs into fn: it holds a connection and row locks. Where the database
+// ended the transaction because of a deadlock, fn runs again, in a new one.
+func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+	return again(func() error { return s.once(ctx, fn) })
 }
 
 func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {

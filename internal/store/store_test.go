@@ -1,13 +1,18 @@
 package store_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/ent/db/board"
+	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
@@ -55,6 +60,43 @@ func TestAPanicTakesTheTransactionBackAndFreesTheConnection(t *testing.T) {
 	n, err := s.Client().Board.Query().Count(ctx)
 	require.NoError(t, err)
 	require.Zero(t, n)
+}
+
+// Two transactions take two rows in opposite order. The database ends one of them,
+// which runs again and then finds both rows free.
+func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
+	t.Parallel()
+	s := open(t, testkit.Database(t)+fastDeadlocks)
+	ctx, _ := newOrganization(t, s)
+	a := s.Client().Board.Create().SetName("a").SetSlug("a").SaveX(ctx).ID
+	b := s.Client().Board.Create().SetName("b").SetSlug("b").SaveX(ctx).ID
+	var holding, done sync.WaitGroup
+	var runs atomic.Int32
+	holding.Add(2)
+	for _, order := range [][]publicid.Board{{a, b}, {b, a}} {
+		held := sync.OnceFunc(func() { holding.Done(); holding.Wait() })
+		done.Go(func() {
+			assert.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
+				runs.Add(1)
+				for _, id := range order {
+					found, err := tx.Board.Query().Where(board.ID(id)).ForUpdate().Only(ctx)
+					if err != nil {
+						return err
+					}
+					if err := tx.Board.UpdateOne(found).SetDescription(found.Description + "x").Exec(ctx); err != nil {
+						return err
+					}
+					held()
+				}
+				return nil
+			}))
+		})
+	}
+	done.Wait()
+	require.Greater(t, runs.Load(), int32(2), "there was no deadlock")
+	for _, row := range s.Client().Board.Query().AllX(ctx) {
+		require.Equal(t, "xx", row.Description, "once of each transaction")
+	}
 }
 
 // The contract's timestamps are in UTC, wherever the service runs.

@@ -34,6 +34,8 @@ const (
 	FieldRateLimit = "rate_limit"
 	// FieldExpiresAt holds the string denoting the expires_at field in the database.
 	FieldExpiresAt = "expires_at"
+	// FieldSupersededAt holds the string denoting the superseded_at field in the database.
+	FieldSupersededAt = "superseded_at"
 	// FieldRevokedAt holds the string denoting the revoked_at field in the database.
 	FieldRevokedAt = "revoked_at"
 	// FieldLastUsedAt holds the string denoting the last_used_at field in the database.
@@ -63,6 +65,7 @@ var Columns = []string{
 	FieldScope,
 	FieldRateLimit,
 	FieldExpiresAt,
+	FieldSupersededAt,
 	FieldRevokedAt,
 	FieldLastUsedAt,
 }
@@ -153,6 +156,11 @@ func ByRateLimit(opts ...sql.OrderTermOption) OrderOption {
 // ByExpiresAt orders the results by the expires_at field.
 func ByExpiresAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldExpiresAt, opts...).ToFunc()
+}
+
+// BySupersededAt orders the results by the superseded_at field.
+func BySupersededAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSupersededAt, opts...).ToFunc()
 }
 
 // ByRevokedAt orders the results by the revoked_at field.

@@ -96,6 +96,11 @@ func ExpiresAt(v time.Time) predicate.APIKey {
 	return predicate.APIKey(sql.FieldEQ(FieldExpiresAt, v))
 }
 
+// SupersededAt applies equality check predicate on the "superseded_at" field. It's identical to SupersededAtEQ.
+func SupersededAt(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldEQ(FieldSupersededAt, v))
+}
+
 // RevokedAt applies equality check predicate on the "revoked_at" field. It's identical to RevokedAtEQ.
 func RevokedAt(v time.Time) predicate.APIKey {
 	return predicate.APIKey(sql.FieldEQ(FieldRevokedAt, v))
@@ -494,6 +499,56 @@ func ExpiresAtIsNil() predicate.APIKey {
 // ExpiresAtNotNil applies the NotNil predicate on the "expires_at" field.
 func ExpiresAtNotNil() predicate.APIKey {
 	return predicate.APIKey(sql.FieldNotNull(FieldExpiresAt))
+}
+
+// SupersededAtEQ applies the EQ predicate on the "superseded_at" field.
+func SupersededAtEQ(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldEQ(FieldSupersededAt, v))
+}
+
+// SupersededAtNEQ applies the NEQ predicate on the "superseded_at" field.
+func SupersededAtNEQ(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldNEQ(FieldSupersededAt, v))
+}
+
+// SupersededAtIn applies the In predicate on the "superseded_at" field.
+func SupersededAtIn(vs ...time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldIn(FieldSupersededAt, vs...))
+}
+
+// SupersededAtNotIn applies the NotIn predicate on the "superseded_at" field.
+func SupersededAtNotIn(vs ...time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldNotIn(FieldSupersededAt, vs...))
+}
+
+// SupersededAtGT applies the GT predicate on the "superseded_at" field.
+func SupersededAtGT(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldGT(FieldSupersededAt, v))
+}
+
+// SupersededAtGTE applies the GTE predicate on the "superseded_at" field.
+func SupersededAtGTE(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldGTE(FieldSupersededAt, v))
+}
+
+// SupersededAtLT applies the LT predicate on the "superseded_at" field.
+func SupersededAtLT(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldLT(FieldSupersededAt, v))
+}
+
+// SupersededAtLTE applies the LTE predicate on the "superseded_at" field.
+func SupersededAtLTE(v time.Time) predicate.APIKey {
+	return predicate.APIKey(sql.FieldLTE(FieldSupersededAt, v))
+}
+
+// SupersededAtIsNil applies the IsNil predicate on the "superseded_at" field.
+func SupersededAtIsNil() predicate.APIKey {
+	return predicate.APIKey(sql.FieldIsNull(FieldSupersededAt))
+}
+
+// SupersededAtNotNil applies the NotNil predicate on the "superseded_at" field.
+func SupersededAtNotNil() predicate.APIKey {
+	return predicate.APIKey(sql.FieldNotNull(FieldSupersededAt))
 }
 
 // RevokedAtEQ applies the EQ predicate on the "revoked_at" field.

@@ -1,0 +1,347 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+)
+
+// This file reads requests' schemas for the last values that each limit still
+// allows; schema_test.go has the first ones that it doesn't.
+
+// place is where a request of the walk goes: an organization, and ids of its own
+// that a value may change.
+type place struct {
+	fixture
+	operation operation
+	// n makes each text another one.
+	n int
+}
+
+// edge is a value that a member just may have.
+type edge struct {
+	// field is the member as details.fields names it, limit the keyword.
+	field, limit string
+	// make is the value to send as the top-level member.
+	make func(t *testing.T, p *place) any
+}
+
+// supplied are the members that can't have any text of the right length, because
+// what they say has to be true. Size is the wanted length, of a list or a text.
+var supplied = map[string]func(t *testing.T, p *place, size int) any{
+	// They name what exists, and an id has one length only.
+	"contactId": func(_ *testing.T, p *place, _ int) any { return p.ids["contactId"] },
+	"parentId":  func(_ *testing.T, p *place, _ int) any { return p.ids["commentId"] },
+	"tagIds": func(t *testing.T, p *place, size int) any {
+		return p.several(t, size, "/v1/boards/"+p.ids["boardId"]+"/tags", "name")
+	},
+	"postIds": func(t *testing.T, p *place, size int) any {
+		return p.several(t, size, "/v1/boards/"+p.ids["boardId"]+"/posts", "title")
+	},
+	"sourceIds": func(t *testing.T, p *place, size int) any {
+		return p.several(t, size, "/v1/boards/"+p.ids["boardId"]+"/posts", "title")
+	},
+	// It repeats the name of a board, which is gone then.
+	"confirmName": func(t *testing.T, p *place, size int) any {
+		name := p.text(size)
+		p.ids["boardId"] = p.ID(t, "/v1/boards", object{"name": name})
+		return name
+	},
+	// It has to lead somewhere; no shorter one is public.
+	"url": func(_ *testing.T, p *place, size int) any {
+		start := "https://a.io/"
+		return start + p.text(max(0, size-len(start)))
+	},
+	// It has to be in the future.
+	"expiresAt": func(*testing.T, *place, int) any { return "9999-12-31T23:59:59.999999Z" },
+}
+
+// prepare makes what an operation uses up each time.
+var prepare = map[string]func(t *testing.T, p *place){
+	"rotateApiKey": func(t *testing.T, p *place) {
+		p.ids["keyId"] = p.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
+	},
+}
+
+// several makes that many things and returns their ids.
+func (p *place) several(t *testing.T, n int, path, named string) []any {
+	t.Helper()
+	ids := make([]any, n)
+	for i := range ids {
+		ids[i] = p.ID(t, path, object{named: p.text(2)})
+	}
+	return ids
+}
+
+// text has so many characters, most of them of several bytes, and is another one
+// each time.
+func (p *place) text(size int) string {
+	if size == 0 {
+		return ""
+	}
+	p.n++
+	return string(rune(0x4E00+p.n)) + strings.Repeat("é😀", size)[:runes(size-1)]
+}
+
+// runes are the bytes that so many characters of é😀é😀… take.
+func runes(n int) int { return n/2*len("é😀") + n%2*len("é") }
+
+// patterns have texts that match them, as short and as long as may be.
+var patterns = map[string]func(p *place, low, high int) string{
+	"^[a-z0-9]+(-[a-z0-9]+)*$": func(p *place, _, size int) string {
+		p.n++
+		if size == 1 {
+			return strconv.FormatInt(int64(p.n%36), 36)
+		}
+		s := fmt.Sprintf("%04d", p.n) + strings.Repeat("-9", size)
+		return s[:size-1] + "z"
+	},
+	"^#[0-9a-fA-F]{6}$": func(*place, int, int) string { return "#09afAF" },
+	"^[A-Z]{3}$":        func(*place, int, int) string { return "AZZ" },
+}
+
+// formats have the texts that are only just of the format.
+var formats = map[string]func(p *place, size int) []any{
+	"email": func(p *place, size int) []any {
+		host := "@example.com"
+		return []any{"a@b", strings.ToLower(p.text(size-len(host)) + host)}
+	},
+	"date-time": func(*place, int) []any {
+		return []any{
+			"0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "2026-03-12T10:41:07.000001+05:45",
+			"2024-02-29T23:59:59-00:30",
+		}
+	},
+}
+
+// known are the keywords that the walk has values for.
+var known = []string{
+	"type", "description", "default", "properties", "required", "allOf", "dependentRequired", "items",
+	"additionalProperties", "enum", "pattern", "format", "minLength", "maxLength", "minimum", "maximum",
+	"minItems", "maxItems", "maxProperties",
+}
+
+// requireKnown fails for a schema that limits its values in a way that the walk
+// would pass by.
+func requireKnown(t *testing.T, field string, s *openapi3.Schema) {
+	t.Helper()
+	text, err := s.MarshalJSON()
+	require.NoError(t, err)
+	var keywords map[string]any
+	require.NoError(t, json.Unmarshal(text, &keywords))
+	for keyword := range keywords {
+		require.True(t, slices.Contains(known, keyword) || strings.HasPrefix(keyword, "x-"),
+			"%s: the tests don't know the keyword %s", field, keyword)
+	}
+	require.Contains(t, []any{true, nil}, keywords["additionalProperties"], field)
+	require.Contains(t, []string{"", "int64", "email", "date-time"}, s.Format, field)
+}
+
+// edges are the last values that the schema allows.
+func edges(t *testing.T, field string, s *openapi3.Schema) []edge {
+	t.Helper()
+	requireKnown(t, field, s)
+	var all []edge
+	value := func(limit string, v any) {
+		all = append(all, edge{field, limit, func(*testing.T, *place) any { return v }})
+	}
+	supply, isSupplied := supplied[field]
+	switch {
+	case s.Type.Includes("string") && s.Type.Includes("object"): // free-form
+		for name, sample := range samples {
+			value("type "+name, sample)
+		}
+		return all
+	case isSupplied:
+		all = append(all, suppliedEdges(field, s, supply)...)
+	case s.Type.Includes("string"):
+		all = append(all, textEdges(t, field, s)...)
+	case s.Type.Includes("integer"):
+		require.True(t, s.Min != nil && s.Max != nil, "%s: an integer without limits", field)
+		value("minimum", int64(*s.Min))
+		value("maximum", int64(*s.Max))
+	case s.Type.Includes("boolean"):
+		value("true", true)
+		value("false", false)
+	case s.Type.Includes("array"):
+		all = append(all, itemEdges(t, field, s)...)
+	default:
+		require.True(t, s.Type.Includes("object"), "%s: the tests don't know what to fill in", field)
+		all = append(all, objectEdges(t, field, s)...)
+	}
+	if s.Type.Includes("null") {
+		value("null", nil)
+	}
+	return all
+}
+
+func suppliedEdges(field string, s *openapi3.Schema, supply func(*testing.T, *place, int) any) []edge {
+	var all []edge
+	add := func(limit string, size int) {
+		all = append(all, edge{field, limit, func(t *testing.T, p *place) any { return supply(t, p, size) }})
+	}
+	if s.Type.Includes("array") {
+		add("one item", 1)
+		add("minItems", int(s.MinItems))
+		add("maxItems", int(*s.MaxItems))
+		return all
+	}
+	add("minLength", int(s.MinLength))
+	if s.MaxLength != nil {
+		add("maxLength", int(*s.MaxLength))
+	}
+	return all
+}
+
+func textEdges(t *testing.T, field string, s *openapi3.Schema) []edge {
+	t.Helper()
+	var all []edge
+	add := func(limit string, value func(p *place) any) {
+		all = append(all, edge{field, limit, func(_ *testing.T, p *place) any { return value(p) }})
+	}
+	low, high := int(s.MinLength), 0
+	if s.MaxLength != nil {
+		high = int(*s.MaxLength)
+	}
+	switch {
+	case len(s.Enum) > 0:
+		for _, v := range s.Enum {
+			add("enum", func(*place) any { return v })
+		}
+	case s.Pattern != "":
+		match := patterns[s.Pattern]
+		require.NotNil(t, match, "%s: the tests have no text for the pattern %s", field, s.Pattern)
+		for _, size := range []int{max(low, 1), max(high, 1)} {
+			add("pattern", func(p *place) any { return match(p, low, size) })
+		}
+	case s.Format != "":
+		for i := range formats[s.Format](&place{}, high) {
+			add("format", func(p *place) any { return formats[s.Format](p, high)[i] })
+		}
+	default:
+		require.Positive(t, high, "%s: a text of any length has to name something, and the tests don't know what", field)
+		add("minLength", func(p *place) any { return p.text(low) })
+		add("maxLength", func(p *place) any { return p.text(high) })
+	}
+	return all
+}
+
+func itemEdges(t *testing.T, field string, s *openapi3.Schema) []edge {
+	t.Helper()
+	items := edges(t, field+"[0]", s.Items.Value)
+	var all []edge
+	for _, e := range items {
+		all = append(all, edge{e.field, e.limit, func(t *testing.T, p *place) any { return []any{e.make(t, p)} }})
+	}
+	list := func(limit string, n int) {
+		all = append(all, edge{field, limit, func(t *testing.T, p *place) any {
+			values := []any{}
+			for i := range n {
+				values = append(values, items[i%len(items)].make(t, p))
+			}
+			return values
+		}})
+	}
+	list("minItems", int(s.MinItems))
+	if s.MaxItems != nil {
+		list("maxItems", int(*s.MaxItems))
+	} else {
+		list("all of them", len(items))
+	}
+	return all
+}
+
+func objectEdges(t *testing.T, field string, s *openapi3.Schema) []edge {
+	t.Helper()
+	var all []edge
+	members, needed := properties(s), required(s)
+	if s.MaxProps != nil {
+		many := object{}
+		for i := range *s.MaxProps {
+			many[fmt.Sprint("é", i)] = i
+		}
+		all = append(all, edge{field, "maxProperties", func(*testing.T, *place) any { return many }})
+	}
+	if len(needed) == 0 {
+		all = append(all, edge{field, "no members", func(*testing.T, *place) any { return object{} }})
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		for _, e := range edges(t, field+"."+name, members[name]) {
+			all = append(all, edge{e.field, e.limit, func(t *testing.T, p *place) any {
+				value := object{}
+				for _, other := range needed {
+					value[other] = sample(t, field+"."+other, members[other]).make(t, p)
+				}
+				value[name] = e.make(t, p)
+				return value
+			}})
+		}
+	}
+	return all
+}
+
+// sample is some value that the member may have, not null.
+func sample(t *testing.T, field string, s *openapi3.Schema) edge {
+	t.Helper()
+	all := edges(t, field, s)
+	return all[slices.IndexFunc(all, func(e edge) bool { return !strings.HasSuffix(e.limit, "null") })]
+}
+
+// companions are the members that have to come with one, and be null with it.
+func companions(s *openapi3.Schema, name string) []string {
+	all := slices.Clone(s.DependentRequired[name])
+	for _, part := range s.AllOf {
+		all = append(all, companions(part.Value, name)...)
+	}
+	return all
+}
+
+// body is the least that the operation takes together with some members.
+func (p *place) body(t *testing.T, given object) object {
+	t.Helper()
+	s := p.operation.schema()
+	members, body := properties(s), object{}
+	for _, name := range required(s) {
+		if _, ok := given[name]; !ok {
+			body[name] = sample(t, name, members[name]).make(t, p)
+		}
+	}
+	for name, value := range given {
+		body[name] = value
+		for _, other := range companions(s, name) {
+			if _, ok := given[other]; ok {
+				continue
+			}
+			if body[other] = nil; value != nil {
+				body[other] = sample(t, other, members[other]).make(t, p)
+			}
+		}
+	}
+	return body
+}
+
+// send uses the operation with the members and wants it to work.
+func (p *place) send(t *testing.T, what string, body object) object {
+	t.Helper()
+	a := p.Do(t, p.operation.method, p.operation.filled(t, p.ids), body)
+	require.Less(t, a.Status, http.StatusMultipleChoices, "%s: %s", what, a.Raw)
+	return a.Data()
+}
+
+// at is a place for the operation.
+func (n fixture) at(t *testing.T, o operation, count int) *place {
+	t.Helper()
+	p := &place{fixture{n.Tenant, maps.Clone(n.ids)}, o, count * 100}
+	if before := prepare[o.OperationID]; before != nil {
+		before(t, p)
+	}
+	return p
+}

@@ -1,0 +1,77 @@
+package api_test
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// words are the rules of ours for what no keyword can say, each with what the
+// contract says of it.
+var words = map[string]string{
+	"paired":          "both left out, both null or both set",
+	"match":           "422 with the rule `match` otherwise",
+	"future":          "is 422 with the rule `future`",
+	"sameBoard":       "422 with the rule `sameBoard`",
+	"notTarget":       "422 with the rule `notTarget`",
+	"oneLevel":        "a reply to a reply is 422",
+	"relevance":       "needs `q` (422 without)",
+	"maxBytes":        "at most 256 KiB",
+	"cursor":          "A cursor belongs to the list it came from",
+	"json":            "anything malformed: JSON, types, limits, ids, cursors, enum values",
+	"encoding":        "Bodies are JSON in UTF-8.",
+	"invalid_url":     "absolute, https, on a public address, without a user name, a password or a fragment",
+	"blocked_address": "absolute, https, on a public address, without a user name, a password or a fragment",
+}
+
+const (
+	noNUL        = "No text may hold the NUL character."
+	comeTogether = "`mrrCents` and `currency` come together"
+)
+
+var ruleInCode = regexp.MustCompile(`(?:bad\.Add|problem\.Invalid)\((?:[^,()]|\([^()]*\))+, "(\w+)"`)
+
+// A rule that the code enforces is a keyword, which the walks compare with the
+// contract, or one of the words.
+func TestEveryRuleInTheCodeIsAKeywordOrAWordThatTheContractExplains(t *testing.T) {
+	t.Parallel()
+	used := map[string]string{}
+	for _, pattern := range []string{"api/*.go", "internal/feedback/*.go"} {
+		files, err := filepath.Glob(filepath.Join(testkit.Root(), pattern))
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range ruleInCode.FindAllSubmatch(text, -1) {
+				if !strings.HasSuffix(file, "_test.go") {
+					used[string(m[1])] = filepath.Base(file)
+				}
+			}
+		}
+	}
+	require.Greater(t, len(used), 15)
+	keywords := append(slices.Clone(known), "dependentRequired")
+	for rule, file := range used {
+		if !slices.Contains(keywords, rule) {
+			require.Contains(t, words, rule, file)
+		}
+	}
+	for _, text := range slices.Collect(maps.Values(words)) {
+		require.Contains(t, prose(t), text, "the contract doesn't explain it any more")
+	}
+}
+
+// prose is the contract as one line.
+func prose(t *testing.T) string {
+	t.Helper()
+	return string(bytes.ReplaceAll(load(t).json, []byte(`\n`), []byte(" ")))
+}

@@ -1,0 +1,266 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/testkit"
+)
+
+// edits are the operations that change a resource that can be read.
+func edits(o operation) bool { return o.method == http.MethodPatch || o.method == http.MethodPut }
+
+// lists are where the resources of an edit stand, by its operation; singles where
+// one is read by itself. TestEveryWritableFieldIsReturnedByEveryRead knows both
+// from here, and fails for an edit without a read.
+var (
+	lists = map[string][]string{
+		"updateBoard":          {"listBoards"},
+		"updateTag":            {"listTags"},
+		"updatePost":           {"listPosts", "listContactPosts"},
+		"updateComment":        {"listComments"},
+		"updateChangelogEntry": {"listChangelog"},
+		"replaceLinkedPosts":   {"listChangelog"},
+		"updateContact":        {"listContacts"},
+		"updateWebhook":        {"listWebhooks"},
+	}
+	singles = map[string]string{
+		"updateBoard": "getBoard", "updatePost": "getPost", "updateChangelogEntry": "getChangelogEntry",
+		"replaceLinkedPosts": "getChangelogEntry", "updateContact": "getContact", "updateWebhook": "getWebhook",
+	}
+)
+
+// named is an operation by its id.
+func named(t *testing.T, id string) operation {
+	t.Helper()
+	for _, o := range load(t).operations() {
+		if o.OperationID == id {
+			return o
+		}
+	}
+	require.Fail(t, "the contract has no operation "+id)
+	return operation{}
+}
+
+// reads are the schemas of the resource wherever it is answered: by the edit
+// itself, by its creation, alone and in lists.
+func (o operation) reads(t *testing.T) map[string]*openapi3.Schema {
+	t.Helper()
+	all := map[string]*openapi3.Schema{"the edit": o.resource("200")}
+	for _, id := range lists[o.OperationID] {
+		all[id] = named(t, id).resource("200").Items.Value
+	}
+	if id := singles[o.OperationID]; id != "" {
+		all[id] = named(t, id).resource("200")
+	}
+	return all
+}
+
+// resource is the schema of what an answer holds.
+func (o operation) resource(status string) *openapi3.Schema {
+	return properties(o.Responses.Value(status).Value.Content.Get("application/json").Schema.Value)["data"]
+}
+
+func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
+	t.Parallel()
+	everyOperation(t, edits, func(t *testing.T, o operation) {
+		require.NotEmpty(t, lists[o.OperationID], "the tests don't know where to read what this changes")
+		for where, read := range o.reads(t) {
+			requireReturned(t, where, o.schema(), read)
+		}
+	})
+	// What is written when something is made can be read, too.
+	for id, edit := range map[string]string{
+		"createBoard": "updateBoard", "createTag": "updateTag", "createPost": "updatePost", "createComment": "updateComment",
+		"createChangelogEntry": "updateChangelogEntry", "createContact": "updateContact", "identifyContact": "updateContact",
+		"createWebhook": "updateWebhook",
+	} {
+		for where, read := range named(t, edit).reads(t) {
+			requireReturned(t, where, named(t, id).schema(), read)
+		}
+	}
+}
+
+// requireReturned wants each member of what is written in what is read, down to
+// the members of its members.
+func requireReturned(t *testing.T, where string, written, read *openapi3.Schema) {
+	t.Helper()
+	for _, option := range read.OneOf {
+		if option.Value.Type.Includes("object") {
+			read = option.Value
+		}
+	}
+	for name, s := range properties(written) {
+		back := properties(read)[name]
+		require.NotNil(t, back, "%s doesn't return %s", where, name)
+		requireReturned(t, where+" "+name, s, back)
+	}
+}
+
+func TestAResourceThatWasRead(t *testing.T) {
+	t.Parallel()
+	together(t, roomy, map[string]func(*testing.T, *testkit.App){
+		"changes nothing when it is sent back as it was read alone":  sentBackAlone,
+		"changes nothing when it is sent back as it stood in a list": sentBackFromLists,
+		"is the same alone, in every list and after a change":        sameEverywhere,
+	})
+}
+
+// rich is an organization whose resources have a value in every member, and
+// their odd states beside the usual ones.
+func rich(t *testing.T, app *testkit.App) (fixture, map[string][]map[string]string) {
+	t.Helper()
+	n := newFixture(t, app)
+	board := "/v1/boards/" + n.ids["boardId"]
+	one := func(pairs ...string) map[string]string {
+		ids := maps.Clone(n.ids)
+		for i := 0; i < len(pairs); i += 2 {
+			ids[pairs[i]] = pairs[i+1]
+		}
+		return ids
+	}
+	document := json.RawMessage(`{ "type":"doc", "n":[9007199254740993,1e400,-0,1.0], "text":"<b>\u2028\u0000", "b":{}, "a":null }`)
+	body := object{"json": document, "text": "  Zwei\r\n\tZeilen é😀 <b>&amp;</b>\u2028 "}
+	contact := n.ID(t, "/v1/contacts", object{
+		"externalUserId": " u 2 ", "email": "Ada@Example.com", "name": "Ada é", "plan": "team", "mrrCents": 0, "currency": "EUR", "metadata": document,
+	})
+	tag := n.ID(t, board+"/tags", object{"name": "ÄÖÜ", "color": "#AbCdEf"})
+	post := n.ID(t, board+"/posts", object{"title": "Rich", "body": body, "contactId": contact, "tagIds": []string{tag, n.ids["tagId"]}})
+	n.Make(t, http.MethodPatch, "/v1/posts/"+post, object{"hideFromRoadmap": true, "status": "shipped"})
+	n.ID(t, "/v1/posts/"+post+"/votes", nil)
+	comment := n.ID(t, "/v1/posts/"+post+"/comments", object{"body": body})
+	reply := n.ID(t, "/v1/posts/"+post+"/comments", object{"body": body, "parentId": comment})
+	merged := n.ID(t, board+"/posts", object{"title": "Merged", "body": body, "contactId": contact})
+	n.Make(t, http.MethodPost, "/v1/posts/"+post+"/merge", object{"sourceIds": []string{merged}})
+	published := n.ID(t, board+"/changelog", object{"title": "Out", "version": " 1.0 ", "body": body, "publishedAt": "2026-03-12T10:41:07.123456+02:00"})
+	scheduled := n.ID(t, board+"/changelog", object{"title": "Soon", "publishedAt": "2199-03-12T10:41:07.999999Z"})
+	n.Make(t, http.MethodPut, "/v1/changelog/"+published+"/linked-posts", object{"postIds": []string{merged, post, n.ids["postId"]}})
+	disabled := n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/é?a=%20b&c", "events": event.Types})
+	n.Make(t, http.MethodPatch, "/v1/webhooks/"+disabled, object{"enabled": false})
+	plain := n.ID(t, "/v1/boards", object{"name": "Plain", "description": " <b>é\n "})
+	entries := []map[string]string{one(), one("entryId", published), one("entryId", scheduled)}
+	return n, map[string][]map[string]string{
+		"updateBoard":          {one(), one("boardId", plain)},
+		"updateTag":            {one(), one("tagId", tag)},
+		"updatePost":           {one(), one("postId", post, "contactId", contact), one("postId", merged, "contactId", contact)},
+		"updateComment":        {one(), one("postId", post, "commentId", comment), one("postId", post, "commentId", reply)},
+		"updateChangelogEntry": entries,
+		"replaceLinkedPosts":   entries,
+		"updateContact":        {one(), one("contactId", contact)},
+		"updateWebhook":        {one(), one("webhookId", disabled)},
+	}
+}
+
+// last is the parameter that names the operation's own resource.
+func (o operation) last() string { return o.parameters()[len(o.parameters())-1] }
+
+// alone reads one resource, and nil where that isn't possible.
+func (n fixture) alone(t *testing.T, o operation, ids map[string]string) json.RawMessage {
+	t.Helper()
+	if singles[o.OperationID] == "" {
+		return nil
+	}
+	a := n.Do(t, http.MethodGet, named(t, singles[o.OperationID]).filled(t, ids), nil)
+	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+	var read struct{ Data json.RawMessage }
+	require.NoError(t, json.Unmarshal(a.Raw, &read))
+	return read.Data
+}
+
+// listed finds a resource in a list; nil where it doesn't belong.
+func (n fixture) listed(t *testing.T, list string, o operation, ids map[string]string) json.RawMessage {
+	t.Helper()
+	if list == "listContactPosts" && ids["postId"] == n.ids["postId"] {
+		return nil // it has no contact
+	}
+	a := n.Do(t, http.MethodGet, named(t, list).filled(t, ids)+"?limit=50", nil)
+	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+	var read struct{ Data []json.RawMessage }
+	require.NoError(t, json.Unmarshal(a.Raw, &read))
+	i := slices.IndexFunc(read.Data, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"id":"`+ids[o.last()]+`"`)) })
+	require.GreaterOrEqual(t, i, 0, "%s doesn't show %s", list, ids[o.last()])
+	return read.Data[i]
+}
+
+// sendBack sends what was read, byte for byte and as another program would write
+// it anew, with other white space, order and escapes.
+func (n fixture) sendBack(t *testing.T, o operation, ids map[string]string, read json.RawMessage) {
+	t.Helper()
+	var value any
+	d := json.NewDecoder(bytes.NewReader(read))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&value))
+	anew, err := json.MarshalIndent(value, "", "\t")
+	require.NoError(t, err)
+	unchanged := n.Watch(t)
+	for _, body := range []string{string(read), string(anew)} {
+		a := n.Do(t, o.method, o.filled(t, ids), body)
+		require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+		unchanged(t)
+	}
+}
+
+func sentBackAlone(t *testing.T, app *testkit.App) {
+	n, all := rich(t, app)
+	canRead := func(o operation) bool { return edits(o) && singles[o.OperationID] != "" }
+	everyOperation(t, canRead, func(t *testing.T, o operation) {
+		for _, ids := range all[o.OperationID] {
+			n.sendBack(t, o, ids, n.alone(t, o, ids))
+		}
+	})
+}
+
+func sentBackFromLists(t *testing.T, app *testkit.App) {
+	n, all := rich(t, app)
+	everyOperation(t, edits, func(t *testing.T, o operation) {
+		for _, ids := range all[o.OperationID] {
+			for _, list := range lists[o.OperationID] {
+				if read := n.listed(t, list, o, ids); read != nil {
+					n.sendBack(t, o, ids, read)
+				}
+			}
+		}
+	})
+}
+
+func sameEverywhere(t *testing.T, app *testkit.App) {
+	n, all := rich(t, app)
+	everyOperation(t, edits, func(t *testing.T, o operation) {
+		for _, ids := range all[o.OperationID] {
+			var edited struct{ Data json.RawMessage }
+			body := map[string]json.RawMessage{}
+			if strings.HasPrefix(o.OperationID, "replace") || o.OperationID == "updateComment" {
+				require.NoError(t, json.Unmarshal(n.listed(t, lists[o.OperationID][0], o, ids), &body))
+			}
+			require.NoError(t, json.Unmarshal(n.Do(t, o.method, o.filled(t, ids), body).Raw, &edited))
+			want := plain(t, edited.Data)
+			for _, list := range lists[o.OperationID] {
+				if read := n.listed(t, list, o, ids); read != nil {
+					require.Equal(t, want, plain(t, read), list)
+				}
+			}
+			if read := n.alone(t, o, ids); read != nil {
+				got := plain(t, read)
+				maps.DeleteFunc(got, func(name string, _ json.RawMessage) bool { return want[name] == nil })
+				require.Equal(t, want, got, "alone")
+			}
+		}
+	})
+}
+
+// plain are the members with their text as it is.
+func plain(t *testing.T, resource json.RawMessage) map[string]json.RawMessage {
+	t.Helper()
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(resource, &members))
+	return members
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"earshot/api"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+const (
+	// What bench/seed calls its organization.
+	seededOrganization = "bench lists"
+	deepPage           = 1000
+	// Requests for each figure: its p99 is the third slowest.
+	listRequests = 300
+	// A list that takes longer shows its plan (the figure to reach).
+	slowList = 20 * time.Millisecond
+)
+
+// lists measures every list of the contract on what bench/seed made.
+type lists struct {
+	pool  *pgxpool.Pool
+	key   string
+	base  string
+	board publicid.Board
+	post  publicid.Post
+	// contact has most posts.
+	contact publicid.Contact
+	tag     publicid.Tag
+}
+
+func measureLists(ctx context.Context, o options) error {
+	l := &lists{base: os.Getenv("EARSHOT_BASE_URL")}
+	var err error
+	if l.pool, err = pgxpool.New(ctx, os.Getenv("DATABASE_URL")); err != nil {
+		return errors.Wrap(err, "open the database")
+	}
+	defer l.pool.Close()
+	if err := l.open(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%-64s %6s %9s %9s   %6s %9s %9s\n", "", "page", "p50", "p99", "page", "p50", "p99")
+	var slow []string
+	for _, path := range l.paths() {
+		if !strings.Contains(path, o.only) {
+			continue
+		}
+		late, err := l.measure(ctx, path)
+		if err != nil {
+			return errors.Wrap(err, path)
+		}
+		slow = append(slow, late...)
+	}
+	for _, path := range slow {
+		if err := l.explain(ctx, path); err != nil {
+			return errors.Wrap(err, path)
+		}
+	}
+	return nil
+}
+
+// open finds what was seeded, and makes a key for it.
+func (l *lists) open(ctx context.Context) error {
+	var org publicid.Organization
+	var user publicid.User
+	err := l.pool.QueryRow(ctx, `SELECT o.id, u.id FROM organizations o JOIN users u ON u.organization_id = o.id WHERE o.name = $1`,
+		seededOrganization).Scan(&org, &user)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errors.New("nothing is seeded: run `make bench-seed`, which takes minutes")
+	}
+	if err != nil {
+		return errors.Wrap(err, "find what was seeded")
+	}
+	for dest, sql := range map[any]string{
+		&l.board:   `SELECT id FROM boards WHERE organization_id = $1 ORDER BY id LIMIT 1`,
+		&l.post:    `SELECT id FROM posts WHERE organization_id = $1 ORDER BY id LIMIT 1`,
+		&l.contact: `SELECT id FROM contacts WHERE organization_id = $1 ORDER BY id LIMIT 1`,
+		&l.tag:     `SELECT id FROM tags WHERE organization_id = $1 ORDER BY id LIMIT 1`,
+	} {
+		if err := l.pool.QueryRow(ctx, sql, org).Scan(dest); err != nil {
+			return errors.Wrap(err, "find what was seeded")
+		}
+	}
+	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
+	key, made, err := f.CreateAPIKey(store.WithOrganization(ctx, org), feedback.NewAPIKey{User: user, Name: "bench", Scope: "read"})
+	if err != nil {
+		return err
+	}
+	l.key = key
+	_, err = l.pool.Exec(ctx, "UPDATE api_keys SET rate_limit = 10000000 WHERE id = $1", made.ID)
+	if err != nil {
+		return errors.Wrap(err, "lift the rate limit")
+	}
+	return nil
+}
+
+// paths are the lists, each sort, and filters that find much, little and nothing.
+func (l *lists) paths() []string {
+	contacts, posts := "/v1/contacts", "/v1/boards/"+l.board.String()+"/posts"
+	return []string{
+		contacts, contacts + "?sort=last_seen", contacts + "?sort=mrr",
+		contacts + "?q=ada", contacts + "?q=zyx", contacts + "?q=nobody%40nowhere", contacts + "?q=a", contacts + "?q=zy", contacts + "?q=%C3%A9",
+		contacts + "?q=marques123&sort=mrr", contacts + "?q=costa&sort=last_seen",
+		contacts + "?plan=team", contacts + "?plan=enterprise&sort=last_seen", contacts + "?plan=enterprise,unheard&sort=mrr",
+		contacts + "?email=ada.marques12%40company12.example.com", contacts + "?externalUserId=user-77",
+		contacts + "?source=admin", contacts + "?source=public_vote", contacts + "?consentBasis=legacy_inferred&sort=mrr",
+		contacts + "?updatedSince=2022-12-01T00:00:00Z", contacts + "?updatedSince=2022-12-20T00:00:00Z&sort=last_seen",
+		"/v1/contacts/" + l.contact.String(), "/v1/contacts/" + l.contact.String() + "/posts",
+		posts, posts + "?sort=votes", posts + "?sort=active",
+		posts + "?status=open", posts + "?status=declined", posts + "?status=declined&sort=votes", posts + "?status=shipped,declined&sort=active",
+		posts + "?status=under_review&sort=votes",
+		posts + "?tagIds=" + l.tag.String(), posts + "?sort=votes&tagIds=" + l.tag.String(),
+		posts + "?contactId=" + l.contact.String(), posts + "?sort=votes&contactId=" + l.contact.String(),
+		posts + "?q=export", posts + "?q=xylophone", posts + "?q=unheardof", posts + "?q=export+dashboards+pdf",
+		posts + "?q=export+dashboard&sort=votes", posts + "?q=xylophone&sort=votes", posts + "?q=export+-filter&sort=active",
+		"/v1/posts/" + l.post.String() + "/votes", "/v1/posts/" + l.post.String() + "/comments",
+		"/v1/boards/" + l.board.String() + "/changelog", "/v1/boards/" + l.board.String() + "/tags", "/v1/boards",
+	}
+}
+
+// measure prints a line for a path and returns what of it is slow.
+func (l *lists) measure(ctx context.Context, path string) (slow []string, err error) {
+	fmt.Printf("%-64s", strings.ReplaceAll(path, l.board.String(), "…"))
+	deep, page, err := l.walk(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range []string{path, deep} {
+		if i == 1 && page == 1 {
+			break
+		}
+		var times latencies
+		for range listRequests {
+			began := time.Now()
+			if _, err := l.get(ctx, at); err != nil {
+				return nil, err
+			}
+			times.add(time.Since(began))
+		}
+		fmt.Printf(" %6d %9s %9s  ", []int{1, page}[i], brief(times.quantile(0.5)), brief(times.quantile(0.99)))
+		if times.quantile(0.99) > slowList {
+			slow = append(slow, at)
+		}
+	}
+	fmt.Println()
+	return slow, nil
+}
+
+// walk goes to page 1,000, or to the last one before.
+func (l *lists) walk(ctx context.Context, path string) (at string, page int, err error) {
+	at = path
+	for page = 1; page < deepPage; page++ {
+		next, err := l.get(ctx, at)
+		if err != nil || next == "" {
+			return at, page, err
+		}
+		joint := "?"
+		if strings.Contains(path, "?") {
+			joint = "&"
+		}
+		at = path + joint + "cursor=" + url.QueryEscape(next)
+	}
+	return at, page, nil
+}
+
+// get reads a page and returns the cursor of the next.
+func (l *lists) get(ctx context.Context, path string) (next string, err error) {
+	r, err := l.request(ctx, l.base+path)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", errors.Wrap(err, "read a list")
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return "", errors.Wrap(err, "read a list")
+	}
+	if answer.StatusCode != http.StatusOK {
+		return "", errors.Errorf("%s: %s", answer.Status, body)
+	}
+	var page struct{ NextCursor *string }
+	if err := json.Unmarshal(body, &page); err != nil {
+		return "", errors.Wrap(err, "decode a list")
+	}
+	if page.NextCursor == nil {
+		return "", nil
+	}
+	return *page.NextCursor, nil
+}
+
+func (l *lists) request(ctx context.Context, at string) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, errors.Wrap(err, "make a request")
+	}
+	r.Header.Set("Authorization", "Bearer "+l.key)
+	return r, nil
+}
+
+// statements notes what a request asks of the database.
+type statements struct {
+	mu  sync.Mutex
+	all []pgx.TraceQueryStartData
+}
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, d)
+	return ctx
+}
+
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// explain answers a request in this process, and prints the plans of what it asked.
+func (l *lists) explain(ctx context.Context, path string) error {
+	var asked statements
+	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL"), Tracer: &asked})
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
+	handler, err := api.New(f, api.Options{RateLimit: 1_000_000, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	r, err := l.request(ctx, path)
+	if err != nil {
+		return err
+	}
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	fmt.Printf("\n%s\n", path)
+	for _, q := range asked.all {
+		if !strings.HasPrefix(q.SQL, "SELECT") {
+			continue
+		}
+		rows, err := l.pool.Query(ctx, "EXPLAIN (ANALYZE, BUFFERS) "+q.SQL, append([]any{pgx.QueryExecModeCacheDescribe}, unmoded(q.Args)...)...)
+		if err != nil {
+			return errors.Wrap(err, "explain")
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return errors.Wrap(err, "explain")
+		}
+		fmt.Printf("  %s\n    %s\n", q.SQL, strings.Join(lines, "\n    "))
+	}
+	return nil
+}
+
+// unmoded are the arguments without the mode of execution before them.
+func unmoded(args []any) []any {
+	if len(args) > 0 {
+		if _, ok := args[0].(pgx.QueryExecMode); ok {
+			return args[1:]
+		}
+	}
+	return args
+}

@@ -1,0 +1,428 @@
+package feedback_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/changelogentry"
+	"earshot/ent/db/changeloglink"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/delivery"
+	"earshot/ent/db/post"
+	"earshot/ent/db/posttag"
+	"earshot/ent/db/tag"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+func TestDeletionsAtTheSameMoment(t *testing.T) {
+	t.Parallel()
+	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){
+		"of a board and what is put on it":             deleteBoardAmid,
+		"of a board and its last post":                 deleteBoardAfterPost,
+		"of a contact and the posts that it is given":  deleteContactAmid,
+		"of contacts that posts exchange":              deleteExchanged,
+		"of a contact that is identified again":        deleteIdentified,
+		"of a post and all that happens to it":         deletePostAmid,
+		"of a post and what is merged into it":         deleteTargetAmid,
+		"of a tag and the posts that carry it":         deleteTagAmid,
+		"of a webhook and what it is told":             deleteWebhookAmid,
+		"of a comment and its changes and merges":      deleteCommentAmid,
+		"of a changelog entry and its changes":         deleteEntryAmid,
+		"of an entry's schedule and its publication":   unscheduleAmid,
+		"of a schedule by another, which publishes it": publishAmid,
+	}, "EARSHOT_WEBHOOK_CAP=1000")
+}
+
+// fine are the statuses of requests about something that may just be deleted.
+var fine = []int{http.StatusOK, http.StatusCreated, http.StatusNotFound}
+
+// to are the answers to the requests of a method on a path.
+func (h heard) to(method, path string) []testkit.Answer {
+	var found []testkit.Answer
+	for i, r := range h.requests {
+		if r.method == method && r.path == path {
+			found = append(found, h.answers[i])
+		}
+	}
+	return found
+}
+
+// once makes sure that of several deletions one found what it was to delete.
+func (h heard) once(t *testing.T, path string) {
+	t.Helper()
+	answers := h.to(http.MethodDelete, path)
+	only(t, answers, http.StatusOK, http.StatusNotFound)
+	require.Equal(t, 1, statuses(answers)[http.StatusOK])
+}
+
+func deleting(by *tenant, path string) request { return request{by, http.MethodDelete, path, nil} }
+
+func patching(by *tenant, path string, body object) request {
+	return request{by, http.MethodPatch, path, body}
+}
+
+func posting(by *tenant, path string, body object) request {
+	return request{by, http.MethodPost, path, body}
+}
+
+// idIn is the last part of a path.
+func idIn(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+
+func deleteBoardAmid(t *testing.T, n *tenant) {
+	for range repeated {
+		board := n.board(t)
+		h := hear(t, shuffled([]request{
+			{n, http.MethodDelete, board, object{"confirmName": "Ideas"}},
+			posting(n, board+"/posts", object{"title": "x"}), posting(n, board+"/tags", object{"name": "x"}),
+			posting(n, board+"/changelog", object{"title": "x"}), patching(n, board, object{"description": "x"}),
+		}))
+		only(t, h.answers, append(fine, http.StatusConflict)...)
+		on := parsed[publicid.Board](t, idIn(board))
+		ctx, client := n.Context(t.Context()), n.app.Store.Client()
+		rows := client.Post.Query().Where(post.BoardID(on)).CountX(ctx) + client.Tag.Query().Where(tag.BoardID(on)).CountX(ctx) +
+			client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).CountX(ctx)
+		require.Equal(t, statuses(h.answers)[http.StatusCreated], rows, "what was accepted is there")
+		deleted := h.to(http.MethodDelete, board)[0].Status == http.StatusOK
+		require.Equal(t, deleted, rows == 0, "a board goes without anything, or stays")
+		require.Equal(t, deleted, n.Do(t, http.MethodGet, board, nil).Status == http.StatusNotFound)
+	}
+}
+
+// The rows of posts that were deleted go with the board, while requests on those
+// posts still come.
+func deleteBoardAfterPost(t *testing.T, n *tenant) {
+	for range repeated {
+		board := n.board(t)
+		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
+		n.ID(t, path+"/votes", nil)
+		comment := n.ID(t, path+"/comments", object{"body": object{"text": "x"}})
+		confirmed := request{n, http.MethodDelete, board, object{"confirmName": "Ideas"}}
+		h := hear(t, shuffled([]request{
+			deleting(n, path), confirmed, confirmed, deleting(n, path+"/votes"), commenting(n, idIn(path), comment),
+			patching(n, "/v1/comments/"+comment, object{"body": object{"text": "y"}}), deleting(n, "/v1/comments/"+comment),
+		}))
+		only(t, h.answers, append(fine, http.StatusConflict)...)
+		h.once(t, path)
+		only(t, []testkit.Answer{n.Do(t, http.MethodDelete, board, confirmed.body)}, http.StatusOK, http.StatusNotFound)
+		require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, board, nil).Status)
+	}
+	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	require.Zero(t, client.Post.Query().CountX(ctx)+client.Vote.Query().CountX(ctx)+client.Comment.Query().CountX(ctx))
+}
+
+func deleteContactAmid(t *testing.T, n *tenant) {
+	n.listen(t, event.ContactDeleted)
+	board := n.board(t)
+	for round := range repeated {
+		id := n.ID(t, "/v1/contacts", object{})
+		path, from := "/v1/contacts/"+id, object{"contactId": id}
+		with := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "contactId": id})
+		without := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
+		create := posting(n, board+"/posts", object{"title": "x", "contactId": id})
+		h := hear(t, shuffled([]request{
+			deleting(n, path), deleting(n, path), create, create, patching(n, without, from), patching(n, with, from),
+			patching(n, with, object{"contactId": nil}), patching(n, path, object{"name": "Ada"}),
+		}))
+		only(t, h.answers, fine...)
+		h.once(t, path)
+		require.Nil(t, n.get(t, with)["contactId"])
+		require.Nil(t, n.get(t, without)["contactId"])
+		of := parsed[publicid.Contact](t, id)
+		require.Zero(t, n.app.Store.Client().Post.Query().Where(post.ContactID(of)).CountX(n.Context(t.Context())))
+		require.Len(t, n.payloads(t, event.ContactDeleted), round+1)
+	}
+}
+
+// Each post waits for the contact that it gets, each deletion for the post that
+// has the contact.
+func deleteExchanged(t *testing.T, n *tenant) {
+	board := n.board(t)
+	for range repeated {
+		var contacts, posts []string
+		for i := range 2 {
+			contacts = append(contacts, n.ID(t, "/v1/contacts", object{}))
+			posts = append(posts, "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "x", "contactId": contacts[i]}))
+		}
+		h := hear(t, shuffled([]request{
+			patching(n, posts[0], object{"contactId": contacts[1]}), patching(n, posts[1], object{"contactId": contacts[0]}),
+			deleting(n, "/v1/contacts/"+contacts[0]), deleting(n, "/v1/contacts/"+contacts[1]),
+		}))
+		only(t, h.answers, http.StatusOK, http.StatusNotFound)
+		for i := range 2 {
+			h.once(t, "/v1/contacts/"+contacts[i])
+			require.Nil(t, n.get(t, posts[i])["contactId"])
+		}
+	}
+}
+
+func deleteIdentified(t *testing.T, n *tenant) {
+	known := object{"externalUserId": "u-1", "metadata": object{"a": 1}}
+	atOnce(6, func(i int) (last testkit.Answer) {
+		for range repeated {
+			if i%2 == 0 {
+				a := n.Do(t, http.MethodPost, "/v1/contacts/identify", known)
+				assert.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.Status, "%s", a.Raw)
+				continue
+			}
+			for _, c := range n.pages(t, "/v1/contacts?externalUserId=u-1", 25, nil) {
+				a := n.Do(t, http.MethodDelete, "/v1/contacts/"+c["id"].(string), nil)
+				assert.Contains(t, []int{http.StatusOK, http.StatusNotFound}, a.Status, "%s", a.Raw)
+			}
+		}
+		return last
+	})
+	require.LessOrEqual(t, n.app.Store.Client().Contact.Query().Where(contact.ExternalUserID("u-1")).CountX(n.Context(t.Context())), 1)
+}
+
+func deletePostAmid(t *testing.T, n *tenant) {
+	members := n.members(t, 3)
+	for range repeated {
+		posts := n.posts(t, 2)
+		target, gone := posts[0], posts[1]
+		path, entry := "/v1/posts/"+gone, "/v1/changelog/"+n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+		requests := []request{
+			deleting(n, path), deleting(n, path), merging(n, target, gone), patching(n, path, object{"status": "planned"}),
+			{n, http.MethodPut, entry + "/linked-posts", object{"postIds": posts}},
+			{n, http.MethodPut, entry + "/linked-posts", object{"postIds": []string{gone}}},
+		}
+		for _, m := range members {
+			requests = append(requests, voting(m, gone), deleting(m, path+"/votes"), commenting(m, gone, nil), voting(m, target))
+		}
+		h := hear(t, shuffled(requests))
+		only(t, h.answers, fine...)
+		h.once(t, path)
+		n.mergesAreSound(t, posts)
+		n.linksAreLive(t)
+	}
+}
+
+// linksAreLive makes sure that no changelog entry links a post that is deleted.
+func (n *tenant) linksAreLive(t *testing.T) {
+	t.Helper()
+	require.Zero(t, n.app.Store.Client().ChangelogLink.Query().
+		Where(changeloglink.HasPostWith(post.DeletedAtNotNil())).CountX(n.Context(t.Context())))
+}
+
+// A source whose target is deleted stands for itself again.
+func deleteTargetAmid(t *testing.T, n *tenant) {
+	members := n.members(t, 3)
+	for range repeated {
+		posts := n.posts(t, 4)
+		n.Make(t, http.MethodPost, "/v1/posts/"+posts[2]+"/merge", object{"sourceIds": posts[3:]})
+		path := "/v1/posts/" + posts[2]
+		requests := []request{
+			deleting(n, path), merging(n, posts[2], posts[1]), merging(n, posts[0], posts[1]), merging(n, posts[0], posts[2]),
+		}
+		for _, m := range members {
+			requests = append(requests, voting(m, posts[3]), commenting(m, posts[1], nil), voting(m, posts[2]))
+		}
+		h := hear(t, shuffled(requests))
+		only(t, h.answers, append(fine, http.StatusConflict)...)
+		h.once(t, path)
+		n.mergesAreSound(t, posts)
+	}
+}
+
+func deleteTagAmid(t *testing.T, n *tenant) {
+	board := n.board(t)
+	for round := range repeated {
+		going, staying := n.ID(t, board+"/tags", object{"name": "x"}), n.ID(t, board+"/tags", object{"name": fmt.Sprint(round)})
+		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "tagIds": []string{going}})
+		h := hear(t, shuffled([]request{
+			deleting(n, board+"/tags/"+going), deleting(n, board+"/tags/"+going),
+			patching(n, board+"/tags/"+going, object{"name": "y"}), patching(n, path, object{"title": "y"}),
+			patching(n, path, object{"tagIds": []string{staying}}), patching(n, path, object{"tagIds": []string{going, staying}}),
+		}))
+		only(t, h.answers, fine...)
+		h.once(t, board+"/tags/"+going)
+		require.NotContains(t, n.get(t, path)["tagIds"], going)
+		of := parsed[publicid.Tag](t, going)
+		require.Zero(t, n.app.Store.Client().PostTag.Query().Where(posttag.TagID(of)).CountX(n.Context(t.Context())))
+	}
+}
+
+func deleteWebhookAmid(t *testing.T, n *tenant) {
+	topic := n.post(t)
+	n.listen(t, event.CommentCreated) // hears all of it
+	for round := range repeated {
+		hook := "/v1/webhooks/" + n.listen(t, event.CommentCreated)
+		said := commenting(n, idIn(topic), nil)
+		only(t, race(t, []request{said}), http.StatusCreated)
+		log := hook + "/deliveries"
+		replay := posting(n, log+"/"+n.walk(t, log, "1", nil)[0]+"/replay", nil)
+		h := hear(t, shuffled([]request{
+			deleting(n, hook), deleting(n, hook), said, said, said, replay, replay, replay,
+			patching(n, hook, object{"url": "https://hooks.example.com/elsewhere"}), {n, http.MethodGet, log, nil},
+		}))
+		only(t, h.answers, fine...)
+		h.once(t, hook)
+		require.Equal(t, map[int]int{http.StatusCreated: 3}, statuses(h.to(http.MethodPost, said.path)))
+		of := parsed[publicid.Webhook](t, idIn(hook))
+		require.Zero(t, n.app.Store.Client().Delivery.Query().Where(delivery.WebhookID(of)).CountX(n.Context(t.Context())))
+		require.Len(t, n.payloads(t, event.CommentCreated), 4*(round+1))
+	}
+}
+
+func deleteCommentAmid(t *testing.T, n *tenant) {
+	for range repeated {
+		posts := n.posts(t, 2)
+		id := n.ID(t, "/v1/posts/"+posts[1]+"/comments", object{"body": object{"text": "x"}})
+		path, edit := "/v1/comments/"+id, object{"body": object{"text": "y", "json": object{"a": 1}}}
+		h := hear(t, shuffled([]request{
+			deleting(n, path), deleting(n, path), patching(n, path, edit), patching(n, path, edit), patching(n, path, edit),
+			merging(n, posts[0], posts[1]), commenting(n, posts[1], id),
+		}))
+		only(t, h.answers, fine...)
+		h.once(t, path)
+		require.Equal(t, map[int]int{http.StatusOK: 1}, h.merges())
+		n.mergesAreSound(t, posts)
+		row := n.app.Store.Client().Comment.GetX(n.Context(t.Context()), parsed[publicid.Comment](t, id))
+		require.Equal(t, posts[0], row.PostID.String())
+		require.NotNil(t, row.DeletedAt)
+		require.Empty(t, row.BodyText+string(row.BodyJSON), "no edit brings a deleted text back")
+		require.Nil(t, row.AuthorUserID)
+		require.Equal(t, map[int]int{http.StatusCreated: 1}, statuses(h.to(http.MethodPost, "/v1/posts/"+posts[1]+"/comments")))
+	}
+}
+
+func deleteEntryAmid(t *testing.T, n *tenant) {
+	n.listen(t, event.ChangelogPublished)
+	board := n.board(t)
+	for range repeated {
+		posts := n.posts(t, 2)
+		path := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
+		links := func(ids ...string) request {
+			return request{n, http.MethodPut, path + "/linked-posts", object{"postIds": ids}}
+		}
+		h := hear(t, shuffled([]request{
+			deleting(n, path), deleting(n, path), patching(n, path, object{"publishedAt": "2020-01-01T00:00:00Z"}),
+			patching(n, path, object{"publishedAt": "2021-01-01T00:00:00Z"}), patching(n, path, object{"title": "y"}),
+			links(posts...), links(posts[1]), deleting(n, "/v1/posts/"+posts[0]),
+		}))
+		only(t, h.answers, fine...)
+		h.once(t, path)
+		of := parsed[publicid.ChangelogEntry](t, idIn(path))
+		require.Zero(t, n.app.Store.Client().ChangelogLink.Query().Where(changeloglink.EntryID(of)).CountX(n.Context(t.Context())))
+		require.LessOrEqual(t, n.published(t, idIn(path)), 1)
+	}
+}
+
+// published counts how often it was told that an entry is published.
+func (n *tenant) published(t *testing.T, entry string) int {
+	t.Helper()
+	told := 0
+	for _, p := range n.payloads(t, event.ChangelogPublished) {
+		if p["entry"].(object)["id"] == entry {
+			told++
+		}
+	}
+	return told
+}
+
+// due makes an entry whose moment has come and that isn't published yet.
+func (n *tenant) due(t *testing.T, board string) publicid.ChangelogEntry {
+	t.Helper()
+	id := parsed[publicid.ChangelogEntry](t, n.ID(t, board+"/changelog", object{"title": "x"}))
+	n.app.Store.Client().ChangelogEntry.UpdateOneID(id).SetState(changelogentry.StateScheduled).
+		SetPublishedAt(time.Now().Add(-time.Minute)).ExecX(n.Context(t.Context()))
+	return id
+}
+
+// besides publishes an entry by its schedule, three times over, while a patch
+// changes its moment.
+func (n *tenant) besides(t *testing.T, entry publicid.ChangelogEntry, publishedAt any) {
+	t.Helper()
+	answers := atOnce(4, func(i int) testkit.Answer {
+		if i > 0 {
+			_, err := n.app.Feedback.PublishEntry(t.Context(), entry)
+			assert.NoError(t, err)
+			return testkit.Answer{Status: http.StatusOK}
+		}
+		return n.Do(t, http.MethodPatch, "/v1/changelog/"+entry.String(), object{"publishedAt": publishedAt})
+	})
+	only(t, answers, http.StatusOK)
+}
+
+func unscheduleAmid(t *testing.T, n *tenant) {
+	n.listen(t, event.ChangelogPublished)
+	board := n.board(t)
+	for range repeated {
+		entry := n.due(t, board)
+		n.besides(t, entry, nil)
+		require.LessOrEqual(t, n.published(t, entry.String()), 1)
+		require.Nil(t, n.get(t, "/v1/changelog/"+entry.String())["publishedAt"], "the schedule doesn't undo the patch")
+		require.Equal(t, changelogentry.StateDraft, n.entry(t, entry).State)
+	}
+}
+
+func publishAmid(t *testing.T, n *tenant) {
+	n.listen(t, event.ChangelogPublished)
+	board := n.board(t)
+	for range repeated {
+		entry := n.due(t, board)
+		n.besides(t, entry, "2020-01-01T00:00:00Z")
+		require.Equal(t, 1, n.published(t, entry.String()))
+		require.Equal(t, changelogentry.StatePublished, n.entry(t, entry).State)
+		require.Equal(t, 2020, n.entry(t, entry).PublishedAt.Year())
+	}
+}
+
+func (n *tenant) entry(t *testing.T, id publicid.ChangelogEntry) *db.ChangelogEntry {
+	t.Helper()
+	return n.app.Store.Client().ChangelogEntry.GetX(n.Context(t.Context()), id)
+}
+
+// An edit that waits for the post of its comment finds the comment where a merge
+// has moved it meanwhile, whatever became of the post after that.
+func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := &tenant{app.Tenant(t), app}
+	for range 5 {
+		posts := n.posts(t, 2)
+		comment := "/v1/comments/" + n.ID(t, "/v1/posts/"+posts[1]+"/comments", object{"body": object{"text": "x"}})
+		answers := n.inTurn(t, posts[1],
+			merging(n, posts[0], posts[1]), deleting(n, "/v1/posts/"+posts[1]), deleting(n, comment))
+		only(t, answers, http.StatusOK)
+		n.mergesAreSound(t, posts[:1])
+	}
+}
+
+// inTurn holds a post, sends requests that have to wait for it, each after the one
+// before stands in the queue, and then lets them go. No other test may use the
+// database.
+func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []testkit.Answer {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), n.app.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	waiting := func() (count int) {
+		require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&count))
+		return count
+	}
+	answers := make([]testkit.Answer, len(requests))
+	var all sync.WaitGroup
+	ctx := n.Context(t.Context())
+	require.NoError(t, n.app.Store.InTx(ctx, func(tx *db.Tx) error {
+		tx.Post.Query().Where(post.ID(parsed[publicid.Post](t, on))).ForUpdate().OnlyX(ctx)
+		for i, r := range requests {
+			all.Go(func() { answers[i] = r.by.Do(t, r.method, r.path, r.body) })
+			require.Eventually(t, func() bool { return waiting() == i+1 }, testkit.Wait, time.Millisecond)
+		}
+		return nil
+	}))
+	all.Wait()
+	return answers
+}

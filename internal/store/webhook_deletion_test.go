@@ -1,0 +1,154 @@
+package store_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/attempt"
+	"earshot/ent/db/delivery"
+	"earshot/ent/db/webhook"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// fastDeadlocks lets the database look for deadlocks after 20 ms instead of a
+// second, so that a test of many of them doesn't take a second for each.
+const fastDeadlocks = "&options=-c%20deadlock_timeout%3D20"
+
+// A webhook goes with its whole log while batches take the rows of that log, in an
+// order of their own. Rows that were written again lie elsewhere than their ids
+// say, and that is what the deletion may go by.
+func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{DatabaseURL: testkit.Database(t) + fastDeadlocks})
+	n := app.Tenant(t)
+	for range 20 {
+		o := of(t, app, n)
+		ids := make([]publicid.Delivery, 120)
+		for i := range ids {
+			ids[i] = o.delivery()
+		}
+		o.retrySome(ids)
+		o.deleteAmid(n, ids)
+		client := app.Store.Client()
+		require.Zero(t, client.Webhook.Query().Where(webhook.ID(o.webhook)).CountX(o.ctx))
+		require.Zero(t, client.Delivery.Query().Where(delivery.WebhookID(o.webhook)).CountX(o.ctx), "nothing is left behind")
+		require.Zero(t, client.Attempt.Query().Where(attempt.DeliveryIDIn(ids...)).CountX(o.ctx), "nothing is left behind")
+	}
+}
+
+// of is an outbox of a tenant of a running service.
+func of(t *testing.T, app *testkit.App, n *testkit.Tenant) *outbox {
+	t.Helper()
+	o := &outbox{t: t, store: app.Store, ctx: n.Context(t.Context()), organization: n.Organization.ID}
+	hook := n.ID(t, "/v1/webhooks", map[string]any{"url": hookURL, "events": []string{"post.created"}})
+	require.NoError(t, o.webhook.UnmarshalText([]byte(hook)))
+	o.event = app.Store.Client().Event.Create().SetType("post.created").SetPayload([]byte(payload)).SaveX(o.ctx).ID
+	return o
+}
+
+// retrySome lets half of the deliveries fail once, in any order.
+func (o *outbox) retrySome(ids []publicid.Delivery) {
+	o.t.Helper()
+	soon := time.Duration(0)
+	some := slices.Clone(ids)
+	rand.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+	for batch := range slices.Chunk(some[:len(some)/2], 10) {
+		results := make([]store.Result, len(batch))
+		for i, id := range batch {
+			results[i] = store.Result{ID: id, Number: 1, StartedAt: ago(0), Error: "timeout", Retry: &soon}
+		}
+		o.record(results...)
+	}
+}
+
+// deleteAmid deletes the webhook while all of its deliveries are claimed and
+// recorded, by several processes at once.
+func (o *outbox) deleteAmid(n *testkit.Tenant, ids []publicid.Delivery) {
+	o.t.Helper()
+	ctx := o.t.Context()
+	work := []func() error{func() error {
+		a := n.Do(o.t, http.MethodDelete, "/v1/webhooks/"+o.webhook.String(), nil)
+		assert.Equal(o.t, http.StatusOK, a.Status, "%s", a.Raw)
+		return nil
+	}}
+	for range 2 {
+		work = append(work,
+			func() error { return o.claimMany(ctx, ids) },
+			func() error { return o.store.RecordResults(ctx, successes(ids)) })
+	}
+	var done sync.WaitGroup
+	start := make(chan struct{})
+	for _, do := range work {
+		done.Go(func() {
+			<-start
+			assert.NoError(o.t, do())
+		})
+	}
+	close(start)
+	done.Wait()
+}
+
+func (o *outbox) claimMany(ctx context.Context, ids []publicid.Delivery) error {
+	claims := make([]store.Claim, len(ids))
+	for i, id := range ids {
+		claims[i] = store.Claim{ID: id, Number: 1, WorkflowID: run, Lease: lease}
+	}
+	_, err := o.store.ClaimDeliveries(ctx, claims)
+	return err
+}
+
+func successes(ids []publicid.Delivery) []store.Result {
+	results := make([]store.Result, len(ids))
+	for i, id := range ids {
+		results[i] = store.Result{ID: id, Number: 1 + i%2, StartedAt: ago(0), Response: 204}
+	}
+	return results
+}
+
+// The same with a worker: receivers fail, so that deliveries come again and again,
+// until their webhooks are deleted.
+func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
+	t.Parallel()
+	logs := testkit.NewLogs()
+	app := testkit.Start(t, testkit.Options{
+		Worker: true, DatabaseURL: testkit.Database(t) + fastDeadlocks, Logs: logs.Logger(),
+		Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1ms,1ms,1ms,1ms"},
+	})
+	n, r := app.Tenant(t), testkit.NewReceiver(t)
+	r.Answer(func(int, testkit.Received) int { return http.StatusTeapot })
+	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
+	for round := range 5 {
+		var hooks []string
+		for range 10 {
+			hooks = append(hooks, n.ID(t, "/v1/webhooks", map[string]any{"url": r.URL, "events": []string{"post.created"}}))
+		}
+		for range 8 {
+			n.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "x"})
+		}
+		r.Await(t, 40*(round+1))
+		var done sync.WaitGroup
+		for _, hook := range hooks {
+			done.Go(func() { n.Make(t, http.MethodDelete, "/v1/webhooks/"+hook, nil) })
+		}
+		done.Wait()
+	}
+	last := n.ID(t, "/v1/webhooks", map[string]any{"url": r.URL + "/last", "events": []string{"post.created"}})
+	n.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "x"})
+	require.Eventually(t, func() bool {
+		failed := n.Do(t, http.MethodGet, "/v1/webhooks/"+last+"/deliveries?status=failed", nil)
+		return len(failed.Body["data"].([]any)) == 1
+	}, testkit.Wait, 20*time.Millisecond, "the worker still works")
+	require.NotContains(t, logs.String(), `"level":"ERROR"`)
+	require.NotContains(t, logs.String(), "40P01")
+	require.Equal(t, 1, app.Store.Client().Delivery.Query().CountX(n.Context(t.Context())), "nothing is left behind")
+}
