@@ -248,7 +248,8 @@ func TestAGoodValueIsNotBlamedBesideABadOne(t *testing.T) {
 				if other == "" {
 					continue
 				}
-				body := object{name: e.make(t, p), other: object{"x": 1}}
+				body := p.body(t, object{name: e.make(t, p)})
+				body[other] = object{"x": 1}
 				a := n.Do(t, o.method, o.filled(t, n.ids), body)
 				require.Equal(t, http.StatusUnprocessableEntity, a.Status)
 				require.NotContains(t, a.Fields(), e.field, "%s at %s beside a bad %s: %s", e.field, e.limit, other, a.Raw)

@@ -797,7 +797,7 @@ type CreatePostRequest struct {
 
 // CreateTagRequest defines model for CreateTagRequest.
 type CreateTagRequest struct {
-	// Color The tag's colour, as #rrggbb.
+	// Color The tag's colour, as #rrggbb; `#6b7280`, a grey, when left out.
 	Color *string `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
@@ -1266,7 +1266,7 @@ type RichTextDocument = json.RawMessage
 
 // RotateAPIKeyRequest defines model for RotateApiKeyRequest.
 type RotateAPIKeyRequest struct {
-	// OverlapSeconds How long the old key stays valid, at most 30 days. 0 ends it at once.
+	// OverlapSeconds How long the old key stays valid: a day when left out, at most 30 days. 0 ends it at once.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 

@@ -5,11 +5,6 @@
 // the contract's section "Webhooks" is there beside the paths. Its client,
 // openapi-fetch, is a thin layer over fetch and runs on Node 18; @hey-api/openapi-ts
 // wants Node 22 and writes an SDK of its own.
-//
-// The two flags in package.json: without --default-non-nullable=false a member
-// of a request that has a default could not be left out, and without
-// --empty-objects-unknown an object of any shape, as rich text is, would have to
-// be empty.
 import createClient, { type Client } from "openapi-fetch";
 import type { components, paths, webhooks } from "./contract.js";
 
