@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
@@ -69,8 +70,34 @@ func checkJSON(body []byte) error {
 		return problem.Invalid("", "encoding", `the body has half of a surrogate pair (\ud800 to \udfff) standing alone`)
 	case trimmed[0] != '{':
 		return problem.Invalid("", "type", "the body must be an object")
+	case depth(body) > maxDepth:
+		return problem.Invalid("", "maxDepth", "the body must nest at most %d levels deep", maxDepth)
 	}
 	return nil
+}
+
+// maxDepth is far from the 10,000 levels that decoders stop at: what is kept comes
+// out again in answers and events, where it stands some levels deeper.
+const maxDepth = 1024
+
+// depth is how deep a valid document nests.
+func depth(document []byte) int {
+	level, deepest, quoted := 0, 0, false
+	for i := 0; i < len(document); i++ {
+		switch c := document[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
 }
 
 // A backslash that is itself escaped is consumed as a pair, so that \\ud800 is
@@ -125,5 +152,10 @@ func (s *server) refuseParameter(c *gin.Context, err error, _ int) {
 	if m := parameterName.FindStringSubmatch(err.Error()); m != nil {
 		name = m[1]
 	}
-	s.refuse(c, problem.Invalid(name, "type", "has the wrong type or format"))
+	var noMoment *time.ParseError
+	if errors.As(err, &noMoment) {
+		s.refuse(c, notAMoment(name))
+		return
+	}
+	s.refuse(c, problem.Invalid(name, "type", "has the wrong type or format; several values are separated by commas"))
 }

@@ -76,13 +76,22 @@ func texts[T ~string](in *[]T) *[]string {
 }
 
 // wholeTime refuses what the generated code takes for a moment though it isn't one:
-// nothing, and a date alone.
+// nothing, a date alone, and the first of several.
 func wholeTime(ctx context.Context, name string) error {
-	text, given := ctx.(*gin.Context).GetQuery(name)
-	if _, err := time.Parse(time.RFC3339Nano, text); given && err != nil {
-		return problem.Invalid(name, "format", "must be a date and time, as 2026-03-12T10:41:07Z")
+	given := ctx.(*gin.Context).QueryArray(name)
+	if len(given) > 1 {
+		return problem.Invalid(name, "type", "must be given once")
+	}
+	for _, text := range given {
+		if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
+			return notAMoment(name)
+		}
 	}
 	return nil
+}
+
+func notAMoment(name string) error {
+	return problem.Invalid(name, "format", "must be a date and time, as 2026-03-12T10:41:07Z")
 }
 
 func deleted(id fmt.Stringer) gen.DeletedResource { return gen.DeletedResource{ID: id.String()} }

@@ -26,6 +26,7 @@ var words = map[string]string{
 	"oneLevel":        "a reply to a reply is 422",
 	"relevance":       "needs `q` (422 without)",
 	"maxBytes":        "at most 256 KiB",
+	"maxDepth":        "A body nests at most 1,024 levels deep (422 otherwise).",
 	"cursor":          "A cursor belongs to the list it came from",
 	"json":            "anything malformed: JSON, types, limits, ids, cursors, enum values",
 	"encoding":        "Bodies are JSON in UTF-8.",

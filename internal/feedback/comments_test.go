@@ -467,7 +467,7 @@ func editLimits(t *testing.T, n *tenant) {
 		"body.text minLength": object{"body": object{"text": ""}},
 		"body.text maxLength": object{"body": object{"text": strings.Repeat("é", 50_001)}},
 		"body.text pattern":   object{"body": object{"text": "a\x00b"}},
-		"body.json maxLength": object{"body": object{"text": "x", "json": strings.Repeat("x", 256<<10)}},
+		"body.json maxBytes":  object{"body": object{"text": "x", "json": strings.Repeat("x", 256<<10)}},
 	} {
 		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
 		require.Equal(t, []string{want}, fieldRules(a))

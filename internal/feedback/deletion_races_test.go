@@ -102,7 +102,7 @@ func deleteBoardAmid(t *testing.T, n *tenant) {
 // The rows of posts that were deleted go with the board, while requests on those
 // posts still come.
 func deleteBoardAfterPost(t *testing.T, n *tenant) {
-	for range repeated {
+	for range repeated / 2 {
 		board := n.board(t)
 		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
 		n.ID(t, path+"/votes", nil)
@@ -124,7 +124,7 @@ func deleteBoardAfterPost(t *testing.T, n *tenant) {
 func deleteContactAmid(t *testing.T, n *tenant) {
 	n.listen(t, event.ContactDeleted)
 	board := n.board(t)
-	for round := range repeated {
+	for round := range repeated / 2 {
 		id := n.ID(t, "/v1/contacts", object{})
 		path, from := "/v1/contacts/"+id, object{"contactId": id}
 		with := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "contactId": id})
@@ -187,7 +187,7 @@ func deleteIdentified(t *testing.T, n *tenant) {
 
 func deletePostAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 3)
-	for range repeated {
+	for range repeated / 2 {
 		posts := n.posts(t, 2)
 		target, gone := posts[0], posts[1]
 		path, entry := "/v1/posts/"+gone, "/v1/changelog/"+n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
@@ -217,7 +217,7 @@ func (n *tenant) linksAreLive(t *testing.T) {
 // A source whose target is deleted stands for itself again.
 func deleteTargetAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 3)
-	for range repeated {
+	for range repeated / 2 {
 		posts := n.posts(t, 4)
 		n.Make(t, http.MethodPost, "/v1/posts/"+posts[2]+"/merge", object{"sourceIds": posts[3:]})
 		path := "/v1/posts/" + posts[2]

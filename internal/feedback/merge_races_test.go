@@ -217,8 +217,8 @@ func (h heard) merges() map[int]int {
 }
 
 func mergeAmid(t *testing.T, n *tenant) {
-	members := n.members(t, 10)
-	for range 6 {
+	members := n.members(t, 8)
+	for range 4 {
 		posts := n.posts(t, 4)
 		h := amid(t, n, members, posts, merging(n, posts[0], posts[1], posts[2]), merging(n, posts[0], posts[3]))
 		require.Equal(t, map[int]int{http.StatusOK: 2}, h.merges())
@@ -229,8 +229,8 @@ func mergeAmid(t *testing.T, n *tenant) {
 // The voters who come by way of a merged post hold that one while they wait for
 // its target, which is merged itself.
 func mergeAgainAmid(t *testing.T, n *tenant) {
-	members := n.members(t, 10)
-	for range 6 {
+	members := n.members(t, 8)
+	for range 4 {
 		posts := n.posts(t, 4)
 		n.Make(t, http.MethodPost, "/v1/posts/"+posts[1]+"/merge", object{"sourceIds": posts[:1]})
 		amid(t, n, members, posts, merging(n, posts[3], posts[1]), merging(n, posts[1], posts[2]))
@@ -265,7 +265,7 @@ func mergeOnAndOn(t *testing.T, n *tenant) {
 // Each member has one vote. Those who take it back while it moves have none then.
 func mergeAmidRetractions(t *testing.T, n *tenant) {
 	members := n.members(t, 12)
-	for range 6 {
+	for range 4 {
 		posts := n.posts(t, 3)
 		var votes, retractions []request
 		var stay []string
@@ -306,7 +306,7 @@ func merged(roots map[string]string) []string {
 }
 
 func mergeOverlapping(t *testing.T, n *tenant) {
-	for range repeated {
+	for range repeated / 2 {
 		p := n.posts(t, 5)
 		answers := race(t, []request{merging(n, p[0], p[2], p[3]), merging(n, p[1], p[3], p[4])})
 		require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: 1}, statuses(answers))
@@ -316,7 +316,7 @@ func mergeOverlapping(t *testing.T, n *tenant) {
 
 func mergeInAChain(t *testing.T, n *tenant) {
 	members := n.members(t, 4)
-	for range repeated / 2 {
+	for range repeated / 4 {
 		p := n.posts(t, 4)
 		amid(t, n, members, p, merging(n, p[1], p[0]), merging(n, p[2], p[1]), merging(n, p[3], p[2]))
 	}
@@ -347,7 +347,7 @@ func anyMerges(n *tenant, posts []string, count int) []request {
 func mergeAtRandom(t *testing.T, n *tenant) {
 	n.listen(t, event.PostStatusChanged)
 	var want, told []string
-	for range repeated {
+	for range repeated / 2 {
 		posts := n.posts(t, 6)
 		only(t, race(t, anyMerges(n, posts, 8)), http.StatusOK, http.StatusConflict)
 		want = append(want, merged(n.mergesAreSound(t, posts))...)
@@ -360,7 +360,7 @@ func mergeAtRandom(t *testing.T, n *tenant) {
 
 func mergeAtRandomAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 6)
-	for range repeated / 2 {
+	for range repeated / 4 {
 		posts := n.posts(t, 5)
 		amid(t, n, members, posts, anyMerges(n, posts, 5)...)
 	}

@@ -32,9 +32,9 @@ type shifting struct {
 
 const (
 	// In a list there are as many rows that stay as such that writers take out.
-	staying    = 30
-	mostWrites = 120
-	rounds     = 3
+	staying    = 20
+	mostWrites = 80
+	rounds     = 2
 )
 
 // Nothing that is there throughout is missed or comes twice, whatever writers do to

@@ -69,7 +69,7 @@ type Body struct {
 func (b Body) check(bad *problem.Fields, low int) {
 	text(bad, "body.text", b.Text, low, maxBodyText)
 	if len(b.JSON) > maxBodyJSON {
-		bad.Add("body.json", "maxLength", "must have at most %d bytes, not %d", maxBodyJSON, len(b.JSON))
+		bad.Add("body.json", "maxBytes", "must have at most %d bytes, not %d", maxBodyJSON, len(b.JSON))
 	}
 }
 
@@ -87,7 +87,10 @@ func bodyID[T any, P interface {
 	UnmarshalText(text []byte) error
 }](bad *problem.Fields, field, value string) T {
 	var id T
-	if P(&id).UnmarshalText([]byte(value)) != nil {
+	switch {
+	case value == "":
+		bad.Add(field, "minLength", "must have at least 1 character")
+	case P(&id).UnmarshalText([]byte(value)) != nil:
 		bad.Add(field, "pattern", "is not an id of the right kind")
 	}
 	return id
