@@ -80,15 +80,16 @@ CREATE TRIGGER "keep_post_document" AFTER INSERT OR UPDATE OF "title", "body_tex
 
 -- A substring of one, two or three characters is found by its number, a longer
 -- one by those of all its threes; who has them all is then looked at. The numbers
--- are an organization's own, so that a search reads nothing of another's.
+-- are an organization's own, so that a search reads nothing of another's. They are
+-- those of hash partitions, which stay the same from one Postgres to the next.
 -- +goose StatementBegin
 CREATE FUNCTION "gram_number"(gram text, organization uuid) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT ('x' || substr(md5(organization || gram), 1, 8))::bit(32)::int
+  SELECT (hashtextextended(gram, uuid_hash_extended(organization, 0)) & 2147483647)::int
 $$;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE FUNCTION "document_grams"(document text, organization uuid) RETURNS int[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT array(SELECT DISTINCT gram_number(substr(document, i, n), organization)
+  SELECT array(SELECT gram_number(substr(document, i, n), organization)
     FROM generate_series(1, 3) n, generate_series(1, length(document) - n + 1) i)
 $$;
 -- +goose StatementEnd

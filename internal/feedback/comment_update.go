@@ -69,27 +69,25 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error 
 // first, as everywhere; a merge may move the comment before that.
 func (c *change) lockComment(ctx context.Context, id publicid.Comment) (*db.Post, *db.Comment, error) {
 	query := c.Comment.Query().Where(comment.ID(id), comment.DeletedAtIsNil())
-	for {
-		seen, err := onlyComment(ctx, query.Clone())
-		if err != nil {
-			return nil, nil, err
-		}
-		p, err := c.lockPost(ctx, seen.PostID)
-		gone := problem.Is(err, problem.NotFound)
-		if err != nil && !gone {
-			return nil, nil, err
-		}
-		found, err := onlyComment(ctx, query.Clone().ForUpdate())
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case found.PostID != seen.PostID: // it was moved meanwhile
-		case gone:
-			return nil, nil, problem.Missing("comment")
-		default:
-			return p, found, nil
-		}
+	seen, err := onlyComment(ctx, query.Clone())
+	if err != nil {
+		return nil, nil, err
 	}
+	p, err := c.lockPost(ctx, seen.PostID)
+	gone := problem.Is(err, problem.NotFound)
+	if err != nil && !gone {
+		return nil, nil, err
+	}
+	found, err := onlyComment(ctx, query.Clone().ForUpdate())
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case found.PostID != seen.PostID:
+		return nil, nil, store.ErrAgain
+	case gone:
+		return nil, nil, problem.Missing("comment")
+	}
+	return p, found, nil
 }
 
 func onlyComment(ctx context.Context, query *db.CommentQuery) (*db.Comment, error) {

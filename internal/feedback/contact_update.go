@@ -180,12 +180,16 @@ func setTrait[T comparable](changes map[string]event.Change, name string, old *T
 // without it.
 func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error {
 	return s.change(ctx, func(c *change) error {
-		// Its posts first: who changes a post locks that before the contact.
-		if _, err := c.lockPosts(ctx, post.ContactID(id)); err != nil {
+		// Its posts first: who changes a post locks that before the contact. Then
+		// those that were attached meanwhile.
+		if err := c.lockPostsOf(ctx, id); err != nil {
 			return err
 		}
 		old, err := c.lockContact(ctx, id)
 		if err != nil {
+			return err
+		}
+		if err := c.lockPostsOf(ctx, id); err != nil {
 			return err
 		}
 		if err := c.Post.Update().Where(post.ContactID(id)).ClearContactID().SetUpdatedAt(now()).Exec(ctx); err != nil {
@@ -198,6 +202,15 @@ func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error 
 			Contact: event.DeletedContact{ID: id, ExternalUserID: old.ExternalUserID},
 		})
 	})
+}
+
+// lockPostsOf locks a contact's posts, deleted ones too, in the order of their ids.
+func (c *change) lockPostsOf(ctx context.Context, id publicid.Contact) error {
+	_, err := c.Post.Query().Where(post.ContactID(id)).Order(db.Asc(post.FieldID)).ForUpdate().Select(post.FieldID).All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "lock the contact's posts")
+	}
+	return nil
 }
 
 func (c *change) lockContact(ctx context.Context, id publicid.Contact) (*db.Contact, error) {

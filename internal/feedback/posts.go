@@ -201,23 +201,28 @@ func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, erro
 // lockVotable is lockPost for votes and comments, which belong on the post that a
 // merged one was merged into, as long as that is there.
 func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, error) {
-	for {
-		found, err := c.lockPosts(ctx, store.PostAndTarget(id))
-		if err != nil {
-			return nil, err
-		}
-		p := found[id]
-		if p == nil {
-			return nil, problem.Missing("post")
-		}
-		if p.MergedIntoID == nil {
-			return p, nil
-		}
-		if into := found[*p.MergedIntoID]; into != nil {
-			return into, nil
-		}
-		// It was merged while this waited for its lock.
+	found, err := c.lockPosts(ctx, store.PostAndTarget(id))
+	if err != nil {
+		return nil, err
 	}
+	p := found[id]
+	switch {
+	case p == nil:
+		return nil, problem.Missing("post")
+	case p.MergedIntoID == nil:
+		return p, nil
+	case found[*p.MergedIntoID] != nil:
+		return found[*p.MergedIntoID], nil
+	}
+	there, err := exists(ctx, c.Post.Query().Where(post.ID(*p.MergedIntoID), post.DeletedAtIsNil()))
+	if err != nil {
+		return nil, errors.Wrap(err, "look up the post that was merged into")
+	}
+	if there {
+		// It was merged while this waited for its lock.
+		return nil, store.ErrAgain
+	}
+	return p, nil
 }
 
 // lockPosts loads live posts and keeps others from changing them until the

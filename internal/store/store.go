@@ -104,13 +104,19 @@ const (
 	deadlockDetected = "40P01"
 )
 
+// ErrAgain is what a transaction ends with that found, when it had its locks, that
+// it needs others. It runs again from its start and holds none meanwhile: who goes
+// on taking locks meets those who took them the other way round.
+var ErrAgain = errors.New("what was to be locked has moved")
+
 // again does something that leaves nothing behind when it fails, and does it again
-// after a deadlock.
+// after a deadlock or ErrAgain.
 func again(do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
 		var refusal *pgconn.PgError
-		if try == deadlockTries || !errors.As(err, &refusal) || refusal.Code != deadlockDetected {
+		deadlock := errors.As(err, &refusal) && refusal.Code == deadlockDetected
+		if try == deadlockTries || (!deadlock && !errors.Is(err, ErrAgain)) {
 			return err
 		}
 	}
@@ -118,7 +124,8 @@ func again(do func() error) error {
 
 // InTx runs fn in one transaction and commits when it returns nil. Nothing
 // slow belongs into fn: it holds a connection and row locks. Where the database
-// ended the transaction because of a deadlock, fn runs again, in a new one.
+// ended the transaction because of a deadlock, and where fn returns ErrAgain, fn runs
+// again, in a new one.
 func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return again(func() error { return s.once(ctx, fn) })
 }
