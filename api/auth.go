@@ -67,7 +67,7 @@ func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string
 	if err != nil {
 		return nil, err
 	}
-	if end := caller.Key.ExpiresAt; end != nil && end.Before(until) {
+	if end := feedback.KeyEnds(caller.Key); end != nil && end.Before(until) {
 		until = *end
 	}
 	k.mu.Lock()

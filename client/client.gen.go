@@ -1267,7 +1267,7 @@ type RichTextDocument = json.RawMessage
 
 // RotateAPIKeyRequest defines model for RotateApiKeyRequest.
 type RotateAPIKeyRequest struct {
-	// OverlapSeconds How long the old key stays valid: a day when left out, at most 30 days. 0 ends it at once.
+	// OverlapSeconds How long the old key stays valid: a day when left out, at most 30 days. 0 ends it within a second.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
@@ -1912,7 +1912,8 @@ type ClientInterface interface {
 	// CreateAPIKeyWithBody Make an API key
 	//
 	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1922,7 +1923,8 @@ type ClientInterface interface {
 	// CreateAPIKey Make an API key
 	//
 	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1945,7 +1947,7 @@ type ClientInterface interface {
 	//
 	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-	// `key_expired`.
+	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1960,7 +1962,7 @@ type ClientInterface interface {
 	//
 	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-	// `key_expired`.
+	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2658,7 +2660,8 @@ func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, req
 // CreateAPIKeyWithBody Make an API key
 //
 // Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2678,7 +2681,8 @@ func (c *Client) CreateAPIKeyWithBody(ctx context.Context, contentType string, b
 // CreateAPIKey Make an API key
 //
 // Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2721,7 +2725,7 @@ func (c *Client) RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEdito
 //
 // The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-// `key_expired`.
+// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2746,7 +2750,7 @@ func (c *Client) RotateAPIKeyWithBody(ctx context.Context, keyID APIKeyIDParam, 
 //
 // The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-// `key_expired`.
+// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6580,7 +6584,8 @@ type ClientWithResponsesInterface interface {
 	// CreateAPIKeyWithBodyWithResponse Make an API key
 	//
 	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6590,7 +6595,8 @@ type ClientWithResponsesInterface interface {
 	// CreateAPIKeyWithResponse Make an API key
 	//
 	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6615,7 +6621,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-	// `key_expired`.
+	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6630,7 +6636,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-	// `key_expired`.
+	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7442,6 +7448,8 @@ type CreateAPIKeyResponse struct {
 	JSON201 *APIKeyWithSecretEnvelope
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
+	// JSON402 the response for an HTTP 402 `application/json` response
+	JSON402 *PlanLimit
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -7464,6 +7472,11 @@ func (r CreateAPIKeyResponse) GetJSON201() *APIKeyWithSecretEnvelope {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r CreateAPIKeyResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
+}
+
+// GetJSON402 returns the response for an HTTP 402 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON402() *PlanLimit {
+	return r.JSON402
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
@@ -7615,6 +7628,8 @@ type RotateAPIKeyResponse struct {
 	JSON201 *APIKeyWithSecretEnvelope
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
+	// JSON402 the response for an HTTP 402 `application/json` response
+	JSON402 *PlanLimit
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
@@ -7641,6 +7656,11 @@ func (r RotateAPIKeyResponse) GetJSON201() *APIKeyWithSecretEnvelope {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r RotateAPIKeyResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
+}
+
+// GetJSON402 returns the response for an HTTP 402 `application/json` response
+func (r RotateAPIKeyResponse) GetJSON402() *PlanLimit {
+	return r.JSON402
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
@@ -11698,7 +11718,8 @@ func (c *ClientWithResponses) ListAPIKeysWithResponse(ctx context.Context, param
 // CreateAPIKeyWithBodyWithResponse Make an API key
 //
 // Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11714,7 +11735,8 @@ func (c *ClientWithResponses) CreateAPIKeyWithBodyWithResponse(ctx context.Conte
 // CreateAPIKeyWithResponse Make an API key
 //
 // Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`.
+// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11751,7 +11773,7 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, keyI
 //
 // The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-// `key_expired`.
+// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11772,7 +11794,7 @@ func (c *ClientWithResponses) RotateAPIKeyWithBodyWithResponse(ctx context.Conte
 //
 // The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-// `key_expired`.
+// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12967,6 +12989,13 @@ func ParseCreateAPIKeyResponse(rsp *http.Response) (*CreateAPIKeyResponse, error
 		}
 		response.JSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 402:
+		var dest PlanLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON402 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
 		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -13109,6 +13138,13 @@ func ParseRotateAPIKeyResponse(rsp *http.Response) (*RotateAPIKeyResponse, error
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 402:
+		var dest PlanLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON402 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
 		var dest Forbidden

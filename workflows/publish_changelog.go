@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/activities"
@@ -30,7 +32,7 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 			return workflow.NewContinueAsNewError(ctx, PublishChangelogName, p)
 		}
 		waiting, cancel := workflow.WithCancel(ctx)
-		timer := workflow.NewTimerWithOptions(waiting, answer.Due.Sub(workflow.Now(ctx)), workflow.TimerOptions{Summary: "until the publication"})
+		timer := workflow.NewTimerWithOptions(waiting, wait(answer.Due.Sub(workflow.Now(ctx))), workflow.TimerOptions{Summary: "until the publication"})
 		workflow.NewSelector(ctx).
 			AddFuture(timer, func(workflow.Future) {}).
 			AddReceive(rescheduled, func(workflow.ReceiveChannel, bool) {}).
@@ -39,4 +41,13 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// wait is a second where the entry should be due by Temporal's clock and isn't by
+// the worker's: a look at once would find the same, over and over.
+func wait(until time.Duration) time.Duration {
+	if until <= 0 {
+		return time.Second
+	}
+	return until
 }

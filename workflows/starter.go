@@ -83,8 +83,8 @@ func (s *Starter) Drain(ctx context.Context) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		close(s.quit)
-		if n := len(s.waiting); n > 0 {
-			s.log.Warn("the sweep will start what still waits", "deliveries", n)
+		if n, e := len(s.waiting), len(s.entries); n+e > 0 {
+			s.log.Warn("the sweep will start what still waits", "deliveries", n, "entries", e)
 		}
 		s.waiting, s.entries = nil, nil
 		s.idle.Broadcast()

@@ -1266,7 +1266,7 @@ type RichTextDocument = json.RawMessage
 
 // RotateAPIKeyRequest defines model for RotateApiKeyRequest.
 type RotateAPIKeyRequest struct {
-	// OverlapSeconds How long the old key stays valid: a day when left out, at most 30 days. 0 ends it at once.
+	// OverlapSeconds How long the old key stays valid: a day when left out, at most 30 days. 0 ends it within a second.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 

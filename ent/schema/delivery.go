@@ -61,7 +61,7 @@ func (Delivery) Indexes() []ent.Index {
 		// The log, and its filters that may find little in much.
 		index.Fields("webhook_id", "id"),
 		index.Fields("webhook_id", "event_type", "id"),
-		index.Fields("webhook_id", "status", "id").Annotations(entsql.IndexWhere("status = 'failed'")),
+		index.Fields("webhook_id", "status", "id"),
 		index.Fields("event_id"),
 		index.Fields("next_attempt_at").Annotations(entsql.IndexWhere("status = 'pending'")),
 	}

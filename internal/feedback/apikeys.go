@@ -82,10 +82,35 @@ func (s *Service) MintAPIKey(ctx context.Context, in NewAPIKey) (secret string, 
 		return "", nil, err
 	}
 	err = s.change(ctx, func(c *change) error {
-		secret, key, err = insertKey(ctx, c.APIKey, in, nil)
+		if err := c.mustHaveRoomForKey(ctx); err != nil {
+			return err
+		}
+		// Else a key could get around its own budget.
+		secret, key, err = insertKey(ctx, c.APIKey, in, c.caller.Key.RateLimit)
 		return err
 	})
 	return secret, key, err
+}
+
+// maxLiveKeys bounds the keys of an organization that are valid at once. Each has a
+// budget of requests of its own.
+const maxLiveKeys = 100
+
+func (c *change) mustHaveRoomForKey(ctx context.Context) error {
+	if err := c.lockOrganization(ctx); err != nil {
+		return err
+	}
+	at := now()
+	n, err := c.APIKey.Query().Where(apikey.RevokedAtIsNil(),
+		apikey.Or(apikey.ExpiresAtIsNil(), apikey.ExpiresAtGT(at)),
+		apikey.Or(apikey.SupersededAtIsNil(), apikey.SupersededAtGT(at))).Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "count API keys")
+	}
+	if n >= maxLiveKeys {
+		return planLimit("apiKey", maxLiveKeys, n)
+	}
+	return nil
 }
 
 const (
@@ -114,12 +139,18 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		return "", nil, err
 	}
 	err = s.change(ctx, func(c *change) error {
+		if err := c.mustHaveRoomForKey(ctx); err != nil {
+			return err
+		}
 		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
 		if err != nil {
 			return err
 		}
 		at := now()
 		switch {
+		case old.UserID != c.caller.User.ID:
+			// It would let one member act as another.
+			return problem.New(problem.Forbidden, "The API key is another member's.").With("reason", "not_your_key")
 		case old.RevokedAt != nil:
 			return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")
 		case ended(old, at):

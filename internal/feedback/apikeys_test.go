@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/apikey"
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
 
@@ -29,6 +30,8 @@ func TestAKeyMadeOverREST(t *testing.T) {
 		"of another organization isn't there":          foreignKeys,
 		"is refused within a second of its revocation": revokedKey,
 		"may revoke itself":                            revokeItself,
+		"passes on the budget of the key that made it": inheritedBudget,
+		"is one of 100 that are valid at once":         keyCap,
 	})
 }
 
@@ -257,11 +260,14 @@ func (n *tenant) rotate(t *testing.T, id any, overlap any) object {
 func rotateKey(t *testing.T, n *tenant) {
 	member := n.app.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
 	for _, scope := range []string{"read", "read:write"} {
-		old := n.as(t, member).newKeyOf(t, object{"name": "CI", "scope": scope})
+		second := n.as(t, member)
+		old := second.newKeyOf(t, object{"name": "CI", "scope": scope})
 		id, err := publicid.Parse[publicid.APIKey](old["id"].(string))
 		require.NoError(t, err)
 		n.app.Store.Client().APIKey.UpdateOneID(id).SetRateLimit(4321).ExecX(n.Context(t.Context()))
-		made := n.rotate(t, old["id"], nil)
+		a := n.refused(t, "ERR_FORBIDDEN", http.MethodPost, "/v1/api-keys/"+old["id"].(string)+"/rotate", object{})
+		require.Equal(t, "not_your_key", a.Details()["reason"], "one member could act as another")
+		made := second.rotate(t, old["id"], nil)
 		require.NotEqual(t, old["id"], made["id"])
 		require.NotEqual(t, old["key"], made["key"])
 		require.Regexp(t, "^esk_[0-9A-Za-z]{40}$", made["key"])
@@ -381,4 +387,34 @@ func rotateEndedKeys(t *testing.T, n *tenant) {
 		require.Equal(t, object{"reason": reason}, a.Details())
 	}
 	require.Equal(t, object{"id": expired}, n.Make(t, http.MethodDelete, keysPath+"/"+expired, nil), "what expired can be revoked")
+}
+
+func inheritedBudget(t *testing.T, n *tenant) {
+	ctx := n.Context(t.Context())
+	own := n.newKeyOf(t, object{"name": "Bounded", "scope": "read:write"})
+	id, err := publicid.Parse[publicid.APIKey](own["id"].(string))
+	require.NoError(t, err)
+	n.app.Store.Client().APIKey.UpdateOneID(id).SetRateLimit(77).ExecX(ctx)
+	made := n.by(own["key"]).newKeyOf(t, object{"name": "Child", "scope": "read"})
+	require.Equal(t, "77", n.by(made["key"]).Do(t, http.MethodGet, "/v1/me", nil).Header.Get("X-RateLimit-Limit"))
+}
+
+func keyCap(t *testing.T, n *tenant) {
+	ctx := n.Context(t.Context())
+	for n.app.Store.Client().APIKey.Query().CountX(ctx) < 100 {
+		n.NewKey(t, feedback.NewAPIKey{Name: "one of many", Scope: "read"})
+	}
+	one := object{"name": "Too many", "scope": "read"}
+	a := n.refused(t, "ERR_PLAN_LIMIT", http.MethodPost, "/v1/api-keys", one)
+	require.Equal(t, "apiKey", a.Details()["resource"])
+	// One that ended makes room.
+	keys := n.get(t, "/v1/me")["apiKey"].(object)["id"]
+	all := n.Do(t, http.MethodGet, "/v1/api-keys?limit=100", nil).Body["data"].([]any)
+	for _, k := range all {
+		if id := k.(object)["id"]; id != keys {
+			n.Make(t, http.MethodDelete, "/v1/api-keys/"+id.(string), nil)
+			break
+		}
+	}
+	n.Make(t, http.MethodPost, "/v1/api-keys", one)
 }

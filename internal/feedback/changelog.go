@@ -261,7 +261,7 @@ func (c *change) keepPosts(ctx context.Context, ids []publicid.Post) error {
 		return nil
 	}
 	found, err := c.Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).
-		Order(db.Asc(post.FieldID)).ForShare().Select(post.FieldID).All(ctx)
+		Order(db.Asc(post.FieldID)).ForShare(keyShare).Select(post.FieldID).All(ctx)
 	if err != nil {
 		return errors.Wrap(err, "look up the posts")
 	}

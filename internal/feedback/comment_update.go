@@ -3,7 +3,6 @@ package feedback
 import (
 	"context"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
@@ -114,7 +113,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		return Page[*db.Comment]{}, err
 	}
 	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
-		Order(func(s *sql.Selector) { s.OrderExpr(sql.Expr(store.CommentThread)).OrderBy(s.C(comment.FieldID)) }).
+		Order(store.ByThread).
 		Limit(limit + 1)
 	if q.Cursor != nil {
 		query.Where(store.CommentsAfter(thread, last))

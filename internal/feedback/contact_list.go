@@ -97,11 +97,12 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order).Limit(limit).Offset(offset).All(ctx)
 	}
 	var rows []*db.Contact
+	var stopped **db.Contact
 	var err error
 	if in.Q == nil {
 		rows, err = query(ctx, limit+1, 0, list...)
 	} else {
-		rows, err = searched[predicate.Contact, *db.Contact]{
+		rows, stopped, err = searched[predicate.Contact, *db.Contact]{
 			list: list, order: sorted.order, match: store.ContactMatches(*in.Q), query: query,
 			holding: func(limit int) ([]uuid.UUID, error) { return s.store.ContactsHolding(ctx, of, *in.Q, limit) },
 		}.first(ctx, limit+1)
@@ -109,7 +110,11 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 	if err != nil {
 		return Page[*db.Contact]{}, errors.Wrap(err, "list contacts")
 	}
-	return page(in.list(), rows, limit, sorted.place), nil
+	out := page(in.list(), rows, limit, sorted.place)
+	if stopped != nil {
+		out.NextCursor = cursor(in.list(), sorted.place(*stopped))
+	}
+	return out, nil
 }
 
 func (in *ContactQuery) list() string { return "contacts." + *in.Sort }

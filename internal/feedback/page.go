@@ -83,9 +83,12 @@ func page[T any](list string, rows []T, limit int, place func(T) []string) Page[
 		return Page[T]{Items: rows}
 	}
 	rows = rows[:limit]
-	parts := append([]string{list}, place(rows[limit-1])...)
-	cursor := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "/")))
-	return Page[T]{Items: rows, NextCursor: &cursor}
+	return Page[T]{Items: rows, NextCursor: cursor(list, place(rows[limit-1]))}
+}
+
+func cursor(list string, place []string) *string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(append([]string{list}, place...), "/")))
+	return &text
 }
 
 // byID is the place of a row in a list that goes by id alone.

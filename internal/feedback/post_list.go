@@ -3,7 +3,6 @@ package feedback
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"entgo.io/ent/dialect/sql"
@@ -165,27 +164,32 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Pa
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}
-	rows, err := s.posts(ctx, on, in, in.limit+1, store.TitleOrText)
+	rows, stopped, err := s.posts(ctx, on, in, in.limit+1, store.TitleOrText)
 	if err != nil {
 		return Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
-	return s.withTags(ctx, page(in.list(), rows, in.limit, in.place))
+	out := page(in.list(), rows, in.limit, in.place)
+	if stopped != nil {
+		out.NextCursor = cursor(in.list(), in.place(*stopped))
+	}
+	return s.withTags(ctx, out)
 }
 
 // posts reads the first posts of a list behind its cursor, those of a search only
-// if there is one.
-func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int, part store.Part) ([]*db.Post, error) {
+// if there is one. Stopped is as in searched.
+func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int, part store.Part) (rows []*db.Post, stopped **db.Post, err error) {
 	list := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
 	order := in.order()
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*db.Post, error) {
 		return s.store.Client().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).All(ctx)
 	}
 	if in.q == "" {
-		return query(ctx, limit, 0, list...)
+		rows, err = query(ctx, limit, 0, list...)
+		return rows, nil, err
 	}
 	return searched[predicate.Post, *db.Post]{
 		list: list, order: order, match: store.PostMatches(in.q, part), query: query,
-		holding: func(limit int) ([]uuid.UUID, error) { return s.store.PostsHolding(ctx, on, in.q, limit) },
+		holding: func(limit int) ([]uuid.UUID, error) { return s.store.PostsHolding(ctx, on, in.q, part, limit) },
 	}.first(ctx, limit)
 }
 
@@ -198,23 +202,28 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 		if in.tier == titleTier {
 			part = store.Title
 		}
-		more, err := s.posts(ctx, on, in, in.limit+1-len(rows), part)
+		more, stopped, err := s.posts(ctx, on, in, in.limit+1-len(rows), part)
 		if err != nil {
 			return Page[*Post]{}, errors.Wrap(err, "search posts")
 		}
-		if rows = append(rows, more...); in.tier == titleTier {
+		rows = append(rows, more...)
+		if stopped != nil {
+			next := cursor(in.list(), inTier(in.tier, *stopped))
+			return s.withTags(ctx, Page[*db.Post]{Items: rows, NextCursor: next})
+		}
+		if in.tier == titleTier {
 			titles = len(rows)
 		}
 	}
-	place := func(p *db.Post) []string {
-		tier := textTier
+	return s.withTags(ctx, page(in.list(), rows, in.limit, func(p *db.Post) []string {
 		if slices.Index(rows, p) < titles {
-			tier = titleTier
+			return inTier(titleTier, p)
 		}
-		return []string{strconv.FormatInt(tier, 10), p.ID.String()}
-	}
-	return s.withTags(ctx, page(in.list(), rows, in.limit, place))
+		return inTier(textTier, p)
+	}))
 }
+
+func inTier(tier int64, p *db.Post) []string { return []string{byNumber.write(tier), p.ID.String()} }
 
 // mustHaveFilters makes sure that what is filtered by is the organization's, so
 // that a list isn't empty only because of a slip.

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -20,11 +22,12 @@ import (
 // that link it. Its rows stay. Deleting it again is problem.NotFound.
 func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 	return s.change(ctx, func(c *change) error {
-		found, err := c.lockPosts(ctx, post.Or(post.ID(id), post.MergedIntoID(id)))
+		// For good, so that nobody refers to it meanwhile.
+		found, err := c.lockIDs(ctx, sql.WithLockClause("FOR UPDATE"), post.Or(post.ID(id), post.MergedIntoID(id)))
 		if err != nil {
 			return err
 		}
-		if found[id] == nil {
+		if !slices.Contains(found, id) {
 			return problem.Missing("post")
 		}
 		if err := c.unlinkPost(ctx, id); err != nil {
@@ -40,6 +43,21 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		}
 		return nil
 	})
+}
+
+// lockIDs locks live posts in the order of their ids, without loading them: there
+// may be many.
+func (c *change) lockIDs(ctx context.Context, lock sql.LockOption, which predicate.Post) ([]publicid.Post, error) {
+	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).
+		ForUpdate(lock).Select(post.FieldID).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "lock the posts")
+	}
+	ids := make([]publicid.Post, len(rows))
+	for i, p := range rows {
+		ids[i] = p.ID
+	}
+	return ids, nil
 }
 
 func (c *change) unlinkPost(ctx context.Context, id publicid.Post) error {
@@ -100,7 +118,11 @@ func checkSources(target publicid.Post, given []string) ([]publicid.Post, error)
 // lockMerge loads and locks the target and the sources, with what was merged into
 // them, and returns the sources that are still to be merged.
 func (c *change) lockMerge(ctx context.Context, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
-	byID, err := c.lockPosts(ctx, post.Or(post.IDIn(append(slices.Clone(sources), id)...), post.MergedIntoIDIn(sources...)))
+	ids := append(slices.Clone(sources), id)
+	if _, err := c.lockIDs(ctx, noKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
+		return nil, nil, err
+	}
+	byID, err := c.lockPosts(ctx, post.IDIn(ids...))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +149,7 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 			return nil, problem.MissingIn("sourceIds", "post")
 		case p.BoardID != target.BoardID:
 			bad.Add(item("sourceIds", i), "sameBoard", "is a post of another board")
-		case p.MergedIntoID == nil:
+		case p.MergedIntoID == nil, *p.MergedIntoID == target.ID && p.Status != post.StatusDuplicate:
 			if !slices.Contains(fresh, p) {
 				fresh = append(fresh, p)
 			}
@@ -140,7 +162,7 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 	}
 	if elsewhere != nil {
 		return nil, problem.New(problem.Conflict, "Merged into another post already: "+strings.Join(elsewhere, ", ")+".").
-			With("reason", "already_merged").With("field", "sourceIds")
+			With("reason", "already_merged")
 	}
 	return fresh, nil
 }
@@ -175,7 +197,7 @@ func (c *change) merge(ctx context.Context, target *db.Post, sources []*db.Post)
 		}
 	}
 	merged, err := c.Post.UpdateOne(target).AddVoteCount(votes).AddCommentCount(comments).
-		SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
+		SetLastActivityAt(at).Save(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "update the post that was merged into")
 	}

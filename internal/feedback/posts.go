@@ -188,7 +188,7 @@ func tagsOf(ctx context.Context, client *db.PostTagClient, id publicid.Post) ([]
 // lockPost loads a live post and keeps others from changing it until the
 // transaction ends.
 func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, error) {
-	p, err := c.Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).ForUpdate().Only(ctx)
+	p, err := c.Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).ForUpdate(noKeyUpdate).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("post")
 	}
@@ -229,7 +229,7 @@ func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, e
 // transaction ends. It takes them in the order of their ids, as everybody who
 // takes several does.
 func (c *change) lockPosts(ctx context.Context, which predicate.Post) (map[publicid.Post]*db.Post, error) {
-	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).ForUpdate().All(ctx)
+	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).ForUpdate(noKeyUpdate).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}

@@ -12,8 +12,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Of a voter who voted for several of the posts the oldest vote stays. A post has
-// one vote of each voter, so the others have to go first.
+// Of a voter who voted for several of the posts the target's vote stays, else the
+// oldest; so whatever moves is one more for the target. A post has one vote of each
+// voter, so the others have to go first.
 const dropVotesSQL = `
 DELETE FROM votes v USING (
   SELECT id, row_number() OVER (

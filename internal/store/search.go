@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
@@ -9,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
@@ -23,17 +23,24 @@ import (
 // word for independent of each other, and errs by a factor of a hundred.
 
 // Part says where the words of a search have to stand.
-type Part string
+type Part int
 
 // The parts of a post.
 const (
 	// TitleOrText is anywhere, between them.
-	TitleOrText Part = ""
+	TitleOrText Part = iota
 	// Title is the title by itself.
-	Title Part = " AND ts_filter(d.words, '{a}') @@ w.wanted"
+	Title
 	// NotTitle is anywhere, but not the title by itself.
-	NotTitle Part = " AND NOT ts_filter(d.words, '{a}') @@ w.wanted"
+	NotTitle
 )
+
+var conditions = map[Part]string{
+	TitleOrText: "d.words @@ w.wanted",
+	// An exclusion is about the text, too.
+	Title:    "d.title @@ w.wanted AND d.words @@ w.wanted",
+	NotTitle: "d.words @@ w.wanted AND NOT d.title @@ w.wanted",
+}
 
 // PostMatches are the posts that match words, "phrases", -exclusions and or, by
 // their stems in English.
@@ -42,7 +49,7 @@ func PostMatches(q string, in Part) predicate.Post {
 		s.Where(sql.P(func(b *sql.Builder) {
 			// One row's document by its key, and not a join, which the planner
 			// would turn round.
-			b.WriteString("(SELECT d.words @@ w.wanted" + string(in) + " FROM post_documents d, websearch_to_tsquery('english', searchable(").
+			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, websearch_to_tsquery('english', searchable(").
 				Arg(q).WriteString(")) w(wanted) WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
 		}))
 	}
@@ -51,12 +58,21 @@ func PostMatches(q string, in Part) predicate.Post {
 // A document holds its board as a word that no text has, because of the blank.
 const postsHoldingSQL = `
 SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($1)) w(wanted)
-WHERE numnode(w.wanted) > 0 AND d.words @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
+WHERE numnode(w.wanted) > 0 AND d.%s @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
 LIMIT $3`
 
-// PostsHolding asks the index for the posts of a board that match, in no order.
-func (s *Store) PostsHolding(ctx context.Context, on publicid.Board, q string, limit int) ([]uuid.UUID, error) {
-	return s.holding(ctx, postsHoldingSQL, q, on.UUID().String(), limit)
+var (
+	postsHoldingWords = fmt.Sprintf(postsHoldingSQL, "words")
+	postsHoldingTitle = fmt.Sprintf(postsHoldingSQL, "title")
+)
+
+// PostsHolding asks the index for the posts of a board that may match, in no order.
+func (s *Store) PostsHolding(ctx context.Context, on publicid.Board, q string, in Part, limit int) ([]uuid.UUID, error) {
+	query := postsHoldingWords
+	if in == Title {
+		query = postsHoldingTitle
+	}
+	return s.holding(ctx, query, q, on.UUID().String(), limit)
 }
 
 // ContactMatches are the contacts whose e-mail address or name holds a text,
@@ -115,20 +131,27 @@ func First[P ~func(*sql.Selector)](n int, of []P, order func(*sql.Selector)) fun
 			p(list)
 		}
 		order(list)
-		s.Where(sql.In(s.C("id"), list.Limit(n)))
+		// An array, which is worked out once and first: from a subselect the planner
+		// would make a join, and go through the whole list with it.
+		s.Where(sql.P(func(b *sql.Builder) {
+			b.Ident(s.C("id")).WriteString(" = ANY (ARRAY(").Join(list.Limit(n)).WriteString("))")
+		}))
 	}
 }
 
-// CommentThread is the comment that a comment's thread began with, in SQL.
-const CommentThread = `coalesce("comments"."parent_id", "comments"."id")`
+// The order of comments: by the comment that the thread began with, that one
+// first, whatever the clocks said that the ids are made by.
+const commentPlace = `coalesce("comments"."parent_id", "comments"."id"), ("comments"."parent_id" IS NOT NULL), "comments"."id"`
 
-// CommentsAfter are those behind a comment of a thread, in the order of threads
-// and of comments in them.
+// ByThread orders comments.
+func ByThread(s *sql.Selector) { s.OrderExpr(sql.Expr(commentPlace)) }
+
+// CommentsAfter are those behind a comment of a thread in that order.
 func CommentsAfter(thread, last publicid.Comment) predicate.Comment {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
-			b.WriteString("(" + CommentThread + ", ").Ident(s.C(comment.FieldID)).
-				WriteString(") > (").Arg(thread).WriteString(", ").Arg(last).WriteString(")")
+			b.WriteString("(" + commentPlace + ") > (").
+				Arg(thread).WriteString(", ").Arg(last != thread).WriteString(", ").Arg(last).WriteString(")")
 		}))
 	}
 }
@@ -157,7 +180,7 @@ func FreshPlan(ctx context.Context) context.Context {
 }
 
 // planner does what FreshPlan asks for.
-type planner struct{ dialect.Driver }
+type planner struct{ *sql.Driver }
 
 // Query puts the mode before the arguments, where pgx looks for it.
 func (p planner) Query(ctx context.Context, query string, args, v any) error {

@@ -367,9 +367,6 @@ var (
 				Name:    "delivery_webhook_id_status_id",
 				Unique:  false,
 				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[4], DeliveriesColumns[0]},
-				Annotation: &entsql.IndexAnnotation{
-					Where: "status = 'failed'",
-				},
 			},
 			{
 				Name:    "delivery_event_id",
