@@ -1626,7 +1626,7 @@ type ListPostsParams struct {
 	// reduced to their English stems, so `exports` finds `exporting`.
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Status Only posts in any of these states, separated by commas.
+	// Status Only posts in any of these states, separated by commas: `open,planned`.
 	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// TagIDs Only posts that carry any of these tags. Ids, separated by commas.

@@ -31,6 +31,8 @@ CREATE INDEX "post_board_id_last_activity_at_id" ON "posts" ("board_id", "last_a
 CREATE INDEX "post_board_id_status_id" ON "posts" ("board_id", "status", "id") WHERE (deleted_at IS NULL);
 -- create index "post_board_id_vote_count_id" to table: "posts"
 CREATE INDEX "post_board_id_vote_count_id" ON "posts" ("board_id", "vote_count", "id") WHERE (deleted_at IS NULL);
+-- create index "post_organization_id_contact_id_id" to table: "posts"
+CREATE INDEX "post_organization_id_contact_id_id" ON "posts" ("organization_id", "contact_id", "id") WHERE (deleted_at IS NULL);
 -- create index "post_merged_into_id" to table: "posts"
 CREATE INDEX "post_merged_into_id" ON "posts" ("merged_into_id") WHERE (merged_into_id IS NOT NULL);
 
@@ -148,6 +150,8 @@ DROP FUNCTION "searchable";
 DROP TABLE "post_documents";
 DROP INDEX "contacts_by_mrr";
 DROP INDEX "comments_by_thread";
+-- reverse: create index "post_organization_id_contact_id_id" to table: "posts"
+DROP INDEX "post_organization_id_contact_id_id";
 -- reverse: create index "post_merged_into_id" to table: "posts"
 DROP INDEX "post_merged_into_id";
 -- reverse: create index "post_board_id_vote_count_id" to table: "posts"

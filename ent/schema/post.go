@@ -63,6 +63,7 @@ func (Post) Indexes() []ent.Index {
 		index.Fields("board_id", "vote_count", "id").Annotations(live),
 		index.Fields("board_id", "last_activity_at", "id").Annotations(live),
 		index.Fields("board_id", "status", "id").Annotations(live),
+		index.Fields("organization_id", "contact_id", "id").Annotations(live),
 		// Not only the live ones: a contact that is deleted is taken off all.
 		index.Fields("contact_id", "id"),
 		index.Fields("merged_into_id").Annotations(entsql.IndexWhere("merged_into_id IS NOT NULL")),

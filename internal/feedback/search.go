@@ -22,12 +22,11 @@ type searched[P ~func(*sql.Selector), T any] struct {
 }
 
 const (
-	// Rows that are looked at one by one before the index is asked. A search that
-	// finds one row in eighty fills its page with these, and others wait for some
-	// milliseconds.
-	searchWindow = 2000
-	// What the index may find and still be sorted. More than that is one row in
-	// fifty of a million: going through the list finds a page of them sooner.
+	// Rows that are looked at one by one before the index is asked: that takes some
+	// milliseconds, and finds the page of whatever is in one row of forty.
+	searchWindow = 1000
+	// What the index may find and still be sorted. Beyond that, going through the
+	// list finds a page sooner.
 	maxHolding = 20_000
 	// Where a frequent search finds nothing in so many rows, because what it finds
 	// stands at the other end of the list, the page ends here, and the next one goes
@@ -38,29 +37,31 @@ const (
 // first returns the first rows that match, up to the limit. Where it stopped before
 // the end of the list, stopped is the last row that it looked at.
 func (q searched[P, T]) first(ctx context.Context, limit int) (rows []T, stopped *T, err error) {
-	rows, err = q.query(ctx, limit, 0, P(store.First(searchWindow, q.list, q.order)), q.match)
-	if err != nil || len(rows) == limit {
-		return rows, nil, err
-	}
-	beyond, err := q.query(ctx, 1, searchWindow, q.list...)
-	if err != nil || len(beyond) == 0 {
+	rows, last, err := q.within(ctx, limit, searchWindow)
+	if err != nil || last == nil {
 		return rows, nil, err
 	}
 	ids, err := q.holding(maxHolding + 1)
 	if err != nil || len(ids) == 0 {
 		return nil, nil, err
 	}
-	if len(ids) <= maxHolding {
-		rows, err = q.query(ctx, limit, 0, append([]P{P(store.OneOf(ids)), q.match}, q.list...)...)
-		return rows, nil, err
+	if len(ids) > maxHolding {
+		return q.within(ctx, limit, maxLookThrough)
 	}
-	rows, err = q.query(ctx, limit, 0, P(store.First(maxLookThrough, q.list, q.order)), q.match)
+	rows, err = q.query(ctx, limit, 0, append([]P{P(store.OneOf(ids)), q.match}, q.list...)...)
+	return rows, nil, err
+}
+
+// within returns those of the next n rows of the list that match, up to the limit.
+// Last is the last of the n, where there are that many and the limit wasn't reached.
+func (q searched[P, T]) within(ctx context.Context, limit, n int) (rows []T, last *T, err error) {
+	rows, err = q.query(ctx, limit, 0, P(store.First(n, q.list, q.order)), q.match)
 	if err != nil || len(rows) == limit {
 		return rows, nil, err
 	}
-	beyond, err = q.query(ctx, 1, maxLookThrough-1, q.list...)
-	if err != nil || len(beyond) == 0 {
+	end, err := q.query(ctx, 1, n-1, q.list...)
+	if err != nil || len(end) == 0 {
 		return rows, nil, err
 	}
-	return rows, &beyond[0], nil
+	return rows, &end[0], nil
 }

@@ -49,30 +49,26 @@ func PostMatches(q string, in Part) predicate.Post {
 		s.Where(sql.P(func(b *sql.Builder) {
 			// One row's document by its key, and not a join, which the planner
 			// would turn round.
-			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, websearch_to_tsquery('english', searchable(").
-				Arg(q).WriteString(")) w(wanted) WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
+			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, (SELECT (SELECT websearch_to_tsquery('english', searchable(").
+				Arg(q).WriteString("))) AS wanted) w WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
 		}))
 	}
 }
 
 // A document holds its board as a word that no text has, because of the blank.
 const postsHoldingSQL = `
-SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($1)) w(wanted)
-WHERE numnode(w.wanted) > 0 AND d.%s @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
-LIMIT $3`
-
-var (
-	postsHoldingWords = fmt.Sprintf(postsHoldingSQL, "words")
-	postsHoldingTitle = fmt.Sprintf(postsHoldingSQL, "title")
+WITH found AS MATERIALIZED (SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($1)) w(wanted)
+WHERE numnode(w.wanted) > 0 AND %s AND d.%s @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
 )
+SELECT post_id FROM found LIMIT $3`
 
-// PostsHolding asks the index for the posts of a board that may match, in no order.
+// PostsHolding asks the index for the posts of a board that match, in no order.
 func (s *Store) PostsHolding(ctx context.Context, on publicid.Board, q string, in Part, limit int) ([]uuid.UUID, error) {
-	query := postsHoldingWords
+	column := "words"
 	if in == Title {
-		query = postsHoldingTitle
+		column = "title"
 	}
-	return s.holding(ctx, query, q, on.UUID().String(), limit)
+	return s.holding(ctx, fmt.Sprintf(postsHoldingSQL, conditions[in], column), q, on.UUID().String(), limit)
 }
 
 // ContactMatches are the contacts whose e-mail address or name holds a text,
@@ -88,7 +84,8 @@ func ContactMatches(q string) predicate.Contact {
 }
 
 const contactsHoldingSQL = `
-SELECT contact_id FROM contact_documents WHERE grams @> search_grams(lower($1), $2::uuid) LIMIT $3`
+WITH found AS MATERIALIZED (SELECT contact_id FROM contact_documents WHERE grams @> search_grams(lower($1), $2::uuid))
+SELECT contact_id FROM found LIMIT $3`
 
 // ContactsHolding asks the index for the contacts of an organization that may
 // match, in no order.
@@ -122,20 +119,17 @@ func OneOf(ids []uuid.UUID) func(*sql.Selector) {
 }
 
 // First are the first n rows of a list: of those that all the predicates hold of,
-// in its order.
+// in its order. It takes the place of the table, so that the list is read in order
+// and only as far as a query needs.
 func First[P ~func(*sql.Selector)](n int, of []P, order func(*sql.Selector)) func(*sql.Selector) {
 	return func(s *sql.Selector) {
 		table := sql.Table(s.TableName())
-		list := sql.Dialect(dialect.Postgres).Select(table.C("id")).From(table)
+		list := sql.Dialect(dialect.Postgres).Select().From(table)
 		for _, p := range of {
 			p(list)
 		}
 		order(list)
-		// An array, which is worked out once and first: from a subselect the planner
-		// would make a join, and go through the whole list with it.
-		s.Where(sql.P(func(b *sql.Builder) {
-			b.Ident(s.C("id")).WriteString(" = ANY (ARRAY(").Join(list.Limit(n)).WriteString("))")
-		}))
+		s.From(list.Limit(n).As(s.TableName()))
 	}
 }
 

@@ -100,6 +100,9 @@ const (
 	// ends one of two, and the other has its locks then, so a second time mostly
 	// does.
 	deadlockTries = 8
+	// How often something is done that found its rows moved: each time somebody else
+	// got something done.
+	movedTries = 100
 	// The SQLSTATE.
 	deadlockDetected = "40P01"
 )
@@ -112,11 +115,19 @@ var ErrAgain = errors.New("what was to be locked has moved")
 // again does something that leaves nothing behind when it fails, and does it again
 // after a deadlock or ErrAgain.
 func again(do func() error) error {
-	for try := 1; ; try++ {
+	deadlocks, moves := 0, 0
+	for {
 		err := do()
 		var refusal *pgconn.PgError
-		deadlock := errors.As(err, &refusal) && refusal.Code == deadlockDetected
-		if try == deadlockTries || (!deadlock && !errors.Is(err, ErrAgain)) {
+		switch {
+		case errors.Is(err, ErrAgain):
+			moves++
+		case errors.As(err, &refusal) && refusal.Code == deadlockDetected:
+			deadlocks++
+		default:
+			return err
+		}
+		if deadlocks == deadlockTries || moves == movedTries {
 			return err
 		}
 	}

@@ -507,6 +507,14 @@ var (
 				},
 			},
 			{
+				Name:    "post_organization_id_contact_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[1], PostsColumns[16], PostsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NULL",
+				},
+			},
+			{
 				Name:    "post_contact_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{PostsColumns[16], PostsColumns[0]},
