@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -59,24 +60,43 @@ func measureLists(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("%-64s %6s %9s %9s   %6s %9s %9s\n", "", "page", "p50", "p99", "page", "p50", "p99")
-	var slow []string
+	var pages []listPage
 	for _, path := range l.paths() {
 		if !strings.Contains(path, o.only) {
 			continue
 		}
-		late, err := l.measure(ctx, path)
+		more, err := l.measure(ctx, path)
 		if err != nil {
 			return errors.Wrap(err, path)
 		}
-		slow = append(slow, late...)
+		pages = append(pages, more...)
 	}
-	for _, path := range slow {
-		if err := l.explain(ctx, path); err != nil {
-			return errors.Wrap(err, path)
+	scans := 0
+	for _, p := range pages {
+		plans, err := l.explain(ctx, p.path)
+		if err != nil {
+			return errors.Wrap(err, p.path)
+		}
+		if large := largeScan.FindString(plans); large != "" {
+			scans++
+			fmt.Printf("\n%s: %s\n%s", p.path, large, plans)
+		} else if p.slow {
+			fmt.Printf("\n%s\n%s", p.path, plans)
 		}
 	}
+	fmt.Printf("\n%d of %d pages take a sequential scan of a large table\n", scans, len(pages))
 	return nil
 }
+
+// listPage is one page of a list that was measured.
+type listPage struct {
+	path string
+	slow bool
+}
+
+// largeScan finds in a plan that a table was read from end to end, of those that
+// bench/seed fills.
+var largeScan = regexp.MustCompile(`Seq Scan on (contacts|contact_documents|posts|post_documents|post_tags|votes|comments|changelog_entries)\b`)
 
 // open finds what was seeded, and makes a key for it.
 func (l *lists) open(ctx context.Context) error {
@@ -142,8 +162,8 @@ func (l *lists) paths() []string {
 	}
 }
 
-// measure prints a line for a path and returns what of it is slow.
-func (l *lists) measure(ctx context.Context, path string) (slow []string, err error) {
+// measure prints a line for a path and returns its pages.
+func (l *lists) measure(ctx context.Context, path string) (pages []listPage, err error) {
 	fmt.Printf("%-64s", strings.ReplaceAll(path, l.board.String(), "…"))
 	deep, page, err := l.walk(ctx, path)
 	if err != nil {
@@ -162,12 +182,10 @@ func (l *lists) measure(ctx context.Context, path string) (slow []string, err er
 			times.add(time.Since(began))
 		}
 		fmt.Printf(" %6d %9s %9s  ", []int{1, page}[i], brief(times.quantile(0.5)), brief(times.quantile(0.99)))
-		if times.quantile(0.99) > slowList {
-			slow = append(slow, at)
-		}
+		pages = append(pages, listPage{at, times.quantile(0.99) > slowList})
 	}
 	fmt.Println()
-	return slow, nil
+	return pages, nil
 }
 
 // walk goes to page 1,000, or to the last one before.
@@ -239,40 +257,41 @@ func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.Tra
 
 func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// explain answers a request in this process, and prints the plans of what it asked.
-func (l *lists) explain(ctx context.Context, path string) error {
+// explain answers a request in this process, and returns the plans of what it asked.
+func (l *lists) explain(ctx context.Context, path string) (string, error) {
 	var asked statements
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL"), Tracer: &asked})
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer own.Close()
 	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
 	handler, err := api.New(f, api.Options{RateLimit: 1_000_000, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return err
+		return "", err
 	}
 	r, err := l.request(ctx, path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	handler.ServeHTTP(httptest.NewRecorder(), r)
-	fmt.Printf("\n%s\n", path)
+	var plans strings.Builder
 	for _, q := range asked.all {
-		if !strings.HasPrefix(q.SQL, "SELECT") {
+		// The rest is one row by its key.
+		if !strings.Contains(q.SQL, "SELECT") {
 			continue
 		}
 		rows, err := l.pool.Query(ctx, "EXPLAIN (ANALYZE, BUFFERS) "+q.SQL, append([]any{pgx.QueryExecModeCacheDescribe}, unmoded(q.Args)...)...)
 		if err != nil {
-			return errors.Wrap(err, "explain")
+			return "", errors.Wrap(err, "explain")
 		}
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return errors.Wrap(err, "explain")
+			return "", errors.Wrap(err, "explain")
 		}
-		fmt.Printf("  %s\n    %s\n", q.SQL, strings.Join(lines, "\n    "))
+		fmt.Fprintf(&plans, "  %s\n    %s\n", q.SQL, strings.Join(lines, "\n    "))
 	}
-	return nil
+	return plans.String(), nil
 }
 
 // unmoded are the arguments without the mode of execution before them.
