@@ -125,13 +125,6 @@ func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in E
 	}
 }
 
-func sameTime(a, b *time.Time) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Equal(*b)
-}
-
 // PublishEntry publishes an entry that is scheduled and due, and records
 // changelog.published. It returns when it is due otherwise, or nil where there is
 // nothing to wait for: it was published, made a draft, or deleted. It acts for the

@@ -3,7 +3,6 @@ package feedback
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -240,8 +239,7 @@ func (in *checkedPostQuery) mustHaveFilters(ctx context.Context, client *db.Clie
 	if len(in.tags) == 0 {
 		return nil
 	}
-	slices.SortFunc(in.tags, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
-	in.tags = slices.Compact(in.tags)
+	in.tags = distinctTags(in.tags)
 	n, err := client.Tag.Query().Where(tag.IDIn(in.tags...)).Count(ctx)
 	if err != nil {
 		return errors.Wrap(err, "look up the tags")

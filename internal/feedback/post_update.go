@@ -1,9 +1,7 @@
 package feedback
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,18 +138,6 @@ func patchBody(update *db.PostUpdateOne, old *db.Post, body Body) {
 	patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
 }
 
-// patchDocument puts a body's document into an update where it says something
-// else than before.
-func patchDocument[U any](body Body, old json.RawMessage, set func(json.RawMessage) U, empty func() U) {
-	switch document := body.document(); {
-	case sameJSON(document, old):
-	case document == nil:
-		empty()
-	default:
-		set(document)
-	}
-}
-
 // retag replaces the post's tags where the patch has others.
 func (c *change) retag(ctx context.Context, old *db.Post, patch checkedPatch, changed *Post) (bool, error) {
 	if patch.TagIDs == nil {
@@ -169,37 +155,6 @@ func (c *change) retag(ctx context.Context, old *db.Post, patch checkedPatch, ch
 	}
 	changed.TagIDs = wanted
 	return true, c.tagPost(ctx, old.ID, wanted)
-}
-
-// unchanged reports whether an update would write nothing.
-func unchanged(m db.Mutation) bool { return len(m.Fields()) == 0 && len(m.ClearedFields()) == 0 }
-
-// same reports whether both are nil or point at equal values.
-func same[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-// sameJSON reports whether two documents say the same: whoever sends back what
-// was read has written the white space, escapes and order of keys anew.
-func sameJSON(a, b json.RawMessage) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return bytes.Equal(a, b) || bytes.Equal(canonical(a), canonical(b))
-}
-
-// canonical leaves numbers as they are: 1.0 isn't 1 to everybody.
-func canonical(document json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	var value any
-	// A document was read by the decoder before it came here.
-	_ = d.Decode(&value)
-	text, _ := json.Marshal(value)
-	return text
 }
 
 // item names one element of an array member: tagIds[3].

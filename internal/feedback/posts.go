@@ -240,6 +240,21 @@ func (c *change) lockPosts(ctx context.Context, which predicate.Post) (map[publi
 	return byID, nil
 }
 
+// lockIDs locks live posts in the order of their ids, without loading them: there
+// may be many.
+func (c *change) lockIDs(ctx context.Context, lock sql.LockOption, which predicate.Post) ([]publicid.Post, error) {
+	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).
+		ForUpdate(lock).Select(post.FieldID).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "lock the posts")
+	}
+	ids := make([]publicid.Post, len(rows))
+	for i, p := range rows {
+		ids[i] = p.ID
+	}
+	return ids, nil
+}
+
 func eventPost(p *db.Post) event.Post {
 	return event.Post{ID: p.ID, Title: p.Title, Slug: p.Slug, Status: string(p.Status), CreatedAt: p.CreatedAt}
 }

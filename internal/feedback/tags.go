@@ -124,10 +124,8 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 		if in.Name != nil && *in.Name != old.Name {
 			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
 		}
-		if in.Color != nil && *in.Color != old.Color {
-			update.SetColor(*in.Color)
-		}
-		if changed = old; len(update.Mutation().Fields()) == 0 {
+		differs(in.Color, old.Color, update.SetColor)
+		if changed = old; unchanged(update.Mutation()) {
 			return nil
 		}
 		changed, err = update.SetUpdatedAt(now()).Save(ctx)
@@ -157,9 +155,7 @@ func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.
 // problem.NotFound unless all of them are tags of the board. It keeps them from
 // being deleted until the transaction ends.
 func (c *change) mustHaveTags(ctx context.Context, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
-	distinct := slices.Clone(ids)
-	slices.SortFunc(distinct, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
-	distinct = slices.Compact(distinct)
+	distinct := distinctTags(ids)
 	if len(distinct) == 0 {
 		return nil, nil
 	}
@@ -172,4 +168,11 @@ func (c *change) mustHaveTags(ctx context.Context, on publicid.Board, ids []publ
 		return nil, problem.MissingIn("tagIds", "tag on this board")
 	}
 	return distinct, nil
+}
+
+// distinctTags are the ids without repetitions, oldest tag first.
+func distinctTags(ids []publicid.Tag) []publicid.Tag {
+	distinct := slices.Clone(ids)
+	slices.SortFunc(distinct, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(distinct)
 }

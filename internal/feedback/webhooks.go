@@ -154,9 +154,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		}
 		at := now()
 		update := c.Webhook.UpdateOne(old)
-		if in.URL != nil && *in.URL != old.URL {
-			update.SetURL(*in.URL)
-		}
+		differs(in.URL, old.URL, update.SetURL)
 		if in.Events != nil && !slices.Equal(distinct(*in.Events), old.Events) {
 			update.SetEvents(distinct(*in.Events))
 		}

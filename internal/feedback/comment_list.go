@@ -1,0 +1,55 @@
+package feedback
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/comment"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Comments lists the comments on a post as threads: the oldest top-level comment
+// first, each followed by its replies, oldest first. Tombstones are in the list.
+func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Comment], error) {
+	var bad problem.Fields
+	limit := q.limit(&bad, standardPage, maxPage)
+	thread, last := afterComment(&bad, q)
+	if err := bad.Err(); err != nil {
+		return Page[*db.Comment]{}, err
+	}
+	if err := s.mustHavePost(ctx, on); err != nil {
+		return Page[*db.Comment]{}, err
+	}
+	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
+		Order(store.ByThread).
+		Limit(limit + 1)
+	if q.Cursor != nil {
+		query.Where(store.CommentsAfter(thread, last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return Page[*db.Comment]{}, errors.Wrap(err, "list comments")
+	}
+	return page("comments", rows, limit, func(c *db.Comment) []string {
+		if c.ParentID != nil {
+			return []string{c.ParentID.String(), c.ID.String()}
+		}
+		return []string{c.ID.String(), c.ID.String()}
+	}), nil
+}
+
+// afterComment reads a cursor of Comments: the thread and the comment in it.
+func afterComment(bad *problem.Fields, q PageQuery) (thread, last publicid.Comment) {
+	place := q.place(bad, "comments", 2)
+	if place == nil {
+		return thread, last
+	}
+	if thread.UnmarshalText([]byte(place[0])) != nil || last.UnmarshalText([]byte(place[1])) != nil {
+		badCursor(bad)
+	}
+	return thread, last
+}
