@@ -54,10 +54,11 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, starter, starter, log)
 		},
 		activities.NewChangelog,
-		func(lc fx.Lifecycle, c *workflows.Connection, d *activities.Deliveries, out *activities.Outbox,
-			changelog *activities.Changelog, set config.Config, log *slog.Logger,
-		) *Worker {
-			w := New(c, d, out, changelog, Options{Drain: set.DrainTimeout, Log: log})
+		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog) Activities {
+			return Activities{Deliveries: d, Outbox: o, Changelog: c}
+		},
+		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, set config.Config, log *slog.Logger) *Worker {
+			w := New(c, does, Options{Drain: set.DrainTimeout, Log: log})
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },
 				OnStop:  func(context.Context) error { w.Stop(); return nil },

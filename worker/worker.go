@@ -36,13 +36,18 @@ type Options struct {
 	Log   *slog.Logger
 }
 
+// Activities are what the workflows need done.
+type Activities struct {
+	Deliveries *activities.Deliveries
+	Outbox     *activities.Outbox
+	Changelog  *activities.Changelog
+}
+
 // Worker runs workflows and activities in this process.
 type Worker struct {
-	temporal   *workflows.Connection
-	deliveries *activities.Deliveries
-	outbox     *activities.Outbox
-	changelog  *activities.Changelog
-	options    Options
+	temporal *workflows.Connection
+	does     Activities
+	options  Options
 
 	running atomic.Bool
 	quit    context.CancelFunc
@@ -50,8 +55,8 @@ type Worker struct {
 }
 
 // New makes a worker; nothing runs before Start.
-func New(c *workflows.Connection, d *activities.Deliveries, o *activities.Outbox, cl *activities.Changelog, options Options) *Worker {
-	return &Worker{temporal: c, deliveries: d, outbox: o, changelog: cl, options: options}
+func New(c *workflows.Connection, does Activities, options Options) *Worker {
+	return &Worker{temporal: c, does: does, options: options}
 }
 
 // Start returns at once. The worker comes up in the background, as soon as
@@ -151,9 +156,11 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		WorkerStopTimeout: w.options.Drain, OnFatalError: giveUp,
 	})
 	Register(m)
-	m.RegisterActivityWithOptions(w.deliveries.AttemptFirst, activity.RegisterOptions{Name: workflows.AttemptFirstName})
-	m.RegisterActivityWithOptions(w.changelog.PublishEntry, activity.RegisterOptions{Name: workflows.PublishActivity})
-	m.RegisterActivityWithOptions(w.outbox.SweepOutbox, activity.RegisterOptions{Name: workflows.SweepActivity})
+	register(m, map[string]any{
+		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
+		workflows.PublishActivity:  w.does.Changelog.PublishEntry,
+		workflows.SweepActivity:    w.does.Outbox.SweepOutbox,
+	})
 	return m
 }
 
@@ -165,14 +172,25 @@ func (w *Worker) later(c client.Client, giveUp func(error)) worker.Worker {
 		WorkerStopTimeout:                  w.options.Drain,
 		OnFatalError:                       giveUp,
 	})
-	l.RegisterActivityWithOptions(w.deliveries.AttemptLater, activity.RegisterOptions{Name: workflows.AttemptLaterName})
+	register(l, map[string]any{workflows.AttemptLaterName: w.does.Deliveries.AttemptLater})
 	return l
+}
+
+// register adds activities under their wire names.
+func register(to worker.ActivityRegistry, byName map[string]any) {
+	for name, does := range byName {
+		to.RegisterActivityWithOptions(does, activity.RegisterOptions{Name: name})
+	}
 }
 
 // Register adds every workflow under its wire name. A replay of recorded
 // histories uses it too.
 func Register(r worker.WorkflowRegistry) {
-	r.RegisterWorkflowWithOptions(workflows.DeliverWebhooks, workflow.RegisterOptions{Name: workflows.DeliverWebhooksName})
-	r.RegisterWorkflowWithOptions(workflows.PublishChangelog, workflow.RegisterOptions{Name: workflows.PublishChangelogName})
-	r.RegisterWorkflowWithOptions(workflows.SweepOutbox, workflow.RegisterOptions{Name: workflows.SweepOutboxName})
+	for name, does := range map[string]any{
+		workflows.DeliverWebhooksName:  workflows.DeliverWebhooks,
+		workflows.PublishChangelogName: workflows.PublishChangelog,
+		workflows.SweepOutboxName:      workflows.SweepOutbox,
+	} {
+		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})
+	}
 }

@@ -24,6 +24,7 @@ import (
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
+	"earshot/ent/db/recovery"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -67,6 +68,8 @@ type Client struct {
 	Post *PostClient
 	// PostTag is the client for interacting with the PostTag builders.
 	PostTag *PostTagClient
+	// Recovery is the client for interacting with the Recovery builders.
+	Recovery *RecoveryClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -98,6 +101,7 @@ func (c *Client) init() {
 	c.Organization = NewOrganizationClient(c.config)
 	c.Post = NewPostClient(c.config)
 	c.PostTag = NewPostTagClient(c.config)
+	c.Recovery = NewRecoveryClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.User = NewUserClient(c.config)
 	c.Vote = NewVoteClient(c.config)
@@ -206,6 +210,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Organization:   NewOrganizationClient(cfg),
 		Post:           NewPostClient(cfg),
 		PostTag:        NewPostTagClient(cfg),
+		Recovery:       NewRecoveryClient(cfg),
 		Tag:            NewTagClient(cfg),
 		User:           NewUserClient(cfg),
 		Vote:           NewVoteClient(cfg),
@@ -241,6 +246,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Organization:   NewOrganizationClient(cfg),
 		Post:           NewPostClient(cfg),
 		PostTag:        NewPostTagClient(cfg),
+		Recovery:       NewRecoveryClient(cfg),
 		Tag:            NewTagClient(cfg),
 		User:           NewUserClient(cfg),
 		Vote:           NewVoteClient(cfg),
@@ -275,8 +281,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Organization, c.Post, c.PostTag, c.Tag,
-		c.User, c.Vote, c.Webhook,
+		c.Contact, c.Delivery, c.Event, c.Organization, c.Post, c.PostTag, c.Recovery,
+		c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Use(hooks...)
 	}
@@ -287,8 +293,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Organization, c.Post, c.PostTag, c.Tag,
-		c.User, c.Vote, c.Webhook,
+		c.Contact, c.Delivery, c.Event, c.Organization, c.Post, c.PostTag, c.Recovery,
+		c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -321,6 +327,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Post.mutate(ctx, m)
 	case *PostTagMutation:
 		return c.PostTag.mutate(ctx, m)
+	case *RecoveryMutation:
+		return c.Recovery.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
 	case *UserMutation:
@@ -2154,6 +2162,155 @@ func (c *PostTagClient) mutate(ctx context.Context, m *PostTagMutation) (Value, 
 	}
 }
 
+// RecoveryClient is a client for the Recovery schema.
+type RecoveryClient struct {
+	config
+}
+
+// NewRecoveryClient returns a client for the Recovery from the given config.
+func NewRecoveryClient(c config) *RecoveryClient {
+	return &RecoveryClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `recovery.Hooks(f(g(h())))`.
+func (c *RecoveryClient) Use(hooks ...Hook) {
+	c.hooks.Recovery = append(c.hooks.Recovery, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `recovery.Intercept(f(g(h())))`.
+func (c *RecoveryClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Recovery = append(c.inters.Recovery, interceptors...)
+}
+
+// Create returns a builder for creating a Recovery entity.
+func (c *RecoveryClient) Create() *RecoveryCreate {
+	mutation := newRecoveryMutation(c.config, OpCreate)
+	return &RecoveryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Recovery entities.
+func (c *RecoveryClient) CreateBulk(builders ...*RecoveryCreate) *RecoveryCreateBulk {
+	return &RecoveryCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RecoveryClient) MapCreateBulk(slice any, setFunc func(*RecoveryCreate, int)) *RecoveryCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RecoveryCreateBulk{err: fmt.Errorf("calling to RecoveryClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RecoveryCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RecoveryCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Recovery.
+func (c *RecoveryClient) Update() *RecoveryUpdate {
+	mutation := newRecoveryMutation(c.config, OpUpdate)
+	return &RecoveryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RecoveryClient) UpdateOne(_m *Recovery) *RecoveryUpdateOne {
+	mutation := newRecoveryMutation(c.config, OpUpdateOne, withRecovery(_m))
+	return &RecoveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RecoveryClient) UpdateOneID(id publicid.Recovery) *RecoveryUpdateOne {
+	mutation := newRecoveryMutation(c.config, OpUpdateOne, withRecoveryID(id))
+	return &RecoveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Recovery.
+func (c *RecoveryClient) Delete() *RecoveryDelete {
+	mutation := newRecoveryMutation(c.config, OpDelete)
+	return &RecoveryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RecoveryClient) DeleteOne(_m *Recovery) *RecoveryDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RecoveryClient) DeleteOneID(id publicid.Recovery) *RecoveryDeleteOne {
+	builder := c.Delete().Where(recovery.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RecoveryDeleteOne{builder}
+}
+
+// Query returns a query builder for Recovery.
+func (c *RecoveryClient) Query() *RecoveryQuery {
+	return &RecoveryQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRecovery},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Recovery entity by its id.
+func (c *RecoveryClient) Get(ctx context.Context, id publicid.Recovery) (*Recovery, error) {
+	return c.Query().Where(recovery.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RecoveryClient) GetX(ctx context.Context, id publicid.Recovery) *Recovery {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryWebhook queries the webhook edge of a Recovery.
+func (c *RecoveryClient) QueryWebhook(_m *Recovery) *WebhookQuery {
+	query := (&WebhookClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(recovery.Table, recovery.FieldID, id),
+			sqlgraph.To(webhook.Table, webhook.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, recovery.WebhookTable, recovery.WebhookColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *RecoveryClient) Hooks() []Hook {
+	return c.hooks.Recovery
+}
+
+// Interceptors returns the client interceptors.
+func (c *RecoveryClient) Interceptors() []Interceptor {
+	return c.inters.Recovery
+}
+
+func (c *RecoveryClient) mutate(ctx context.Context, m *RecoveryMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RecoveryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RecoveryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RecoveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RecoveryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Recovery mutation op: %q", m.Op())
+	}
+}
+
 // TagClient is a client for the Tag schema.
 type TagClient struct {
 	config
@@ -2738,12 +2895,12 @@ func (c *WebhookClient) mutate(ctx context.Context, m *WebhookMutation) (Value, 
 type (
 	hooks struct {
 		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Organization, Post, PostTag, Tag, User, Vote,
+		Delivery, Event, Organization, Post, PostTag, Recovery, Tag, User, Vote,
 		Webhook []ent.Hook
 	}
 	inters struct {
 		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Organization, Post, PostTag, Tag, User, Vote,
+		Delivery, Event, Organization, Post, PostTag, Recovery, Tag, User, Vote,
 		Webhook []ent.Interceptor
 	}
 )

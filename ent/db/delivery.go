@@ -50,6 +50,8 @@ type Delivery struct {
 	FailedAt *time.Time `json:"failed_at,omitempty"`
 	// ReplayOf holds the value of the "replay_of" field.
 	ReplayOf *publicid.Delivery `json:"replay_of,omitempty"`
+	// ScheduleStart holds the value of the "schedule_start" field.
+	ScheduleStart int `json:"schedule_start,omitempty"`
 	// WorkflowID holds the value of the "workflow_id" field.
 	WorkflowID *string `json:"workflow_id,omitempty"`
 	// LeaseUntil holds the value of the "lease_until" field.
@@ -108,7 +110,7 @@ func (*Delivery) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Organization)
 		case delivery.FieldWebhookID:
 			values[i] = new(publicid.Webhook)
-		case delivery.FieldAttemptCount, delivery.FieldLastResponseStatus, delivery.FieldDurationMs:
+		case delivery.FieldAttemptCount, delivery.FieldLastResponseStatus, delivery.FieldDurationMs, delivery.FieldScheduleStart:
 			values[i] = new(sql.NullInt64)
 		case delivery.FieldEventType, delivery.FieldStatus, delivery.FieldLastError, delivery.FieldWorkflowID:
 			values[i] = new(sql.NullString)
@@ -233,6 +235,12 @@ func (_m *Delivery) assignValues(columns []string, values []any) error {
 				_m.ReplayOf = new(publicid.Delivery)
 				*_m.ReplayOf = *value.S.(*publicid.Delivery)
 			}
+		case delivery.FieldScheduleStart:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field schedule_start", values[i])
+			} else if value.Valid {
+				_m.ScheduleStart = int(value.Int64)
+			}
 		case delivery.FieldWorkflowID:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field workflow_id", values[i])
@@ -353,6 +361,9 @@ func (_m *Delivery) String() string {
 		builder.WriteString("replay_of=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("schedule_start=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ScheduleStart))
 	builder.WriteString(", ")
 	if v := _m.WorkflowID; v != nil {
 		builder.WriteString("workflow_id=")

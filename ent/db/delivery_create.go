@@ -204,6 +204,20 @@ func (_c *DeliveryCreate) SetNillableReplayOf(v *publicid.Delivery) *DeliveryCre
 	return _c
 }
 
+// SetScheduleStart sets the "schedule_start" field.
+func (_c *DeliveryCreate) SetScheduleStart(v int) *DeliveryCreate {
+	_c.mutation.SetScheduleStart(v)
+	return _c
+}
+
+// SetNillableScheduleStart sets the "schedule_start" field if the given value is not nil.
+func (_c *DeliveryCreate) SetNillableScheduleStart(v *int) *DeliveryCreate {
+	if v != nil {
+		_c.SetScheduleStart(*v)
+	}
+	return _c
+}
+
 // SetWorkflowID sets the "workflow_id" field.
 func (_c *DeliveryCreate) SetWorkflowID(v string) *DeliveryCreate {
 	_c.mutation.SetWorkflowID(v)
@@ -303,6 +317,10 @@ func (_c *DeliveryCreate) defaults() {
 		v := delivery.DefaultAttemptCount
 		_c.mutation.SetAttemptCount(v)
 	}
+	if _, ok := _c.mutation.ScheduleStart(); !ok {
+		v := delivery.DefaultScheduleStart
+		_c.mutation.SetScheduleStart(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := delivery.DefaultID()
 		_c.mutation.SetID(v)
@@ -336,6 +354,9 @@ func (_c *DeliveryCreate) check() error {
 	}
 	if _, ok := _c.mutation.AttemptCount(); !ok {
 		return &ValidationError{Name: "attempt_count", err: errors.New(`db: missing required field "Delivery.attempt_count"`)}
+	}
+	if _, ok := _c.mutation.ScheduleStart(); !ok {
+		return &ValidationError{Name: "schedule_start", err: errors.New(`db: missing required field "Delivery.schedule_start"`)}
 	}
 	if len(_c.mutation.WebhookIDs()) == 0 {
 		return &ValidationError{Name: "webhook", err: errors.New(`db: missing required edge "Delivery.webhook"`)}
@@ -430,6 +451,10 @@ func (_c *DeliveryCreate) createSpec() (*Delivery, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ReplayOf(); ok {
 		_spec.SetField(delivery.FieldReplayOf, field.TypeUUID, value)
 		_node.ReplayOf = &value
+	}
+	if value, ok := _c.mutation.ScheduleStart(); ok {
+		_spec.SetField(delivery.FieldScheduleStart, field.TypeInt, value)
+		_node.ScheduleStart = value
 	}
 	if value, ok := _c.mutation.WorkflowID(); ok {
 		_spec.SetField(delivery.FieldWorkflowID, field.TypeString, value)
@@ -690,6 +715,24 @@ func (u *DeliveryUpsert) UpdateFailedAt() *DeliveryUpsert {
 // ClearFailedAt clears the value of the "failed_at" field.
 func (u *DeliveryUpsert) ClearFailedAt() *DeliveryUpsert {
 	u.SetNull(delivery.FieldFailedAt)
+	return u
+}
+
+// SetScheduleStart sets the "schedule_start" field.
+func (u *DeliveryUpsert) SetScheduleStart(v int) *DeliveryUpsert {
+	u.Set(delivery.FieldScheduleStart, v)
+	return u
+}
+
+// UpdateScheduleStart sets the "schedule_start" field to the value that was provided on create.
+func (u *DeliveryUpsert) UpdateScheduleStart() *DeliveryUpsert {
+	u.SetExcluded(delivery.FieldScheduleStart)
+	return u
+}
+
+// AddScheduleStart adds v to the "schedule_start" field.
+func (u *DeliveryUpsert) AddScheduleStart(v int) *DeliveryUpsert {
+	u.Add(delivery.FieldScheduleStart, v)
 	return u
 }
 
@@ -988,6 +1031,27 @@ func (u *DeliveryUpsertOne) UpdateFailedAt() *DeliveryUpsertOne {
 func (u *DeliveryUpsertOne) ClearFailedAt() *DeliveryUpsertOne {
 	return u.Update(func(s *DeliveryUpsert) {
 		s.ClearFailedAt()
+	})
+}
+
+// SetScheduleStart sets the "schedule_start" field.
+func (u *DeliveryUpsertOne) SetScheduleStart(v int) *DeliveryUpsertOne {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.SetScheduleStart(v)
+	})
+}
+
+// AddScheduleStart adds v to the "schedule_start" field.
+func (u *DeliveryUpsertOne) AddScheduleStart(v int) *DeliveryUpsertOne {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.AddScheduleStart(v)
+	})
+}
+
+// UpdateScheduleStart sets the "schedule_start" field to the value that was provided on create.
+func (u *DeliveryUpsertOne) UpdateScheduleStart() *DeliveryUpsertOne {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.UpdateScheduleStart()
 	})
 }
 
@@ -1459,6 +1523,27 @@ func (u *DeliveryUpsertBulk) UpdateFailedAt() *DeliveryUpsertBulk {
 func (u *DeliveryUpsertBulk) ClearFailedAt() *DeliveryUpsertBulk {
 	return u.Update(func(s *DeliveryUpsert) {
 		s.ClearFailedAt()
+	})
+}
+
+// SetScheduleStart sets the "schedule_start" field.
+func (u *DeliveryUpsertBulk) SetScheduleStart(v int) *DeliveryUpsertBulk {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.SetScheduleStart(v)
+	})
+}
+
+// AddScheduleStart adds v to the "schedule_start" field.
+func (u *DeliveryUpsertBulk) AddScheduleStart(v int) *DeliveryUpsertBulk {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.AddScheduleStart(v)
+	})
+}
+
+// UpdateScheduleStart sets the "schedule_start" field to the value that was provided on create.
+func (u *DeliveryUpsertBulk) UpdateScheduleStart() *DeliveryUpsertBulk {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.UpdateScheduleStart()
 	})
 }
 

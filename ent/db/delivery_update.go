@@ -218,6 +218,27 @@ func (_u *DeliveryUpdate) ClearFailedAt() *DeliveryUpdate {
 	return _u
 }
 
+// SetScheduleStart sets the "schedule_start" field.
+func (_u *DeliveryUpdate) SetScheduleStart(v int) *DeliveryUpdate {
+	_u.mutation.ResetScheduleStart()
+	_u.mutation.SetScheduleStart(v)
+	return _u
+}
+
+// SetNillableScheduleStart sets the "schedule_start" field if the given value is not nil.
+func (_u *DeliveryUpdate) SetNillableScheduleStart(v *int) *DeliveryUpdate {
+	if v != nil {
+		_u.SetScheduleStart(*v)
+	}
+	return _u
+}
+
+// AddScheduleStart adds value to the "schedule_start" field.
+func (_u *DeliveryUpdate) AddScheduleStart(v int) *DeliveryUpdate {
+	_u.mutation.AddScheduleStart(v)
+	return _u
+}
+
 // SetWorkflowID sets the "workflow_id" field.
 func (_u *DeliveryUpdate) SetWorkflowID(v string) *DeliveryUpdate {
 	_u.mutation.SetWorkflowID(v)
@@ -383,6 +404,12 @@ func (_u *DeliveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.ReplayOfCleared() {
 		_spec.ClearField(delivery.FieldReplayOf, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.ScheduleStart(); ok {
+		_spec.SetField(delivery.FieldScheduleStart, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedScheduleStart(); ok {
+		_spec.AddField(delivery.FieldScheduleStart, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.WorkflowID(); ok {
 		_spec.SetField(delivery.FieldWorkflowID, field.TypeString, value)
@@ -607,6 +634,27 @@ func (_u *DeliveryUpdateOne) ClearFailedAt() *DeliveryUpdateOne {
 	return _u
 }
 
+// SetScheduleStart sets the "schedule_start" field.
+func (_u *DeliveryUpdateOne) SetScheduleStart(v int) *DeliveryUpdateOne {
+	_u.mutation.ResetScheduleStart()
+	_u.mutation.SetScheduleStart(v)
+	return _u
+}
+
+// SetNillableScheduleStart sets the "schedule_start" field if the given value is not nil.
+func (_u *DeliveryUpdateOne) SetNillableScheduleStart(v *int) *DeliveryUpdateOne {
+	if v != nil {
+		_u.SetScheduleStart(*v)
+	}
+	return _u
+}
+
+// AddScheduleStart adds value to the "schedule_start" field.
+func (_u *DeliveryUpdateOne) AddScheduleStart(v int) *DeliveryUpdateOne {
+	_u.mutation.AddScheduleStart(v)
+	return _u
+}
+
 // SetWorkflowID sets the "workflow_id" field.
 func (_u *DeliveryUpdateOne) SetWorkflowID(v string) *DeliveryUpdateOne {
 	_u.mutation.SetWorkflowID(v)
@@ -802,6 +850,12 @@ func (_u *DeliveryUpdateOne) sqlSave(ctx context.Context) (_node *Delivery, err 
 	}
 	if _u.mutation.ReplayOfCleared() {
 		_spec.ClearField(delivery.FieldReplayOf, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.ScheduleStart(); ok {
+		_spec.SetField(delivery.FieldScheduleStart, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedScheduleStart(); ok {
+		_spec.AddField(delivery.FieldScheduleStart, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.WorkflowID(); ok {
 		_spec.SetField(delivery.FieldWorkflowID, field.TypeString, value)

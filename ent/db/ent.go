@@ -16,6 +16,7 @@ import (
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
+	"earshot/ent/db/recovery"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -100,6 +101,7 @@ func checkColumn(t, c string) error {
 			organization.Table:   organization.ValidColumn,
 			post.Table:           post.ValidColumn,
 			posttag.Table:        posttag.ValidColumn,
+			recovery.Table:       recovery.ValidColumn,
 			tag.Table:            tag.ValidColumn,
 			user.Table:           user.ValidColumn,
 			vote.Table:           vote.ValidColumn,

@@ -17,6 +17,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
+	"earshot/ent/db/recovery"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -54,6 +55,7 @@ const (
 	TypeOrganization   = "Organization"
 	TypePost           = "Post"
 	TypePostTag        = "PostTag"
+	TypeRecovery       = "Recovery"
 	TypeTag            = "Tag"
 	TypeUser           = "User"
 	TypeVote           = "Vote"
@@ -6790,6 +6792,8 @@ type DeliveryMutation struct {
 	delivered_at            *time.Time
 	failed_at               *time.Time
 	replay_of               *publicid.Delivery
+	schedule_start          *int
+	addschedule_start       *int
 	workflow_id             *string
 	lease_until             *time.Time
 	clearedFields           map[string]struct{}
@@ -7612,6 +7616,62 @@ func (m *DeliveryMutation) ResetReplayOf() {
 	delete(m.clearedFields, delivery.FieldReplayOf)
 }
 
+// SetScheduleStart sets the "schedule_start" field.
+func (m *DeliveryMutation) SetScheduleStart(i int) {
+	m.schedule_start = &i
+	m.addschedule_start = nil
+}
+
+// ScheduleStart returns the value of the "schedule_start" field in the mutation.
+func (m *DeliveryMutation) ScheduleStart() (r int, exists bool) {
+	v := m.schedule_start
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScheduleStart returns the old "schedule_start" field's value of the Delivery entity.
+// If the Delivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeliveryMutation) OldScheduleStart(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScheduleStart is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScheduleStart requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScheduleStart: %w", err)
+	}
+	return oldValue.ScheduleStart, nil
+}
+
+// AddScheduleStart adds i to the "schedule_start" field.
+func (m *DeliveryMutation) AddScheduleStart(i int) {
+	if m.addschedule_start != nil {
+		*m.addschedule_start += i
+	} else {
+		m.addschedule_start = &i
+	}
+}
+
+// AddedScheduleStart returns the value that was added to the "schedule_start" field in this mutation.
+func (m *DeliveryMutation) AddedScheduleStart() (r int, exists bool) {
+	v := m.addschedule_start
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetScheduleStart resets all changes to the "schedule_start" field.
+func (m *DeliveryMutation) ResetScheduleStart() {
+	m.schedule_start = nil
+	m.addschedule_start = nil
+}
+
 // SetWorkflowID sets the "workflow_id" field.
 func (m *DeliveryMutation) SetWorkflowID(s string) {
 	m.workflow_id = &s
@@ -7798,7 +7858,7 @@ func (m *DeliveryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DeliveryMutation) Fields() []string {
-	fields := make([]string, 0, 17)
+	fields := make([]string, 0, 18)
 	if m.organization_id != nil {
 		fields = append(fields, delivery.FieldOrganizationID)
 	}
@@ -7844,6 +7904,9 @@ func (m *DeliveryMutation) Fields() []string {
 	if m.replay_of != nil {
 		fields = append(fields, delivery.FieldReplayOf)
 	}
+	if m.schedule_start != nil {
+		fields = append(fields, delivery.FieldScheduleStart)
+	}
 	if m.workflow_id != nil {
 		fields = append(fields, delivery.FieldWorkflowID)
 	}
@@ -7888,6 +7951,8 @@ func (m *DeliveryMutation) Field(name string) (ent.Value, bool) {
 		return m.FailedAt()
 	case delivery.FieldReplayOf:
 		return m.ReplayOf()
+	case delivery.FieldScheduleStart:
+		return m.ScheduleStart()
 	case delivery.FieldWorkflowID:
 		return m.WorkflowID()
 	case delivery.FieldLeaseUntil:
@@ -7931,6 +7996,8 @@ func (m *DeliveryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldFailedAt(ctx)
 	case delivery.FieldReplayOf:
 		return m.OldReplayOf(ctx)
+	case delivery.FieldScheduleStart:
+		return m.OldScheduleStart(ctx)
 	case delivery.FieldWorkflowID:
 		return m.OldWorkflowID(ctx)
 	case delivery.FieldLeaseUntil:
@@ -8049,6 +8116,13 @@ func (m *DeliveryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetReplayOf(v)
 		return nil
+	case delivery.FieldScheduleStart:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScheduleStart(v)
+		return nil
 	case delivery.FieldWorkflowID:
 		v, ok := value.(string)
 		if !ok {
@@ -8080,6 +8154,9 @@ func (m *DeliveryMutation) AddedFields() []string {
 	if m.addduration_ms != nil {
 		fields = append(fields, delivery.FieldDurationMs)
 	}
+	if m.addschedule_start != nil {
+		fields = append(fields, delivery.FieldScheduleStart)
+	}
 	return fields
 }
 
@@ -8094,6 +8171,8 @@ func (m *DeliveryMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedLastResponseStatus()
 	case delivery.FieldDurationMs:
 		return m.AddedDurationMs()
+	case delivery.FieldScheduleStart:
+		return m.AddedScheduleStart()
 	}
 	return nil, false
 }
@@ -8123,6 +8202,13 @@ func (m *DeliveryMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddDurationMs(v)
+		return nil
+	case delivery.FieldScheduleStart:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddScheduleStart(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Delivery numeric field %s", name)
@@ -8258,6 +8344,9 @@ func (m *DeliveryMutation) ResetField(name string) error {
 		return nil
 	case delivery.FieldReplayOf:
 		m.ResetReplayOf()
+		return nil
+	case delivery.FieldScheduleStart:
+		m.ResetScheduleStart()
 		return nil
 	case delivery.FieldWorkflowID:
 		m.ResetWorkflowID()
@@ -11482,6 +11571,1154 @@ func (m *PostTagMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown PostTag edge %s", name)
 }
 
+// RecoveryMutation represents an operation that mutates the Recovery nodes in the graph.
+type RecoveryMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.Recovery
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	since           *time.Time
+	until           *time.Time
+	event_type      *string
+	status          *recovery.Status
+	stopped_reason  *string
+	total           *int
+	addtotal        *int
+	replayed        *int
+	addreplayed     *int
+	position        *publicid.Delivery
+	ended_at        *time.Time
+	clearedFields   map[string]struct{}
+	webhook         *publicid.Webhook
+	clearedwebhook  bool
+	done            bool
+	oldValue        func(context.Context) (*Recovery, error)
+	predicates      []predicate.Recovery
+}
+
+var _ ent.Mutation = (*RecoveryMutation)(nil)
+
+// recoveryOption allows management of the mutation configuration using functional options.
+type recoveryOption func(*RecoveryMutation)
+
+// newRecoveryMutation creates new mutation for the Recovery entity.
+func newRecoveryMutation(c config, op Op, opts ...recoveryOption) *RecoveryMutation {
+	m := &RecoveryMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRecovery,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRecoveryID sets the ID field of the mutation.
+func withRecoveryID(id publicid.Recovery) recoveryOption {
+	return func(m *RecoveryMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Recovery
+		)
+		m.oldValue = func(ctx context.Context) (*Recovery, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Recovery.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRecovery sets the old Recovery of the mutation.
+func withRecovery(node *Recovery) recoveryOption {
+	return func(m *RecoveryMutation) {
+		m.oldValue = func(context.Context) (*Recovery, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RecoveryMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RecoveryMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Recovery entities.
+func (m *RecoveryMutation) SetID(id publicid.Recovery) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RecoveryMutation) ID() (id publicid.Recovery, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RecoveryMutation) IDs(ctx context.Context) ([]publicid.Recovery, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.Recovery{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Recovery.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *RecoveryMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *RecoveryMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *RecoveryMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *RecoveryMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *RecoveryMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *RecoveryMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetWebhookID sets the "webhook_id" field.
+func (m *RecoveryMutation) SetWebhookID(pu publicid.Webhook) {
+	m.webhook = &pu
+}
+
+// WebhookID returns the value of the "webhook_id" field in the mutation.
+func (m *RecoveryMutation) WebhookID() (r publicid.Webhook, exists bool) {
+	v := m.webhook
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWebhookID returns the old "webhook_id" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldWebhookID(ctx context.Context) (v publicid.Webhook, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWebhookID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWebhookID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWebhookID: %w", err)
+	}
+	return oldValue.WebhookID, nil
+}
+
+// ResetWebhookID resets all changes to the "webhook_id" field.
+func (m *RecoveryMutation) ResetWebhookID() {
+	m.webhook = nil
+}
+
+// SetSince sets the "since" field.
+func (m *RecoveryMutation) SetSince(t time.Time) {
+	m.since = &t
+}
+
+// Since returns the value of the "since" field in the mutation.
+func (m *RecoveryMutation) Since() (r time.Time, exists bool) {
+	v := m.since
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSince returns the old "since" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldSince(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSince is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSince requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSince: %w", err)
+	}
+	return oldValue.Since, nil
+}
+
+// ResetSince resets all changes to the "since" field.
+func (m *RecoveryMutation) ResetSince() {
+	m.since = nil
+}
+
+// SetUntil sets the "until" field.
+func (m *RecoveryMutation) SetUntil(t time.Time) {
+	m.until = &t
+}
+
+// Until returns the value of the "until" field in the mutation.
+func (m *RecoveryMutation) Until() (r time.Time, exists bool) {
+	v := m.until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUntil returns the old "until" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldUntil(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUntil: %w", err)
+	}
+	return oldValue.Until, nil
+}
+
+// ResetUntil resets all changes to the "until" field.
+func (m *RecoveryMutation) ResetUntil() {
+	m.until = nil
+}
+
+// SetEventType sets the "event_type" field.
+func (m *RecoveryMutation) SetEventType(s string) {
+	m.event_type = &s
+}
+
+// EventType returns the value of the "event_type" field in the mutation.
+func (m *RecoveryMutation) EventType() (r string, exists bool) {
+	v := m.event_type
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEventType returns the old "event_type" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldEventType(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEventType is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEventType requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEventType: %w", err)
+	}
+	return oldValue.EventType, nil
+}
+
+// ClearEventType clears the value of the "event_type" field.
+func (m *RecoveryMutation) ClearEventType() {
+	m.event_type = nil
+	m.clearedFields[recovery.FieldEventType] = struct{}{}
+}
+
+// EventTypeCleared returns if the "event_type" field was cleared in this mutation.
+func (m *RecoveryMutation) EventTypeCleared() bool {
+	_, ok := m.clearedFields[recovery.FieldEventType]
+	return ok
+}
+
+// ResetEventType resets all changes to the "event_type" field.
+func (m *RecoveryMutation) ResetEventType() {
+	m.event_type = nil
+	delete(m.clearedFields, recovery.FieldEventType)
+}
+
+// SetStatus sets the "status" field.
+func (m *RecoveryMutation) SetStatus(r recovery.Status) {
+	m.status = &r
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *RecoveryMutation) Status() (r recovery.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldStatus(ctx context.Context) (v recovery.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *RecoveryMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetStoppedReason sets the "stopped_reason" field.
+func (m *RecoveryMutation) SetStoppedReason(s string) {
+	m.stopped_reason = &s
+}
+
+// StoppedReason returns the value of the "stopped_reason" field in the mutation.
+func (m *RecoveryMutation) StoppedReason() (r string, exists bool) {
+	v := m.stopped_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStoppedReason returns the old "stopped_reason" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldStoppedReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStoppedReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStoppedReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStoppedReason: %w", err)
+	}
+	return oldValue.StoppedReason, nil
+}
+
+// ClearStoppedReason clears the value of the "stopped_reason" field.
+func (m *RecoveryMutation) ClearStoppedReason() {
+	m.stopped_reason = nil
+	m.clearedFields[recovery.FieldStoppedReason] = struct{}{}
+}
+
+// StoppedReasonCleared returns if the "stopped_reason" field was cleared in this mutation.
+func (m *RecoveryMutation) StoppedReasonCleared() bool {
+	_, ok := m.clearedFields[recovery.FieldStoppedReason]
+	return ok
+}
+
+// ResetStoppedReason resets all changes to the "stopped_reason" field.
+func (m *RecoveryMutation) ResetStoppedReason() {
+	m.stopped_reason = nil
+	delete(m.clearedFields, recovery.FieldStoppedReason)
+}
+
+// SetTotal sets the "total" field.
+func (m *RecoveryMutation) SetTotal(i int) {
+	m.total = &i
+	m.addtotal = nil
+}
+
+// Total returns the value of the "total" field in the mutation.
+func (m *RecoveryMutation) Total() (r int, exists bool) {
+	v := m.total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotal returns the old "total" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldTotal(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotal: %w", err)
+	}
+	return oldValue.Total, nil
+}
+
+// AddTotal adds i to the "total" field.
+func (m *RecoveryMutation) AddTotal(i int) {
+	if m.addtotal != nil {
+		*m.addtotal += i
+	} else {
+		m.addtotal = &i
+	}
+}
+
+// AddedTotal returns the value that was added to the "total" field in this mutation.
+func (m *RecoveryMutation) AddedTotal() (r int, exists bool) {
+	v := m.addtotal
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearTotal clears the value of the "total" field.
+func (m *RecoveryMutation) ClearTotal() {
+	m.total = nil
+	m.addtotal = nil
+	m.clearedFields[recovery.FieldTotal] = struct{}{}
+}
+
+// TotalCleared returns if the "total" field was cleared in this mutation.
+func (m *RecoveryMutation) TotalCleared() bool {
+	_, ok := m.clearedFields[recovery.FieldTotal]
+	return ok
+}
+
+// ResetTotal resets all changes to the "total" field.
+func (m *RecoveryMutation) ResetTotal() {
+	m.total = nil
+	m.addtotal = nil
+	delete(m.clearedFields, recovery.FieldTotal)
+}
+
+// SetReplayed sets the "replayed" field.
+func (m *RecoveryMutation) SetReplayed(i int) {
+	m.replayed = &i
+	m.addreplayed = nil
+}
+
+// Replayed returns the value of the "replayed" field in the mutation.
+func (m *RecoveryMutation) Replayed() (r int, exists bool) {
+	v := m.replayed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReplayed returns the old "replayed" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldReplayed(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReplayed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReplayed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReplayed: %w", err)
+	}
+	return oldValue.Replayed, nil
+}
+
+// AddReplayed adds i to the "replayed" field.
+func (m *RecoveryMutation) AddReplayed(i int) {
+	if m.addreplayed != nil {
+		*m.addreplayed += i
+	} else {
+		m.addreplayed = &i
+	}
+}
+
+// AddedReplayed returns the value that was added to the "replayed" field in this mutation.
+func (m *RecoveryMutation) AddedReplayed() (r int, exists bool) {
+	v := m.addreplayed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetReplayed resets all changes to the "replayed" field.
+func (m *RecoveryMutation) ResetReplayed() {
+	m.replayed = nil
+	m.addreplayed = nil
+}
+
+// SetPosition sets the "position" field.
+func (m *RecoveryMutation) SetPosition(pu publicid.Delivery) {
+	m.position = &pu
+}
+
+// Position returns the value of the "position" field in the mutation.
+func (m *RecoveryMutation) Position() (r publicid.Delivery, exists bool) {
+	v := m.position
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPosition returns the old "position" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldPosition(ctx context.Context) (v *publicid.Delivery, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPosition requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPosition: %w", err)
+	}
+	return oldValue.Position, nil
+}
+
+// ClearPosition clears the value of the "position" field.
+func (m *RecoveryMutation) ClearPosition() {
+	m.position = nil
+	m.clearedFields[recovery.FieldPosition] = struct{}{}
+}
+
+// PositionCleared returns if the "position" field was cleared in this mutation.
+func (m *RecoveryMutation) PositionCleared() bool {
+	_, ok := m.clearedFields[recovery.FieldPosition]
+	return ok
+}
+
+// ResetPosition resets all changes to the "position" field.
+func (m *RecoveryMutation) ResetPosition() {
+	m.position = nil
+	delete(m.clearedFields, recovery.FieldPosition)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *RecoveryMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *RecoveryMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the Recovery entity.
+// If the Recovery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *RecoveryMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[recovery.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *RecoveryMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[recovery.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *RecoveryMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, recovery.FieldEndedAt)
+}
+
+// ClearWebhook clears the "webhook" edge to the Webhook entity.
+func (m *RecoveryMutation) ClearWebhook() {
+	m.clearedwebhook = true
+	m.clearedFields[recovery.FieldWebhookID] = struct{}{}
+}
+
+// WebhookCleared reports if the "webhook" edge to the Webhook entity was cleared.
+func (m *RecoveryMutation) WebhookCleared() bool {
+	return m.clearedwebhook
+}
+
+// WebhookIDs returns the "webhook" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// WebhookID instead. It exists only for internal usage by the builders.
+func (m *RecoveryMutation) WebhookIDs() (ids []publicid.Webhook) {
+	if id := m.webhook; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetWebhook resets all changes to the "webhook" edge.
+func (m *RecoveryMutation) ResetWebhook() {
+	m.webhook = nil
+	m.clearedwebhook = false
+}
+
+// Where appends a list predicates to the RecoveryMutation builder.
+func (m *RecoveryMutation) Where(ps ...predicate.Recovery) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RecoveryMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RecoveryMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Recovery, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RecoveryMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RecoveryMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Recovery).
+func (m *RecoveryMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RecoveryMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.organization_id != nil {
+		fields = append(fields, recovery.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, recovery.FieldCreatedAt)
+	}
+	if m.webhook != nil {
+		fields = append(fields, recovery.FieldWebhookID)
+	}
+	if m.since != nil {
+		fields = append(fields, recovery.FieldSince)
+	}
+	if m.until != nil {
+		fields = append(fields, recovery.FieldUntil)
+	}
+	if m.event_type != nil {
+		fields = append(fields, recovery.FieldEventType)
+	}
+	if m.status != nil {
+		fields = append(fields, recovery.FieldStatus)
+	}
+	if m.stopped_reason != nil {
+		fields = append(fields, recovery.FieldStoppedReason)
+	}
+	if m.total != nil {
+		fields = append(fields, recovery.FieldTotal)
+	}
+	if m.replayed != nil {
+		fields = append(fields, recovery.FieldReplayed)
+	}
+	if m.position != nil {
+		fields = append(fields, recovery.FieldPosition)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, recovery.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RecoveryMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case recovery.FieldOrganizationID:
+		return m.OrganizationID()
+	case recovery.FieldCreatedAt:
+		return m.CreatedAt()
+	case recovery.FieldWebhookID:
+		return m.WebhookID()
+	case recovery.FieldSince:
+		return m.Since()
+	case recovery.FieldUntil:
+		return m.Until()
+	case recovery.FieldEventType:
+		return m.EventType()
+	case recovery.FieldStatus:
+		return m.Status()
+	case recovery.FieldStoppedReason:
+		return m.StoppedReason()
+	case recovery.FieldTotal:
+		return m.Total()
+	case recovery.FieldReplayed:
+		return m.Replayed()
+	case recovery.FieldPosition:
+		return m.Position()
+	case recovery.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RecoveryMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case recovery.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case recovery.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case recovery.FieldWebhookID:
+		return m.OldWebhookID(ctx)
+	case recovery.FieldSince:
+		return m.OldSince(ctx)
+	case recovery.FieldUntil:
+		return m.OldUntil(ctx)
+	case recovery.FieldEventType:
+		return m.OldEventType(ctx)
+	case recovery.FieldStatus:
+		return m.OldStatus(ctx)
+	case recovery.FieldStoppedReason:
+		return m.OldStoppedReason(ctx)
+	case recovery.FieldTotal:
+		return m.OldTotal(ctx)
+	case recovery.FieldReplayed:
+		return m.OldReplayed(ctx)
+	case recovery.FieldPosition:
+		return m.OldPosition(ctx)
+	case recovery.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Recovery field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RecoveryMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case recovery.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case recovery.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case recovery.FieldWebhookID:
+		v, ok := value.(publicid.Webhook)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWebhookID(v)
+		return nil
+	case recovery.FieldSince:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSince(v)
+		return nil
+	case recovery.FieldUntil:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUntil(v)
+		return nil
+	case recovery.FieldEventType:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEventType(v)
+		return nil
+	case recovery.FieldStatus:
+		v, ok := value.(recovery.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case recovery.FieldStoppedReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStoppedReason(v)
+		return nil
+	case recovery.FieldTotal:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotal(v)
+		return nil
+	case recovery.FieldReplayed:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReplayed(v)
+		return nil
+	case recovery.FieldPosition:
+		v, ok := value.(publicid.Delivery)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPosition(v)
+		return nil
+	case recovery.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Recovery field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RecoveryMutation) AddedFields() []string {
+	var fields []string
+	if m.addtotal != nil {
+		fields = append(fields, recovery.FieldTotal)
+	}
+	if m.addreplayed != nil {
+		fields = append(fields, recovery.FieldReplayed)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RecoveryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case recovery.FieldTotal:
+		return m.AddedTotal()
+	case recovery.FieldReplayed:
+		return m.AddedReplayed()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RecoveryMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case recovery.FieldTotal:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotal(v)
+		return nil
+	case recovery.FieldReplayed:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddReplayed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Recovery numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RecoveryMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(recovery.FieldEventType) {
+		fields = append(fields, recovery.FieldEventType)
+	}
+	if m.FieldCleared(recovery.FieldStoppedReason) {
+		fields = append(fields, recovery.FieldStoppedReason)
+	}
+	if m.FieldCleared(recovery.FieldTotal) {
+		fields = append(fields, recovery.FieldTotal)
+	}
+	if m.FieldCleared(recovery.FieldPosition) {
+		fields = append(fields, recovery.FieldPosition)
+	}
+	if m.FieldCleared(recovery.FieldEndedAt) {
+		fields = append(fields, recovery.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RecoveryMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RecoveryMutation) ClearField(name string) error {
+	switch name {
+	case recovery.FieldEventType:
+		m.ClearEventType()
+		return nil
+	case recovery.FieldStoppedReason:
+		m.ClearStoppedReason()
+		return nil
+	case recovery.FieldTotal:
+		m.ClearTotal()
+		return nil
+	case recovery.FieldPosition:
+		m.ClearPosition()
+		return nil
+	case recovery.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Recovery nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RecoveryMutation) ResetField(name string) error {
+	switch name {
+	case recovery.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case recovery.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case recovery.FieldWebhookID:
+		m.ResetWebhookID()
+		return nil
+	case recovery.FieldSince:
+		m.ResetSince()
+		return nil
+	case recovery.FieldUntil:
+		m.ResetUntil()
+		return nil
+	case recovery.FieldEventType:
+		m.ResetEventType()
+		return nil
+	case recovery.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case recovery.FieldStoppedReason:
+		m.ResetStoppedReason()
+		return nil
+	case recovery.FieldTotal:
+		m.ResetTotal()
+		return nil
+	case recovery.FieldReplayed:
+		m.ResetReplayed()
+		return nil
+	case recovery.FieldPosition:
+		m.ResetPosition()
+		return nil
+	case recovery.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Recovery field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RecoveryMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.webhook != nil {
+		edges = append(edges, recovery.EdgeWebhook)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RecoveryMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case recovery.EdgeWebhook:
+		if id := m.webhook; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RecoveryMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RecoveryMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RecoveryMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedwebhook {
+		edges = append(edges, recovery.EdgeWebhook)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RecoveryMutation) EdgeCleared(name string) bool {
+	switch name {
+	case recovery.EdgeWebhook:
+		return m.clearedwebhook
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RecoveryMutation) ClearEdge(name string) error {
+	switch name {
+	case recovery.EdgeWebhook:
+		m.ClearWebhook()
+		return nil
+	}
+	return fmt.Errorf("unknown Recovery unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RecoveryMutation) ResetEdge(name string) error {
+	switch name {
+	case recovery.EdgeWebhook:
+		m.ResetWebhook()
+		return nil
+	}
+	return fmt.Errorf("unknown Recovery edge %s", name)
+}
+
 // TagMutation represents an operation that mutates the Tag nodes in the graph.
 type TagMutation struct {
 	config
@@ -13432,22 +14669,26 @@ func (m *VoteMutation) ResetEdge(name string) error {
 // WebhookMutation represents an operation that mutates the Webhook nodes in the graph.
 type WebhookMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *publicid.Webhook
-	organization_id *publicid.Organization
-	created_at      *time.Time
-	updated_at      *time.Time
-	url             *string
-	events          *[]string
-	appendevents    []string
-	enabled         *bool
-	secret_sealed   *[]byte
-	disabled_at     *time.Time
-	clearedFields   map[string]struct{}
-	done            bool
-	oldValue        func(context.Context) (*Webhook, error)
-	predicates      []predicate.Webhook
+	op                      Op
+	typ                     string
+	id                      *publicid.Webhook
+	organization_id         *publicid.Organization
+	created_at              *time.Time
+	updated_at              *time.Time
+	url                     *string
+	events                  *[]string
+	appendevents            []string
+	enabled                 *bool
+	secret_sealed           *[]byte
+	disabled_at             *time.Time
+	disabled_reason         *webhook.DisabledReason
+	consecutive_failures    *int
+	addconsecutive_failures *int
+	disabled_by_run         *string
+	clearedFields           map[string]struct{}
+	done                    bool
+	oldValue                func(context.Context) (*Webhook, error)
+	predicates              []predicate.Webhook
 }
 
 var _ ent.Mutation = (*WebhookMutation)(nil)
@@ -13870,6 +15111,160 @@ func (m *WebhookMutation) ResetDisabledAt() {
 	delete(m.clearedFields, webhook.FieldDisabledAt)
 }
 
+// SetDisabledReason sets the "disabled_reason" field.
+func (m *WebhookMutation) SetDisabledReason(wr webhook.DisabledReason) {
+	m.disabled_reason = &wr
+}
+
+// DisabledReason returns the value of the "disabled_reason" field in the mutation.
+func (m *WebhookMutation) DisabledReason() (r webhook.DisabledReason, exists bool) {
+	v := m.disabled_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDisabledReason returns the old "disabled_reason" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldDisabledReason(ctx context.Context) (v *webhook.DisabledReason, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDisabledReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDisabledReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDisabledReason: %w", err)
+	}
+	return oldValue.DisabledReason, nil
+}
+
+// ClearDisabledReason clears the value of the "disabled_reason" field.
+func (m *WebhookMutation) ClearDisabledReason() {
+	m.disabled_reason = nil
+	m.clearedFields[webhook.FieldDisabledReason] = struct{}{}
+}
+
+// DisabledReasonCleared returns if the "disabled_reason" field was cleared in this mutation.
+func (m *WebhookMutation) DisabledReasonCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldDisabledReason]
+	return ok
+}
+
+// ResetDisabledReason resets all changes to the "disabled_reason" field.
+func (m *WebhookMutation) ResetDisabledReason() {
+	m.disabled_reason = nil
+	delete(m.clearedFields, webhook.FieldDisabledReason)
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (m *WebhookMutation) SetConsecutiveFailures(i int) {
+	m.consecutive_failures = &i
+	m.addconsecutive_failures = nil
+}
+
+// ConsecutiveFailures returns the value of the "consecutive_failures" field in the mutation.
+func (m *WebhookMutation) ConsecutiveFailures() (r int, exists bool) {
+	v := m.consecutive_failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldConsecutiveFailures returns the old "consecutive_failures" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldConsecutiveFailures(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldConsecutiveFailures is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldConsecutiveFailures requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldConsecutiveFailures: %w", err)
+	}
+	return oldValue.ConsecutiveFailures, nil
+}
+
+// AddConsecutiveFailures adds i to the "consecutive_failures" field.
+func (m *WebhookMutation) AddConsecutiveFailures(i int) {
+	if m.addconsecutive_failures != nil {
+		*m.addconsecutive_failures += i
+	} else {
+		m.addconsecutive_failures = &i
+	}
+}
+
+// AddedConsecutiveFailures returns the value that was added to the "consecutive_failures" field in this mutation.
+func (m *WebhookMutation) AddedConsecutiveFailures() (r int, exists bool) {
+	v := m.addconsecutive_failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetConsecutiveFailures resets all changes to the "consecutive_failures" field.
+func (m *WebhookMutation) ResetConsecutiveFailures() {
+	m.consecutive_failures = nil
+	m.addconsecutive_failures = nil
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (m *WebhookMutation) SetDisabledByRun(s string) {
+	m.disabled_by_run = &s
+}
+
+// DisabledByRun returns the value of the "disabled_by_run" field in the mutation.
+func (m *WebhookMutation) DisabledByRun() (r string, exists bool) {
+	v := m.disabled_by_run
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDisabledByRun returns the old "disabled_by_run" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldDisabledByRun(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDisabledByRun is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDisabledByRun requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDisabledByRun: %w", err)
+	}
+	return oldValue.DisabledByRun, nil
+}
+
+// ClearDisabledByRun clears the value of the "disabled_by_run" field.
+func (m *WebhookMutation) ClearDisabledByRun() {
+	m.disabled_by_run = nil
+	m.clearedFields[webhook.FieldDisabledByRun] = struct{}{}
+}
+
+// DisabledByRunCleared returns if the "disabled_by_run" field was cleared in this mutation.
+func (m *WebhookMutation) DisabledByRunCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldDisabledByRun]
+	return ok
+}
+
+// ResetDisabledByRun resets all changes to the "disabled_by_run" field.
+func (m *WebhookMutation) ResetDisabledByRun() {
+	m.disabled_by_run = nil
+	delete(m.clearedFields, webhook.FieldDisabledByRun)
+}
+
 // Where appends a list predicates to the WebhookMutation builder.
 func (m *WebhookMutation) Where(ps ...predicate.Webhook) {
 	m.predicates = append(m.predicates, ps...)
@@ -13904,7 +15299,7 @@ func (m *WebhookMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WebhookMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 11)
 	if m.organization_id != nil {
 		fields = append(fields, webhook.FieldOrganizationID)
 	}
@@ -13928,6 +15323,15 @@ func (m *WebhookMutation) Fields() []string {
 	}
 	if m.disabled_at != nil {
 		fields = append(fields, webhook.FieldDisabledAt)
+	}
+	if m.disabled_reason != nil {
+		fields = append(fields, webhook.FieldDisabledReason)
+	}
+	if m.consecutive_failures != nil {
+		fields = append(fields, webhook.FieldConsecutiveFailures)
+	}
+	if m.disabled_by_run != nil {
+		fields = append(fields, webhook.FieldDisabledByRun)
 	}
 	return fields
 }
@@ -13953,6 +15357,12 @@ func (m *WebhookMutation) Field(name string) (ent.Value, bool) {
 		return m.SecretSealed()
 	case webhook.FieldDisabledAt:
 		return m.DisabledAt()
+	case webhook.FieldDisabledReason:
+		return m.DisabledReason()
+	case webhook.FieldConsecutiveFailures:
+		return m.ConsecutiveFailures()
+	case webhook.FieldDisabledByRun:
+		return m.DisabledByRun()
 	}
 	return nil, false
 }
@@ -13978,6 +15388,12 @@ func (m *WebhookMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldSecretSealed(ctx)
 	case webhook.FieldDisabledAt:
 		return m.OldDisabledAt(ctx)
+	case webhook.FieldDisabledReason:
+		return m.OldDisabledReason(ctx)
+	case webhook.FieldConsecutiveFailures:
+		return m.OldConsecutiveFailures(ctx)
+	case webhook.FieldDisabledByRun:
+		return m.OldDisabledByRun(ctx)
 	}
 	return nil, fmt.Errorf("unknown Webhook field %s", name)
 }
@@ -14043,6 +15459,27 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDisabledAt(v)
 		return nil
+	case webhook.FieldDisabledReason:
+		v, ok := value.(webhook.DisabledReason)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDisabledReason(v)
+		return nil
+	case webhook.FieldConsecutiveFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetConsecutiveFailures(v)
+		return nil
+	case webhook.FieldDisabledByRun:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDisabledByRun(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Webhook field %s", name)
 }
@@ -14050,13 +15487,21 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *WebhookMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addconsecutive_failures != nil {
+		fields = append(fields, webhook.FieldConsecutiveFailures)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *WebhookMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case webhook.FieldConsecutiveFailures:
+		return m.AddedConsecutiveFailures()
+	}
 	return nil, false
 }
 
@@ -14065,6 +15510,13 @@ func (m *WebhookMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *WebhookMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case webhook.FieldConsecutiveFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddConsecutiveFailures(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Webhook numeric field %s", name)
 }
@@ -14075,6 +15527,12 @@ func (m *WebhookMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(webhook.FieldDisabledAt) {
 		fields = append(fields, webhook.FieldDisabledAt)
+	}
+	if m.FieldCleared(webhook.FieldDisabledReason) {
+		fields = append(fields, webhook.FieldDisabledReason)
+	}
+	if m.FieldCleared(webhook.FieldDisabledByRun) {
+		fields = append(fields, webhook.FieldDisabledByRun)
 	}
 	return fields
 }
@@ -14092,6 +15550,12 @@ func (m *WebhookMutation) ClearField(name string) error {
 	switch name {
 	case webhook.FieldDisabledAt:
 		m.ClearDisabledAt()
+		return nil
+	case webhook.FieldDisabledReason:
+		m.ClearDisabledReason()
+		return nil
+	case webhook.FieldDisabledByRun:
+		m.ClearDisabledByRun()
 		return nil
 	}
 	return fmt.Errorf("unknown Webhook nullable field %s", name)
@@ -14124,6 +15588,15 @@ func (m *WebhookMutation) ResetField(name string) error {
 		return nil
 	case webhook.FieldDisabledAt:
 		m.ResetDisabledAt()
+		return nil
+	case webhook.FieldDisabledReason:
+		m.ResetDisabledReason()
+		return nil
+	case webhook.FieldConsecutiveFailures:
+		m.ResetConsecutiveFailures()
+		return nil
+	case webhook.FieldDisabledByRun:
+		m.ResetDisabledByRun()
 		return nil
 	}
 	return fmt.Errorf("unknown Webhook field %s", name)

@@ -15,6 +15,7 @@ import (
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
+	"earshot/ent/db/recovery"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -164,6 +165,10 @@ func init() {
 	deliveryDescAttemptCount := deliveryFields[5].Descriptor()
 	// delivery.DefaultAttemptCount holds the default value on creation for the attempt_count field.
 	delivery.DefaultAttemptCount = deliveryDescAttemptCount.Default.(int)
+	// deliveryDescScheduleStart is the schema descriptor for schedule_start field.
+	deliveryDescScheduleStart := deliveryFields[14].Descriptor()
+	// delivery.DefaultScheduleStart holds the default value on creation for the schedule_start field.
+	delivery.DefaultScheduleStart = deliveryDescScheduleStart.Default.(int)
 	// deliveryDescID is the schema descriptor for id field.
 	deliveryDescID := deliveryFields[0].Descriptor()
 	// delivery.DefaultID holds the default value on creation for the id field.
@@ -241,6 +246,23 @@ func init() {
 	posttagDescID := posttagFields[0].Descriptor()
 	// posttag.DefaultID holds the default value on creation for the id field.
 	posttag.DefaultID = posttagDescID.Default.(func() uuid.UUID)
+	recoveryMixin := schema.Recovery{}.Mixin()
+	recoveryMixinFields1 := recoveryMixin[1].Fields()
+	_ = recoveryMixinFields1
+	recoveryFields := schema.Recovery{}.Fields()
+	_ = recoveryFields
+	// recoveryDescCreatedAt is the schema descriptor for created_at field.
+	recoveryDescCreatedAt := recoveryMixinFields1[0].Descriptor()
+	// recovery.DefaultCreatedAt holds the default value on creation for the created_at field.
+	recovery.DefaultCreatedAt = recoveryDescCreatedAt.Default.(func() time.Time)
+	// recoveryDescReplayed is the schema descriptor for replayed field.
+	recoveryDescReplayed := recoveryFields[8].Descriptor()
+	// recovery.DefaultReplayed holds the default value on creation for the replayed field.
+	recovery.DefaultReplayed = recoveryDescReplayed.Default.(int)
+	// recoveryDescID is the schema descriptor for id field.
+	recoveryDescID := recoveryFields[0].Descriptor()
+	// recovery.DefaultID holds the default value on creation for the id field.
+	recovery.DefaultID = recoveryDescID.Default.(func() publicid.Recovery)
 	tagMixin := schema.Tag{}.Mixin()
 	tagMixinFields1 := tagMixin[1].Fields()
 	_ = tagMixinFields1
@@ -305,6 +327,10 @@ func init() {
 	webhookDescEnabled := webhookFields[3].Descriptor()
 	// webhook.DefaultEnabled holds the default value on creation for the enabled field.
 	webhook.DefaultEnabled = webhookDescEnabled.Default.(bool)
+	// webhookDescConsecutiveFailures is the schema descriptor for consecutive_failures field.
+	webhookDescConsecutiveFailures := webhookFields[7].Descriptor()
+	// webhook.DefaultConsecutiveFailures holds the default value on creation for the consecutive_failures field.
+	webhook.DefaultConsecutiveFailures = webhookDescConsecutiveFailures.Default.(int)
 	// webhookDescID is the schema descriptor for id field.
 	webhookDescID := webhookFields[0].Descriptor()
 	// webhook.DefaultID holds the default value on creation for the id field.

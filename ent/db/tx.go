@@ -38,6 +38,8 @@ type Tx struct {
 	Post *PostClient
 	// PostTag is the client for interacting with the PostTag builders.
 	PostTag *PostTagClient
+	// Recovery is the client for interacting with the Recovery builders.
+	Recovery *RecoveryClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -189,6 +191,7 @@ func (tx *Tx) init() {
 	tx.Organization = NewOrganizationClient(tx.config)
 	tx.Post = NewPostClient(tx.config)
 	tx.PostTag = NewPostTagClient(tx.config)
+	tx.Recovery = NewRecoveryClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.User = NewUserClient(tx.config)
 	tx.Vote = NewVoteClient(tx.config)

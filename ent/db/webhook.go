@@ -34,8 +34,14 @@ type Webhook struct {
 	// SecretSealed holds the value of the "secret_sealed" field.
 	SecretSealed []byte `json:"-"`
 	// DisabledAt holds the value of the "disabled_at" field.
-	DisabledAt   *time.Time `json:"disabled_at,omitempty"`
-	selectValues sql.SelectValues
+	DisabledAt *time.Time `json:"disabled_at,omitempty"`
+	// DisabledReason holds the value of the "disabled_reason" field.
+	DisabledReason *webhook.DisabledReason `json:"disabled_reason,omitempty"`
+	// ConsecutiveFailures holds the value of the "consecutive_failures" field.
+	ConsecutiveFailures int `json:"consecutive_failures,omitempty"`
+	// DisabledByRun holds the value of the "disabled_by_run" field.
+	DisabledByRun *string `json:"disabled_by_run,omitempty"`
+	selectValues  sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -51,7 +57,9 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Webhook)
 		case webhook.FieldEnabled:
 			values[i] = new(sql.NullBool)
-		case webhook.FieldURL:
+		case webhook.FieldConsecutiveFailures:
+			values[i] = new(sql.NullInt64)
+		case webhook.FieldURL, webhook.FieldDisabledReason, webhook.FieldDisabledByRun:
 			values[i] = new(sql.NullString)
 		case webhook.FieldCreatedAt, webhook.FieldUpdatedAt, webhook.FieldDisabledAt:
 			values[i] = new(sql.NullTime)
@@ -127,6 +135,26 @@ func (_m *Webhook) assignValues(columns []string, values []any) error {
 				_m.DisabledAt = new(time.Time)
 				*_m.DisabledAt = value.Time
 			}
+		case webhook.FieldDisabledReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field disabled_reason", values[i])
+			} else if value.Valid {
+				_m.DisabledReason = new(webhook.DisabledReason)
+				*_m.DisabledReason = webhook.DisabledReason(value.String)
+			}
+		case webhook.FieldConsecutiveFailures:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field consecutive_failures", values[i])
+			} else if value.Valid {
+				_m.ConsecutiveFailures = int(value.Int64)
+			}
+		case webhook.FieldDisabledByRun:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field disabled_by_run", values[i])
+			} else if value.Valid {
+				_m.DisabledByRun = new(string)
+				*_m.DisabledByRun = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -186,6 +214,19 @@ func (_m *Webhook) String() string {
 	if v := _m.DisabledAt; v != nil {
 		builder.WriteString("disabled_at=")
 		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.DisabledReason; v != nil {
+		builder.WriteString("disabled_reason=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("consecutive_failures=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ConsecutiveFailures))
+	builder.WriteString(", ")
+	if v := _m.DisabledByRun; v != nil {
+		builder.WriteString("disabled_by_run=")
+		builder.WriteString(*v)
 	}
 	builder.WriteByte(')')
 	return builder.String()

@@ -104,6 +104,48 @@ func (_c *WebhookCreate) SetNillableDisabledAt(v *time.Time) *WebhookCreate {
 	return _c
 }
 
+// SetDisabledReason sets the "disabled_reason" field.
+func (_c *WebhookCreate) SetDisabledReason(v webhook.DisabledReason) *WebhookCreate {
+	_c.mutation.SetDisabledReason(v)
+	return _c
+}
+
+// SetNillableDisabledReason sets the "disabled_reason" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableDisabledReason(v *webhook.DisabledReason) *WebhookCreate {
+	if v != nil {
+		_c.SetDisabledReason(*v)
+	}
+	return _c
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (_c *WebhookCreate) SetConsecutiveFailures(v int) *WebhookCreate {
+	_c.mutation.SetConsecutiveFailures(v)
+	return _c
+}
+
+// SetNillableConsecutiveFailures sets the "consecutive_failures" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableConsecutiveFailures(v *int) *WebhookCreate {
+	if v != nil {
+		_c.SetConsecutiveFailures(*v)
+	}
+	return _c
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (_c *WebhookCreate) SetDisabledByRun(v string) *WebhookCreate {
+	_c.mutation.SetDisabledByRun(v)
+	return _c
+}
+
+// SetNillableDisabledByRun sets the "disabled_by_run" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableDisabledByRun(v *string) *WebhookCreate {
+	if v != nil {
+		_c.SetDisabledByRun(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *WebhookCreate) SetID(v publicid.Webhook) *WebhookCreate {
 	_c.mutation.SetID(v)
@@ -165,6 +207,10 @@ func (_c *WebhookCreate) defaults() {
 		v := webhook.DefaultEnabled
 		_c.mutation.SetEnabled(v)
 	}
+	if _, ok := _c.mutation.ConsecutiveFailures(); !ok {
+		v := webhook.DefaultConsecutiveFailures
+		_c.mutation.SetConsecutiveFailures(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := webhook.DefaultID()
 		_c.mutation.SetID(v)
@@ -193,6 +239,14 @@ func (_c *WebhookCreate) check() error {
 	}
 	if _, ok := _c.mutation.SecretSealed(); !ok {
 		return &ValidationError{Name: "secret_sealed", err: errors.New(`db: missing required field "Webhook.secret_sealed"`)}
+	}
+	if v, ok := _c.mutation.DisabledReason(); ok {
+		if err := webhook.DisabledReasonValidator(v); err != nil {
+			return &ValidationError{Name: "disabled_reason", err: fmt.Errorf(`db: validator failed for field "Webhook.disabled_reason": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.ConsecutiveFailures(); !ok {
+		return &ValidationError{Name: "consecutive_failures", err: errors.New(`db: missing required field "Webhook.consecutive_failures"`)}
 	}
 	return nil
 }
@@ -261,6 +315,18 @@ func (_c *WebhookCreate) createSpec() (*Webhook, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.DisabledAt(); ok {
 		_spec.SetField(webhook.FieldDisabledAt, field.TypeTime, value)
 		_node.DisabledAt = &value
+	}
+	if value, ok := _c.mutation.DisabledReason(); ok {
+		_spec.SetField(webhook.FieldDisabledReason, field.TypeEnum, value)
+		_node.DisabledReason = &value
+	}
+	if value, ok := _c.mutation.ConsecutiveFailures(); ok {
+		_spec.SetField(webhook.FieldConsecutiveFailures, field.TypeInt, value)
+		_node.ConsecutiveFailures = value
+	}
+	if value, ok := _c.mutation.DisabledByRun(); ok {
+		_spec.SetField(webhook.FieldDisabledByRun, field.TypeString, value)
+		_node.DisabledByRun = &value
 	}
 	return _node, _spec
 }
@@ -377,6 +443,60 @@ func (u *WebhookUpsert) UpdateDisabledAt() *WebhookUpsert {
 // ClearDisabledAt clears the value of the "disabled_at" field.
 func (u *WebhookUpsert) ClearDisabledAt() *WebhookUpsert {
 	u.SetNull(webhook.FieldDisabledAt)
+	return u
+}
+
+// SetDisabledReason sets the "disabled_reason" field.
+func (u *WebhookUpsert) SetDisabledReason(v webhook.DisabledReason) *WebhookUpsert {
+	u.Set(webhook.FieldDisabledReason, v)
+	return u
+}
+
+// UpdateDisabledReason sets the "disabled_reason" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateDisabledReason() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldDisabledReason)
+	return u
+}
+
+// ClearDisabledReason clears the value of the "disabled_reason" field.
+func (u *WebhookUpsert) ClearDisabledReason() *WebhookUpsert {
+	u.SetNull(webhook.FieldDisabledReason)
+	return u
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (u *WebhookUpsert) SetConsecutiveFailures(v int) *WebhookUpsert {
+	u.Set(webhook.FieldConsecutiveFailures, v)
+	return u
+}
+
+// UpdateConsecutiveFailures sets the "consecutive_failures" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateConsecutiveFailures() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldConsecutiveFailures)
+	return u
+}
+
+// AddConsecutiveFailures adds v to the "consecutive_failures" field.
+func (u *WebhookUpsert) AddConsecutiveFailures(v int) *WebhookUpsert {
+	u.Add(webhook.FieldConsecutiveFailures, v)
+	return u
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (u *WebhookUpsert) SetDisabledByRun(v string) *WebhookUpsert {
+	u.Set(webhook.FieldDisabledByRun, v)
+	return u
+}
+
+// UpdateDisabledByRun sets the "disabled_by_run" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateDisabledByRun() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldDisabledByRun)
+	return u
+}
+
+// ClearDisabledByRun clears the value of the "disabled_by_run" field.
+func (u *WebhookUpsert) ClearDisabledByRun() *WebhookUpsert {
+	u.SetNull(webhook.FieldDisabledByRun)
 	return u
 }
 
@@ -511,6 +631,69 @@ func (u *WebhookUpsertOne) UpdateDisabledAt() *WebhookUpsertOne {
 func (u *WebhookUpsertOne) ClearDisabledAt() *WebhookUpsertOne {
 	return u.Update(func(s *WebhookUpsert) {
 		s.ClearDisabledAt()
+	})
+}
+
+// SetDisabledReason sets the "disabled_reason" field.
+func (u *WebhookUpsertOne) SetDisabledReason(v webhook.DisabledReason) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDisabledReason(v)
+	})
+}
+
+// UpdateDisabledReason sets the "disabled_reason" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateDisabledReason() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDisabledReason()
+	})
+}
+
+// ClearDisabledReason clears the value of the "disabled_reason" field.
+func (u *WebhookUpsertOne) ClearDisabledReason() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDisabledReason()
+	})
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (u *WebhookUpsertOne) SetConsecutiveFailures(v int) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetConsecutiveFailures(v)
+	})
+}
+
+// AddConsecutiveFailures adds v to the "consecutive_failures" field.
+func (u *WebhookUpsertOne) AddConsecutiveFailures(v int) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.AddConsecutiveFailures(v)
+	})
+}
+
+// UpdateConsecutiveFailures sets the "consecutive_failures" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateConsecutiveFailures() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateConsecutiveFailures()
+	})
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (u *WebhookUpsertOne) SetDisabledByRun(v string) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDisabledByRun(v)
+	})
+}
+
+// UpdateDisabledByRun sets the "disabled_by_run" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateDisabledByRun() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDisabledByRun()
+	})
+}
+
+// ClearDisabledByRun clears the value of the "disabled_by_run" field.
+func (u *WebhookUpsertOne) ClearDisabledByRun() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDisabledByRun()
 	})
 }
 
@@ -812,6 +995,69 @@ func (u *WebhookUpsertBulk) UpdateDisabledAt() *WebhookUpsertBulk {
 func (u *WebhookUpsertBulk) ClearDisabledAt() *WebhookUpsertBulk {
 	return u.Update(func(s *WebhookUpsert) {
 		s.ClearDisabledAt()
+	})
+}
+
+// SetDisabledReason sets the "disabled_reason" field.
+func (u *WebhookUpsertBulk) SetDisabledReason(v webhook.DisabledReason) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDisabledReason(v)
+	})
+}
+
+// UpdateDisabledReason sets the "disabled_reason" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateDisabledReason() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDisabledReason()
+	})
+}
+
+// ClearDisabledReason clears the value of the "disabled_reason" field.
+func (u *WebhookUpsertBulk) ClearDisabledReason() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDisabledReason()
+	})
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (u *WebhookUpsertBulk) SetConsecutiveFailures(v int) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetConsecutiveFailures(v)
+	})
+}
+
+// AddConsecutiveFailures adds v to the "consecutive_failures" field.
+func (u *WebhookUpsertBulk) AddConsecutiveFailures(v int) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.AddConsecutiveFailures(v)
+	})
+}
+
+// UpdateConsecutiveFailures sets the "consecutive_failures" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateConsecutiveFailures() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateConsecutiveFailures()
+	})
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (u *WebhookUpsertBulk) SetDisabledByRun(v string) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDisabledByRun(v)
+	})
+}
+
+// UpdateDisabledByRun sets the "disabled_by_run" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateDisabledByRun() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDisabledByRun()
+	})
+}
+
+// ClearDisabledByRun clears the value of the "disabled_by_run" field.
+func (u *WebhookUpsertBulk) ClearDisabledByRun() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDisabledByRun()
 	})
 }
 

@@ -104,6 +104,67 @@ func (_u *WebhookUpdate) ClearDisabledAt() *WebhookUpdate {
 	return _u
 }
 
+// SetDisabledReason sets the "disabled_reason" field.
+func (_u *WebhookUpdate) SetDisabledReason(v webhook.DisabledReason) *WebhookUpdate {
+	_u.mutation.SetDisabledReason(v)
+	return _u
+}
+
+// SetNillableDisabledReason sets the "disabled_reason" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableDisabledReason(v *webhook.DisabledReason) *WebhookUpdate {
+	if v != nil {
+		_u.SetDisabledReason(*v)
+	}
+	return _u
+}
+
+// ClearDisabledReason clears the value of the "disabled_reason" field.
+func (_u *WebhookUpdate) ClearDisabledReason() *WebhookUpdate {
+	_u.mutation.ClearDisabledReason()
+	return _u
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (_u *WebhookUpdate) SetConsecutiveFailures(v int) *WebhookUpdate {
+	_u.mutation.ResetConsecutiveFailures()
+	_u.mutation.SetConsecutiveFailures(v)
+	return _u
+}
+
+// SetNillableConsecutiveFailures sets the "consecutive_failures" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableConsecutiveFailures(v *int) *WebhookUpdate {
+	if v != nil {
+		_u.SetConsecutiveFailures(*v)
+	}
+	return _u
+}
+
+// AddConsecutiveFailures adds value to the "consecutive_failures" field.
+func (_u *WebhookUpdate) AddConsecutiveFailures(v int) *WebhookUpdate {
+	_u.mutation.AddConsecutiveFailures(v)
+	return _u
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (_u *WebhookUpdate) SetDisabledByRun(v string) *WebhookUpdate {
+	_u.mutation.SetDisabledByRun(v)
+	return _u
+}
+
+// SetNillableDisabledByRun sets the "disabled_by_run" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableDisabledByRun(v *string) *WebhookUpdate {
+	if v != nil {
+		_u.SetDisabledByRun(*v)
+	}
+	return _u
+}
+
+// ClearDisabledByRun clears the value of the "disabled_by_run" field.
+func (_u *WebhookUpdate) ClearDisabledByRun() *WebhookUpdate {
+	_u.mutation.ClearDisabledByRun()
+	return _u
+}
+
 // Mutation returns the WebhookMutation object of the builder.
 func (_u *WebhookUpdate) Mutation() *WebhookMutation {
 	return _u.mutation
@@ -136,6 +197,16 @@ func (_u *WebhookUpdate) ExecX(ctx context.Context) {
 	}
 }
 
+// check runs all checks and user-defined validators on the builder.
+func (_u *WebhookUpdate) check() error {
+	if v, ok := _u.mutation.DisabledReason(); ok {
+		if err := webhook.DisabledReasonValidator(v); err != nil {
+			return &ValidationError{Name: "disabled_reason", err: fmt.Errorf(`db: validator failed for field "Webhook.disabled_reason": %w`, err)}
+		}
+	}
+	return nil
+}
+
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *WebhookUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WebhookUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -143,6 +214,9 @@ func (_u *WebhookUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Webhoo
 }
 
 func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
+	if err := _u.check(); err != nil {
+		return _node, err
+	}
 	_spec := sqlgraph.NewUpdateSpec(webhook.Table, webhook.Columns, sqlgraph.NewFieldSpec(webhook.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -173,6 +247,24 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.DisabledAtCleared() {
 		_spec.ClearField(webhook.FieldDisabledAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.DisabledReason(); ok {
+		_spec.SetField(webhook.FieldDisabledReason, field.TypeEnum, value)
+	}
+	if _u.mutation.DisabledReasonCleared() {
+		_spec.ClearField(webhook.FieldDisabledReason, field.TypeEnum)
+	}
+	if value, ok := _u.mutation.ConsecutiveFailures(); ok {
+		_spec.SetField(webhook.FieldConsecutiveFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedConsecutiveFailures(); ok {
+		_spec.AddField(webhook.FieldConsecutiveFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.DisabledByRun(); ok {
+		_spec.SetField(webhook.FieldDisabledByRun, field.TypeString, value)
+	}
+	if _u.mutation.DisabledByRunCleared() {
+		_spec.ClearField(webhook.FieldDisabledByRun, field.TypeString)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -270,6 +362,67 @@ func (_u *WebhookUpdateOne) ClearDisabledAt() *WebhookUpdateOne {
 	return _u
 }
 
+// SetDisabledReason sets the "disabled_reason" field.
+func (_u *WebhookUpdateOne) SetDisabledReason(v webhook.DisabledReason) *WebhookUpdateOne {
+	_u.mutation.SetDisabledReason(v)
+	return _u
+}
+
+// SetNillableDisabledReason sets the "disabled_reason" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableDisabledReason(v *webhook.DisabledReason) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetDisabledReason(*v)
+	}
+	return _u
+}
+
+// ClearDisabledReason clears the value of the "disabled_reason" field.
+func (_u *WebhookUpdateOne) ClearDisabledReason() *WebhookUpdateOne {
+	_u.mutation.ClearDisabledReason()
+	return _u
+}
+
+// SetConsecutiveFailures sets the "consecutive_failures" field.
+func (_u *WebhookUpdateOne) SetConsecutiveFailures(v int) *WebhookUpdateOne {
+	_u.mutation.ResetConsecutiveFailures()
+	_u.mutation.SetConsecutiveFailures(v)
+	return _u
+}
+
+// SetNillableConsecutiveFailures sets the "consecutive_failures" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableConsecutiveFailures(v *int) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetConsecutiveFailures(*v)
+	}
+	return _u
+}
+
+// AddConsecutiveFailures adds value to the "consecutive_failures" field.
+func (_u *WebhookUpdateOne) AddConsecutiveFailures(v int) *WebhookUpdateOne {
+	_u.mutation.AddConsecutiveFailures(v)
+	return _u
+}
+
+// SetDisabledByRun sets the "disabled_by_run" field.
+func (_u *WebhookUpdateOne) SetDisabledByRun(v string) *WebhookUpdateOne {
+	_u.mutation.SetDisabledByRun(v)
+	return _u
+}
+
+// SetNillableDisabledByRun sets the "disabled_by_run" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableDisabledByRun(v *string) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetDisabledByRun(*v)
+	}
+	return _u
+}
+
+// ClearDisabledByRun clears the value of the "disabled_by_run" field.
+func (_u *WebhookUpdateOne) ClearDisabledByRun() *WebhookUpdateOne {
+	_u.mutation.ClearDisabledByRun()
+	return _u
+}
+
 // Mutation returns the WebhookMutation object of the builder.
 func (_u *WebhookUpdateOne) Mutation() *WebhookMutation {
 	return _u.mutation
@@ -315,6 +468,16 @@ func (_u *WebhookUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
+// check runs all checks and user-defined validators on the builder.
+func (_u *WebhookUpdateOne) check() error {
+	if v, ok := _u.mutation.DisabledReason(); ok {
+		if err := webhook.DisabledReasonValidator(v); err != nil {
+			return &ValidationError{Name: "disabled_reason", err: fmt.Errorf(`db: validator failed for field "Webhook.disabled_reason": %w`, err)}
+		}
+	}
+	return nil
+}
+
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *WebhookUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WebhookUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -322,6 +485,9 @@ func (_u *WebhookUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Web
 }
 
 func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err error) {
+	if err := _u.check(); err != nil {
+		return _node, err
+	}
 	_spec := sqlgraph.NewUpdateSpec(webhook.Table, webhook.Columns, sqlgraph.NewFieldSpec(webhook.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
 	if !ok {
@@ -369,6 +535,24 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 	}
 	if _u.mutation.DisabledAtCleared() {
 		_spec.ClearField(webhook.FieldDisabledAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.DisabledReason(); ok {
+		_spec.SetField(webhook.FieldDisabledReason, field.TypeEnum, value)
+	}
+	if _u.mutation.DisabledReasonCleared() {
+		_spec.ClearField(webhook.FieldDisabledReason, field.TypeEnum)
+	}
+	if value, ok := _u.mutation.ConsecutiveFailures(); ok {
+		_spec.SetField(webhook.FieldConsecutiveFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedConsecutiveFailures(); ok {
+		_spec.AddField(webhook.FieldConsecutiveFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.DisabledByRun(); ok {
+		_spec.SetField(webhook.FieldDisabledByRun, field.TypeString, value)
+	}
+	if _u.mutation.DisabledByRunCleared() {
+		_spec.ClearField(webhook.FieldDisabledByRun, field.TypeString)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Webhook{config: _u.config}

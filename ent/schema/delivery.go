@@ -39,6 +39,9 @@ func (Delivery) Fields() []ent.Field {
 		field.Time("delivered_at").Optional().Nillable(),
 		field.Time("failed_at").Optional().Nillable(),
 		field.UUID("replay_of", publicid.Delivery{}).Optional().Nillable().Immutable(),
+		// The attempts that were made when the schedule began anew, because an
+		// operator reset the workflow of a delivery that had failed.
+		field.Int("schedule_start").Default(0),
 		// The workflow that took the delivery on last.
 		field.String("workflow_id").Optional().Nillable(),
 		// While an attempt is in flight nobody else may make one.
@@ -63,6 +66,8 @@ func (Delivery) Indexes() []ent.Index {
 		index.Fields("webhook_id", "event_type", "id"),
 		index.Fields("webhook_id", "status", "id"),
 		index.Fields("event_id"),
+		// What was replayed already.
+		index.Fields("replay_of").Annotations(entsql.IndexWhere("replay_of IS NOT NULL")),
 		index.Fields("next_attempt_at").Annotations(entsql.IndexWhere("status = 'pending'")),
 	}
 }

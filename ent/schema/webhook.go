@@ -2,7 +2,9 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
 
 	"earshot/internal/publicid"
 )
@@ -23,5 +25,21 @@ func (Webhook) Fields() []ent.Field {
 		// The signing secret, sealed; the sealing key's name is part of it.
 		field.Bytes("secret_sealed").Immutable().Sensitive(),
 		field.Time("disabled_at").Optional().Nillable(),
+		// Who disabled it: its owner, or the 50 failures.
+		field.Enum("disabled_reason").Values("requested", "failures").Optional().Nillable(),
+		// The streak: deliveries that failed for good since the last success, or
+		// since the webhook was enabled. A webhook that is well never writes it.
+		field.Int("consecutive_failures").Default(0),
+		// The workflow run that disabled it last, so that the run can ask again
+		// after a kill and get the same answer.
+		field.String("disabled_by_run").Optional().Nillable(),
+	}
+}
+
+// Indexes of the entity.
+func (Webhook) Indexes() []ent.Index {
+	return []ent.Index{
+		// The sweep looks for streaks that nobody follows.
+		index.Fields("consecutive_failures").Annotations(entsql.IndexWhere("consecutive_failures > 0")),
 	}
 }

@@ -18,6 +18,7 @@ type (
 	eventKind          struct{}
 	deliveryKind       struct{}
 	attemptKind        struct{}
+	recoveryKind       struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -34,6 +35,7 @@ func (webhookKind) prefix() string        { return "whk" }
 func (eventKind) prefix() string          { return "evt" }
 func (deliveryKind) prefix() string       { return "dlv" }
 func (attemptKind) prefix() string        { return "att" }
+func (recoveryKind) prefix() string       { return "rcv" }
 
 type (
 	// Organization is the id of an organization.
@@ -64,6 +66,8 @@ type (
 	Delivery struct{ id[deliveryKind] }
 	// Attempt is the id of one attempt of a delivery.
 	Attempt struct{ id[attemptKind] }
+	// Recovery is the id of a recovery: the replay of what failed in a window.
+	Recovery struct{ id[recoveryKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -111,6 +115,9 @@ func DeliveryAt(at time.Time) Delivery { return Delivery{firstAt[deliveryKind](a
 
 // NewAttempt makes a fresh id.
 func NewAttempt() Attempt { return Attempt{fresh[attemptKind]()} }
+
+// NewRecovery makes a fresh id.
+func NewRecovery() Recovery { return Recovery{fresh[recoveryKind]()} }
 
 // parser is what every kind's pointer offers.
 type parser[T any] interface {

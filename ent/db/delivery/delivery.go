@@ -46,6 +46,8 @@ const (
 	FieldFailedAt = "failed_at"
 	// FieldReplayOf holds the string denoting the replay_of field in the database.
 	FieldReplayOf = "replay_of"
+	// FieldScheduleStart holds the string denoting the schedule_start field in the database.
+	FieldScheduleStart = "schedule_start"
 	// FieldWorkflowID holds the string denoting the workflow_id field in the database.
 	FieldWorkflowID = "workflow_id"
 	// FieldLeaseUntil holds the string denoting the lease_until field in the database.
@@ -90,6 +92,7 @@ var Columns = []string{
 	FieldDeliveredAt,
 	FieldFailedAt,
 	FieldReplayOf,
+	FieldScheduleStart,
 	FieldWorkflowID,
 	FieldLeaseUntil,
 }
@@ -109,6 +112,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultAttemptCount holds the default value on creation for the "attempt_count" field.
 	DefaultAttemptCount int
+	// DefaultScheduleStart holds the default value on creation for the "schedule_start" field.
+	DefaultScheduleStart int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Delivery
 )
@@ -221,6 +226,11 @@ func ByFailedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByReplayOf orders the results by the replay_of field.
 func ByReplayOf(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldReplayOf, opts...).ToFunc()
+}
+
+// ByScheduleStart orders the results by the schedule_start field.
+func ByScheduleStart(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScheduleStart, opts...).ToFunc()
 }
 
 // ByWorkflowID orders the results by the workflow_id field.

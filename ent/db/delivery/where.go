@@ -126,6 +126,11 @@ func ReplayOf(v publicid.Delivery) predicate.Delivery {
 	return predicate.Delivery(sql.FieldEQ(FieldReplayOf, v))
 }
 
+// ScheduleStart applies equality check predicate on the "schedule_start" field. It's identical to ScheduleStartEQ.
+func ScheduleStart(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldEQ(FieldScheduleStart, v))
+}
+
 // WorkflowID applies equality check predicate on the "workflow_id" field. It's identical to WorkflowIDEQ.
 func WorkflowID(v string) predicate.Delivery {
 	return predicate.Delivery(sql.FieldEQ(FieldWorkflowID, v))
@@ -804,6 +809,46 @@ func ReplayOfIsNil() predicate.Delivery {
 // ReplayOfNotNil applies the NotNil predicate on the "replay_of" field.
 func ReplayOfNotNil() predicate.Delivery {
 	return predicate.Delivery(sql.FieldNotNull(FieldReplayOf))
+}
+
+// ScheduleStartEQ applies the EQ predicate on the "schedule_start" field.
+func ScheduleStartEQ(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldEQ(FieldScheduleStart, v))
+}
+
+// ScheduleStartNEQ applies the NEQ predicate on the "schedule_start" field.
+func ScheduleStartNEQ(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldNEQ(FieldScheduleStart, v))
+}
+
+// ScheduleStartIn applies the In predicate on the "schedule_start" field.
+func ScheduleStartIn(vs ...int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldIn(FieldScheduleStart, vs...))
+}
+
+// ScheduleStartNotIn applies the NotIn predicate on the "schedule_start" field.
+func ScheduleStartNotIn(vs ...int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldNotIn(FieldScheduleStart, vs...))
+}
+
+// ScheduleStartGT applies the GT predicate on the "schedule_start" field.
+func ScheduleStartGT(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldGT(FieldScheduleStart, v))
+}
+
+// ScheduleStartGTE applies the GTE predicate on the "schedule_start" field.
+func ScheduleStartGTE(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldGTE(FieldScheduleStart, v))
+}
+
+// ScheduleStartLT applies the LT predicate on the "schedule_start" field.
+func ScheduleStartLT(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldLT(FieldScheduleStart, v))
+}
+
+// ScheduleStartLTE applies the LTE predicate on the "schedule_start" field.
+func ScheduleStartLTE(v int) predicate.Delivery {
+	return predicate.Delivery(sql.FieldLTE(FieldScheduleStart, v))
 }
 
 // WorkflowIDEQ applies the EQ predicate on the "workflow_id" field.

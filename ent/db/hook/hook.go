@@ -152,6 +152,18 @@ func (f PostTagFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.PostTagMutation", m)
 }
 
+// The RecoveryFunc type is an adapter to allow the use of ordinary
+// function as Recovery mutator.
+type RecoveryFunc func(context.Context, *db.RecoveryMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RecoveryFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.RecoveryMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.RecoveryMutation", m)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary
 // function as Tag mutator.
 type TagFunc func(context.Context, *db.TagMutation) (db.Value, error)

@@ -20,6 +20,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
+	"earshot/ent/db/recovery"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -408,6 +409,33 @@ func (f TraversePostTag) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.PostTagQuery", q)
 }
 
+// The RecoveryFunc type is an adapter to allow the use of ordinary function as a Querier.
+type RecoveryFunc func(context.Context, *db.RecoveryQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f RecoveryFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.RecoveryQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.RecoveryQuery", q)
+}
+
+// The TraverseRecovery type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseRecovery func(context.Context, *db.RecoveryQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseRecovery) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseRecovery) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.RecoveryQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.RecoveryQuery", q)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary function as a Querier.
 type TagFunc func(context.Context, *db.TagQuery) (db.Value, error)
 
@@ -543,6 +571,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.PostQuery, predicate.Post, post.OrderOption]{typ: db.TypePost, tq: q}, nil
 	case *db.PostTagQuery:
 		return &query[*db.PostTagQuery, predicate.PostTag, posttag.OrderOption]{typ: db.TypePostTag, tq: q}, nil
+	case *db.RecoveryQuery:
+		return &query[*db.RecoveryQuery, predicate.Recovery, recovery.OrderOption]{typ: db.TypeRecovery, tq: q}, nil
 	case *db.TagQuery:
 		return &query[*db.TagQuery, predicate.Tag, tag.OrderOption]{typ: db.TypeTag, tq: q}, nil
 	case *db.UserQuery:

@@ -328,6 +328,7 @@ var (
 		{Name: "delivered_at", Type: field.TypeTime, Nullable: true},
 		{Name: "failed_at", Type: field.TypeTime, Nullable: true},
 		{Name: "replay_of", Type: field.TypeUUID, Nullable: true},
+		{Name: "schedule_start", Type: field.TypeInt, Default: 0},
 		{Name: "workflow_id", Type: field.TypeString, Nullable: true},
 		{Name: "lease_until", Type: field.TypeTime, Nullable: true},
 		{Name: "webhook_id", Type: field.TypeUUID},
@@ -341,13 +342,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "deliveries_webhooks_webhook",
-				Columns:    []*schema.Column{DeliveriesColumns[16]},
+				Columns:    []*schema.Column{DeliveriesColumns[17]},
 				RefColumns: []*schema.Column{WebhooksColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "deliveries_events_event",
-				Columns:    []*schema.Column{DeliveriesColumns[17]},
+				Columns:    []*schema.Column{DeliveriesColumns[18]},
 				RefColumns: []*schema.Column{EventsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -356,22 +357,30 @@ var (
 			{
 				Name:    "delivery_webhook_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[0]},
+				Columns: []*schema.Column{DeliveriesColumns[17], DeliveriesColumns[0]},
 			},
 			{
 				Name:    "delivery_webhook_id_event_type_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[3], DeliveriesColumns[0]},
+				Columns: []*schema.Column{DeliveriesColumns[17], DeliveriesColumns[3], DeliveriesColumns[0]},
 			},
 			{
 				Name:    "delivery_webhook_id_status_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[16], DeliveriesColumns[4], DeliveriesColumns[0]},
+				Columns: []*schema.Column{DeliveriesColumns[17], DeliveriesColumns[4], DeliveriesColumns[0]},
 			},
 			{
 				Name:    "delivery_event_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[17]},
+				Columns: []*schema.Column{DeliveriesColumns[18]},
+			},
+			{
+				Name:    "delivery_replay_of",
+				Unique:  false,
+				Columns: []*schema.Column{DeliveriesColumns[13]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "replay_of IS NOT NULL",
+				},
 			},
 			{
 				Name:    "delivery_next_attempt_at",
@@ -568,6 +577,51 @@ var (
 			},
 		},
 	}
+	// RecoveriesColumns holds the columns for the "recoveries" table.
+	RecoveriesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "since", Type: field.TypeTime},
+		{Name: "until", Type: field.TypeTime},
+		{Name: "event_type", Type: field.TypeString, Nullable: true},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"running", "completed", "stopped"}, Default: "running"},
+		{Name: "stopped_reason", Type: field.TypeString, Nullable: true},
+		{Name: "total", Type: field.TypeInt, Nullable: true},
+		{Name: "replayed", Type: field.TypeInt, Default: 0},
+		{Name: "position", Type: field.TypeUUID, Nullable: true},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "webhook_id", Type: field.TypeUUID},
+	}
+	// RecoveriesTable holds the schema information for the "recoveries" table.
+	RecoveriesTable = &schema.Table{
+		Name:       "recoveries",
+		Columns:    RecoveriesColumns,
+		PrimaryKey: []*schema.Column{RecoveriesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "recoveries_webhooks_webhook",
+				Columns:    []*schema.Column{RecoveriesColumns[12]},
+				RefColumns: []*schema.Column{WebhooksColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "recovery_webhook_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{RecoveriesColumns[12], RecoveriesColumns[0]},
+			},
+			{
+				Name:    "recovery_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{RecoveriesColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'running'",
+				},
+			},
+		},
+	}
 	// TagsColumns holds the columns for the "tags" table.
 	TagsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -692,12 +746,25 @@ var (
 		{Name: "enabled", Type: field.TypeBool, Default: true},
 		{Name: "secret_sealed", Type: field.TypeBytes},
 		{Name: "disabled_at", Type: field.TypeTime, Nullable: true},
+		{Name: "disabled_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"requested", "failures"}},
+		{Name: "consecutive_failures", Type: field.TypeInt, Default: 0},
+		{Name: "disabled_by_run", Type: field.TypeString, Nullable: true},
 	}
 	// WebhooksTable holds the schema information for the "webhooks" table.
 	WebhooksTable = &schema.Table{
 		Name:       "webhooks",
 		Columns:    WebhooksColumns,
 		PrimaryKey: []*schema.Column{WebhooksColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "webhook_consecutive_failures",
+				Unique:  false,
+				Columns: []*schema.Column{WebhooksColumns[10]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "consecutive_failures > 0",
+				},
+			},
+		},
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
@@ -713,6 +780,7 @@ var (
 		OrganizationsTable,
 		PostsTable,
 		PostTagsTable,
+		RecoveriesTable,
 		TagsTable,
 		UsersTable,
 		VotesTable,
@@ -735,6 +803,7 @@ func init() {
 	PostsTable.ForeignKeys[2].RefTable = UsersTable
 	PostTagsTable.ForeignKeys[0].RefTable = PostsTable
 	PostTagsTable.ForeignKeys[1].RefTable = TagsTable
+	RecoveriesTable.ForeignKeys[0].RefTable = WebhooksTable
 	TagsTable.ForeignKeys[0].RefTable = BoardsTable
 	VotesTable.ForeignKeys[0].RefTable = PostsTable
 	VotesTable.ForeignKeys[1].RefTable = UsersTable

@@ -42,6 +42,9 @@ type Post func(*sql.Selector)
 // PostTag is the predicate function for posttag builders.
 type PostTag func(*sql.Selector)
 
+// Recovery is the predicate function for recovery builders.
+type Recovery func(*sql.Selector)
+
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)
 

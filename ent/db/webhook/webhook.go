@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"earshot/internal/publicid"
+	"fmt"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -30,6 +31,12 @@ const (
 	FieldSecretSealed = "secret_sealed"
 	// FieldDisabledAt holds the string denoting the disabled_at field in the database.
 	FieldDisabledAt = "disabled_at"
+	// FieldDisabledReason holds the string denoting the disabled_reason field in the database.
+	FieldDisabledReason = "disabled_reason"
+	// FieldConsecutiveFailures holds the string denoting the consecutive_failures field in the database.
+	FieldConsecutiveFailures = "consecutive_failures"
+	// FieldDisabledByRun holds the string denoting the disabled_by_run field in the database.
+	FieldDisabledByRun = "disabled_by_run"
 	// Table holds the table name of the webhook in the database.
 	Table = "webhooks"
 )
@@ -45,6 +52,9 @@ var Columns = []string{
 	FieldEnabled,
 	FieldSecretSealed,
 	FieldDisabledAt,
+	FieldDisabledReason,
+	FieldConsecutiveFailures,
+	FieldDisabledByRun,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -64,9 +74,34 @@ var (
 	DefaultUpdatedAt func() time.Time
 	// DefaultEnabled holds the default value on creation for the "enabled" field.
 	DefaultEnabled bool
+	// DefaultConsecutiveFailures holds the default value on creation for the "consecutive_failures" field.
+	DefaultConsecutiveFailures int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Webhook
 )
+
+// DisabledReason defines the type for the "disabled_reason" enum field.
+type DisabledReason string
+
+// DisabledReason values.
+const (
+	DisabledReasonRequested DisabledReason = "requested"
+	DisabledReasonFailures  DisabledReason = "failures"
+)
+
+func (dr DisabledReason) String() string {
+	return string(dr)
+}
+
+// DisabledReasonValidator is a validator for the "disabled_reason" field enum values. It is called by the builders before save.
+func DisabledReasonValidator(dr DisabledReason) error {
+	switch dr {
+	case DisabledReasonRequested, DisabledReasonFailures:
+		return nil
+	default:
+		return fmt.Errorf("webhook: invalid enum value for disabled_reason field: %q", dr)
+	}
+}
 
 // OrderOption defines the ordering options for the Webhook queries.
 type OrderOption func(*sql.Selector)
@@ -104,4 +139,19 @@ func ByEnabled(opts ...sql.OrderTermOption) OrderOption {
 // ByDisabledAt orders the results by the disabled_at field.
 func ByDisabledAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDisabledAt, opts...).ToFunc()
+}
+
+// ByDisabledReason orders the results by the disabled_reason field.
+func ByDisabledReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDisabledReason, opts...).ToFunc()
+}
+
+// ByConsecutiveFailures orders the results by the consecutive_failures field.
+func ByConsecutiveFailures(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldConsecutiveFailures, opts...).ToFunc()
+}
+
+// ByDisabledByRun orders the results by the disabled_by_run field.
+func ByDisabledByRun(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDisabledByRun, opts...).ToFunc()
 }

@@ -90,6 +90,16 @@ func DisabledAt(v time.Time) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldDisabledAt, v))
 }
 
+// ConsecutiveFailures applies equality check predicate on the "consecutive_failures" field. It's identical to ConsecutiveFailuresEQ.
+func ConsecutiveFailures(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldConsecutiveFailures, v))
+}
+
+// DisabledByRun applies equality check predicate on the "disabled_by_run" field. It's identical to DisabledByRunEQ.
+func DisabledByRun(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldDisabledByRun, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v publicid.Organization) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldOrganizationID, v))
@@ -373,6 +383,151 @@ func DisabledAtIsNil() predicate.Webhook {
 // DisabledAtNotNil applies the NotNil predicate on the "disabled_at" field.
 func DisabledAtNotNil() predicate.Webhook {
 	return predicate.Webhook(sql.FieldNotNull(FieldDisabledAt))
+}
+
+// DisabledReasonEQ applies the EQ predicate on the "disabled_reason" field.
+func DisabledReasonEQ(v DisabledReason) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldDisabledReason, v))
+}
+
+// DisabledReasonNEQ applies the NEQ predicate on the "disabled_reason" field.
+func DisabledReasonNEQ(v DisabledReason) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldDisabledReason, v))
+}
+
+// DisabledReasonIn applies the In predicate on the "disabled_reason" field.
+func DisabledReasonIn(vs ...DisabledReason) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldDisabledReason, vs...))
+}
+
+// DisabledReasonNotIn applies the NotIn predicate on the "disabled_reason" field.
+func DisabledReasonNotIn(vs ...DisabledReason) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldDisabledReason, vs...))
+}
+
+// DisabledReasonIsNil applies the IsNil predicate on the "disabled_reason" field.
+func DisabledReasonIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldDisabledReason))
+}
+
+// DisabledReasonNotNil applies the NotNil predicate on the "disabled_reason" field.
+func DisabledReasonNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldDisabledReason))
+}
+
+// ConsecutiveFailuresEQ applies the EQ predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresEQ(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldConsecutiveFailures, v))
+}
+
+// ConsecutiveFailuresNEQ applies the NEQ predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresNEQ(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldConsecutiveFailures, v))
+}
+
+// ConsecutiveFailuresIn applies the In predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresIn(vs ...int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldConsecutiveFailures, vs...))
+}
+
+// ConsecutiveFailuresNotIn applies the NotIn predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresNotIn(vs ...int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldConsecutiveFailures, vs...))
+}
+
+// ConsecutiveFailuresGT applies the GT predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresGT(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldConsecutiveFailures, v))
+}
+
+// ConsecutiveFailuresGTE applies the GTE predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresGTE(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldConsecutiveFailures, v))
+}
+
+// ConsecutiveFailuresLT applies the LT predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresLT(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldConsecutiveFailures, v))
+}
+
+// ConsecutiveFailuresLTE applies the LTE predicate on the "consecutive_failures" field.
+func ConsecutiveFailuresLTE(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldConsecutiveFailures, v))
+}
+
+// DisabledByRunEQ applies the EQ predicate on the "disabled_by_run" field.
+func DisabledByRunEQ(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldDisabledByRun, v))
+}
+
+// DisabledByRunNEQ applies the NEQ predicate on the "disabled_by_run" field.
+func DisabledByRunNEQ(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldDisabledByRun, v))
+}
+
+// DisabledByRunIn applies the In predicate on the "disabled_by_run" field.
+func DisabledByRunIn(vs ...string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldDisabledByRun, vs...))
+}
+
+// DisabledByRunNotIn applies the NotIn predicate on the "disabled_by_run" field.
+func DisabledByRunNotIn(vs ...string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldDisabledByRun, vs...))
+}
+
+// DisabledByRunGT applies the GT predicate on the "disabled_by_run" field.
+func DisabledByRunGT(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldDisabledByRun, v))
+}
+
+// DisabledByRunGTE applies the GTE predicate on the "disabled_by_run" field.
+func DisabledByRunGTE(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldDisabledByRun, v))
+}
+
+// DisabledByRunLT applies the LT predicate on the "disabled_by_run" field.
+func DisabledByRunLT(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldDisabledByRun, v))
+}
+
+// DisabledByRunLTE applies the LTE predicate on the "disabled_by_run" field.
+func DisabledByRunLTE(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldDisabledByRun, v))
+}
+
+// DisabledByRunContains applies the Contains predicate on the "disabled_by_run" field.
+func DisabledByRunContains(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldContains(FieldDisabledByRun, v))
+}
+
+// DisabledByRunHasPrefix applies the HasPrefix predicate on the "disabled_by_run" field.
+func DisabledByRunHasPrefix(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldHasPrefix(FieldDisabledByRun, v))
+}
+
+// DisabledByRunHasSuffix applies the HasSuffix predicate on the "disabled_by_run" field.
+func DisabledByRunHasSuffix(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldHasSuffix(FieldDisabledByRun, v))
+}
+
+// DisabledByRunIsNil applies the IsNil predicate on the "disabled_by_run" field.
+func DisabledByRunIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldDisabledByRun))
+}
+
+// DisabledByRunNotNil applies the NotNil predicate on the "disabled_by_run" field.
+func DisabledByRunNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldDisabledByRun))
+}
+
+// DisabledByRunEqualFold applies the EqualFold predicate on the "disabled_by_run" field.
+func DisabledByRunEqualFold(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEqualFold(FieldDisabledByRun, v))
+}
+
+// DisabledByRunContainsFold applies the ContainsFold predicate on the "disabled_by_run" field.
+func DisabledByRunContainsFold(v string) predicate.Webhook {
+	return predicate.Webhook(sql.FieldContainsFold(FieldDisabledByRun, v))
 }
 
 // And groups predicates with the AND operator between them.
