@@ -18,6 +18,8 @@ const sweepPage = 1000
 // Runs tells whether a workflow is open.
 type Runs interface {
 	IsOpen(ctx context.Context, workflowID string) (bool, error)
+	// WasTerminated tells whether an operator ended its last run.
+	WasTerminated(ctx context.Context, workflowID string) (bool, error)
 }
 
 // Outbox finds deliveries that nobody is looking after.
@@ -46,6 +48,8 @@ type SweepResult struct {
 	Lost         int `json:"lost"`
 	// Entries of the changelog that should have been published.
 	Entries int `json:"entries,omitempty"`
+	// Recoveries that nobody ran.
+	Recoveries int `json:"recoveries,omitempty"`
 }
 
 // SweepOutbox starts again every pending delivery that is overdue and has no
@@ -94,9 +98,12 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 		late[i] = feedback.Schedule{Entry: e.ID, Organization: e.Organization}
 	}
 	o.dispatch.Schedule(late)
+	if result.Recoveries, err = o.sweepRecoveries(ctx, p.Grace); err != nil {
+		return result, err
+	}
 	if result.Entries = len(late); result != (SweepResult{}) {
-		o.log.WarnContext(ctx, "sweep started what was overdue",
-			"neverStarted", result.NeverStarted, "lost", result.Lost, "entries", result.Entries)
+		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted,
+			"lost", result.Lost, "entries", result.Entries, "recoveries", result.Recoveries)
 	}
 	return result, nil
 }

@@ -324,7 +324,7 @@ func TestEveryEventHasAPayloadOfItsOwnName(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	var listed, sent []string
-	for _, e := range event.Types {
+	for _, e := range event.Delivered {
 		listed = append(listed, string(e))
 	}
 	for name, item := range c.Webhooks {
@@ -334,7 +334,8 @@ func TestEveryEventHasAPayloadOfItsOwnName(t *testing.T) {
 		require.Equal(t, name, body.Example.(map[string]any)["event"])
 	}
 	require.ElementsMatch(t, listed, sent)
-	require.Equal(t, listed, enum(c, "EventType"))
+	require.Equal(t, listed, enum(c, "DeliveryEventType"))
+	require.Equal(t, listed[:len(event.Types)], enum(c, "EventType"), "what can be subscribed to")
 }
 
 func enum(c *contract, schema string) []string {
@@ -354,11 +355,13 @@ func TestTheGeneratedEnumerationsKnowTheContractsValues(t *testing.T) {
 		"ContactSort":         func(v string) bool { return gen.ContactSort(v).Valid() },
 		"PostSort":            func(v string) bool { return gen.PostSort(v).Valid() },
 		"BillingState":        func(v string) bool { return gen.BillingState(v).Valid() },
+		"DeliveryEventType":   func(v string) bool { return gen.DeliveryEventType(v).Valid() },
 		"DeliveryStatus":      func(v string) bool { return gen.DeliveryStatus(v).Valid() },
 		"ErrorCode":           func(v string) bool { return gen.ErrorCode(v).Valid() },
 		"EventType":           func(v string) bool { return gen.EventType(v).Valid() },
 		"Plan":                func(v string) bool { return gen.Plan(v).Valid() },
 		"PostStatus":          func(v string) bool { return gen.PostStatus(v).Valid() },
+		"RecoveryStatus":      func(v string) bool { return gen.RecoveryStatus(v).Valid() },
 	}
 	for name, schema := range c.Components.Schemas {
 		if len(schema.Value.Enum) == 0 {

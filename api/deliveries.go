@@ -53,6 +53,18 @@ func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequest
 	return gen.ReplayDelivery201JSONResponse{Data: delivery(d)}, nil
 }
 
+func (s *server) TestWebhook(ctx context.Context, r gen.TestWebhookRequestObject) (gen.TestWebhookResponseObject, error) {
+	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.feedback.TryWebhook(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return gen.TestWebhook201JSONResponse{Data: delivery(d)}, nil
+}
+
 func deliveryPath(webhook, delivery string) (of publicid.Webhook, id publicid.Delivery, err error) {
 	if of, err = feedback.PathID[publicid.Webhook]("webhookId", webhook); err != nil {
 		return of, id, err
@@ -64,7 +76,7 @@ func deliveryPath(webhook, delivery string) (of publicid.Webhook, id publicid.De
 func delivery(d *db.Delivery) gen.DeliveryFields {
 	return gen.DeliveryFields{
 		ID: d.ID.String(), WebhookID: d.WebhookID.String(), EventID: d.EventID.String(),
-		EventType: gen.EventType(d.EventType), Status: gen.DeliveryStatus(d.Status), AttemptCount: d.AttemptCount,
+		EventType: gen.DeliveryEventType(d.EventType), Status: gen.DeliveryStatus(d.Status), AttemptCount: d.AttemptCount,
 		NextAttemptAt: orNull(d.NextAttemptAt), LastAttemptAt: orNull(d.LastAttemptAt),
 		LastResponseStatus: orNull(d.LastResponseStatus), LastError: orNull(d.LastError),
 		DurationMs: orNull(d.DurationMs), DeliveredAt: orNull(d.DeliveredAt), FailedAt: orNull(d.FailedAt),

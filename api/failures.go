@@ -107,7 +107,7 @@ var wellFormed = map[string]string{
 	"postId": publicid.Post{}.String(), "contactId": publicid.Contact{}.String(),
 	"webhookId": publicid.Webhook{}.String(), "deliveryId": publicid.Delivery{}.String(),
 	"commentId": publicid.Comment{}.String(), "entryId": publicid.ChangelogEntry{}.String(),
-	"keyId": publicid.APIKey{}.String(),
+	"keyId": publicid.APIKey{}.String(), "recoveryId": publicid.Recovery{}.String(),
 }
 
 // takeOut leaves a request without the parts, as far as that opens the way to a

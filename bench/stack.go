@@ -77,6 +77,8 @@ func (noDeliveries) Dispatch([]feedback.Dispatch) {}
 
 func (noDeliveries) Schedule([]feedback.Schedule) {}
 
+func (noDeliveries) Recover([]feedback.Recover) {}
+
 func (s *stack) makeOrganization(ctx context.Context) error {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {

@@ -96,6 +96,45 @@ func (e ContactSort) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryEventType.
+const (
+	DeliveryEventTypeChangelogPublished DeliveryEventType = "changelog.published"
+	DeliveryEventTypeCommentCreated     DeliveryEventType = "comment.created"
+	DeliveryEventTypeContactCreated     DeliveryEventType = "contact.created"
+	DeliveryEventTypeContactDeleted     DeliveryEventType = "contact.deleted"
+	DeliveryEventTypeContactUpdated     DeliveryEventType = "contact.updated"
+	DeliveryEventTypePostCreated        DeliveryEventType = "post.created"
+	DeliveryEventTypePostStatusChanged  DeliveryEventType = "post.status_changed"
+	DeliveryEventTypeVoteCreated        DeliveryEventType = "vote.created"
+	DeliveryEventTypeWebhookTest        DeliveryEventType = "webhook.test"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryEventType enum.
+func (e DeliveryEventType) Valid() bool {
+	switch e {
+	case DeliveryEventTypeChangelogPublished:
+		return true
+	case DeliveryEventTypeCommentCreated:
+		return true
+	case DeliveryEventTypeContactCreated:
+		return true
+	case DeliveryEventTypeContactDeleted:
+		return true
+	case DeliveryEventTypeContactUpdated:
+		return true
+	case DeliveryEventTypePostCreated:
+		return true
+	case DeliveryEventTypePostStatusChanged:
+		return true
+	case DeliveryEventTypeVoteCreated:
+		return true
+	case DeliveryEventTypeWebhookTest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryStatus.
 const (
 	DeliveryStatusFailed    DeliveryStatus = "failed"
@@ -273,6 +312,27 @@ func (e PostStatus) Valid() bool {
 	case PostStatusShipped:
 		return true
 	case PostStatusUnderReview:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RecoveryStatus.
+const (
+	RecoveryStatusCompleted RecoveryStatus = "completed"
+	RecoveryStatusRunning   RecoveryStatus = "running"
+	RecoveryStatusStopped   RecoveryStatus = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the RecoveryStatus enum.
+func (e RecoveryStatus) Valid() bool {
+	switch e {
+	case RecoveryStatusCompleted:
+		return true
+	case RecoveryStatusRunning:
+		return true
+	case RecoveryStatusStopped:
 		return true
 	default:
 		return false
@@ -883,6 +943,9 @@ type DeliveryEnvelope struct {
 	Data Delivery `json:"data"`
 }
 
+// DeliveryEventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+type DeliveryEventType string
+
 // DeliveryFields A delivery without its payload and attempts.
 type DeliveryFields struct {
 	// AttemptCount How many attempts have ended.
@@ -900,8 +963,8 @@ type DeliveryFields struct {
 	// EventID The id of an event, shared by its deliveries to all webhooks and by replays.
 	EventID EventID `json:"eventId"`
 
-	// EventType The name of an event.
-	EventType EventType `json:"eventType"`
+	// EventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	EventType DeliveryEventType `json:"eventType"`
 
 	// FailedAt When the delivery failed for good; null unless it did.
 	FailedAt nullable.Nullable[time.Time] `json:"failedAt"`
@@ -1043,6 +1106,15 @@ type EventPost struct {
 
 // EventType The name of an event.
 type EventType string
+
+// EventWebhook The webhook that is tested.
+type EventWebhook struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A webhook's id.
+	ID WebhookID `json:"id"`
+}
 
 // FieldError defines model for FieldError.
 type FieldError struct {
@@ -1232,6 +1304,78 @@ type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
+
+// RecoverWebhookRequest defines model for RecoverWebhookRequest.
+type RecoverWebhookRequest struct {
+	// EventType Only deliveries of this event. Null is the same as leaving it out.
+	EventType nullable.Nullable[DeliveryEventType] `json:"eventType,omitempty"`
+
+	// Since The first moment of the window.
+	Since time.Time `json:"since"`
+
+	// Until The end of the window, which isn't part of it. Now, if it is left out, null or to come.
+	Until nullable.Nullable[time.Time] `json:"until,omitempty"`
+}
+
+// Recovery defines model for Recovery.
+type Recovery struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// EndedAt When it was completed or stopped; null while it runs.
+	EndedAt nullable.Nullable[time.Time] `json:"endedAt"`
+
+	// EventType The one event whose deliveries are replayed; null for all that the webhook subscribes to.
+	EventType nullable.Nullable[DeliveryEventType] `json:"eventType"`
+
+	// ID A recovery's id.
+	ID RecoveryID `json:"id"`
+
+	// Replayed How many were replayed so far.
+	Replayed int `json:"replayed"`
+
+	// Since The first moment of the window.
+	Since time.Time `json:"since"`
+
+	// Status `running` while replays are to come; `completed` and `stopped` are final.
+	Status RecoveryStatus `json:"status"`
+
+	// StoppedReason Why it stopped before its end; null if it didn't. Open: more values may be added. So far
+	// `webhook_disabled`, `not_subscribed`, and `canceled` by who runs the service.
+	//
+	//
+	// Examples: webhook_disabled
+	StoppedReason nullable.Nullable[string] `json:"stoppedReason"`
+
+	// Total How many deliveries there were to replay when they were counted at its beginning; null until then.
+	Total nullable.Nullable[int] `json:"total"`
+
+	// Until The end of the window, which isn't part of it.
+	Until time.Time `json:"until"`
+
+	// WebhookID A webhook's id.
+	WebhookID WebhookID `json:"webhookId"`
+}
+
+// RecoveryEnvelope defines model for RecoveryEnvelope.
+type RecoveryEnvelope struct {
+	Data Recovery `json:"data"`
+}
+
+// RecoveryID A recovery's id.
+type RecoveryID = string
+
+// RecoveryList defines model for RecoveryList.
+type RecoveryList struct {
+	// Data The recoveries, newest first.
+	Data []Recovery `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// RecoveryStatus `running` while replays are to come; `completed` and `stopped` are final.
+type RecoveryStatus string
 
 // ReplaceLinkedPostsRequest defines model for ReplaceLinkedPostsRequest.
 type ReplaceLinkedPostsRequest struct {
@@ -1531,6 +1675,17 @@ type WebhookList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
+// WebhookTestEvent defines model for WebhookTestEvent.
+type WebhookTestEvent struct {
+	Event DeliveryEventType `json:"event"`
+
+	// OrganizationID An organization's id.
+	OrganizationID OrganizationID `json:"organizationId"`
+
+	// Webhook The webhook that is tested.
+	Webhook EventWebhook `json:"webhook"`
+}
+
 // WebhookURL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 // A name that leads to an address inside a network is accepted here and refused at each attempt.
 type WebhookURL = string
@@ -1581,6 +1736,9 @@ type LimitParam = int
 
 // PostIDParam defines model for PostIdParam.
 type PostIDParam = string
+
+// RecoveryIDParam defines model for RecoveryIdParam.
+type RecoveryIDParam = string
 
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
@@ -1761,10 +1919,19 @@ type ListDeliveriesParams struct {
 	Status *DeliveryStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// EventType Only deliveries of this event.
-	EventType *EventType `form:"eventType,omitempty" json:"eventType,omitempty"`
+	EventType *DeliveryEventType `form:"eventType,omitempty" json:"eventType,omitempty"`
 
 	// Since Only deliveries that were created at this moment or later.
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+}
+
+// ListRecoveriesParams defines parameters for ListRecoveries.
+type ListRecoveriesParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
@@ -1826,6 +1993,9 @@ type CreateWebhookJSONRequestBody = CreateWebhookRequest
 
 // UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
 type UpdateWebhookJSONRequestBody = UpdateWebhookRequest
+
+// RecoverWebhookJSONRequestBody defines body for RecoverWebhook for application/json ContentType.
+type RecoverWebhookJSONRequestBody = RecoverWebhookRequest
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -2637,6 +2807,68 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
 	ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecoverWebhookWithBody Replay everything that failed
+	//
+	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+	// far it is.
+	//
+	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+	// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+	// while the recovery runs, it stops.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+	RecoverWebhookWithBody(ctx context.Context, webhookID WebhookIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecoverWebhook Replay everything that failed
+	//
+	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+	// far it is.
+	//
+	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+	// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+	// while the recovery runs, it stops.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+	RecoverWebhook(ctx context.Context, webhookID WebhookIDParam, body RecoverWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRecoveries List a webhook's recoveries
+	//
+	// Lists the recoveries of the webhook, newest first, those that ended too.
+	//
+	// Corresponds with GET /v1/webhooks/{webhookId}/recoveries (the `ListRecoveries` operationId).
+	ListRecoveries(ctx context.Context, webhookID WebhookIDParam, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRecovery Read a recovery
+	//
+	// Reads one recovery, to see how far it is.
+	//
+	// Corresponds with GET /v1/webhooks/{webhookId}/recoveries/{recoveryId} (the `GetRecovery` operationId).
+	GetRecovery(ctx context.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestWebhook Send a test event
+	//
+	// Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like any other,
+	// with retries and a place in the log. There is no body.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`.
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
+	TestWebhook(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListAPIKeys List API keys
@@ -4046,6 +4278,118 @@ func (c *Client) GetDelivery(ctx context.Context, webhookID WebhookIDParam, deli
 // Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
 func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReplayDeliveryRequest(c.Server, webhookID, deliveryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecoverWebhookWithBody Replay everything that failed
+//
+// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+// far it is.
+//
+// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+// while the recovery runs, it stops.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+func (c *Client) RecoverWebhookWithBody(ctx context.Context, webhookID WebhookIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecoverWebhookRequestWithBody(c.Server, webhookID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecoverWebhook Replay everything that failed
+//
+// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+// far it is.
+//
+// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+// while the recovery runs, it stops.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+func (c *Client) RecoverWebhook(ctx context.Context, webhookID WebhookIDParam, body RecoverWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecoverWebhookRequest(c.Server, webhookID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRecoveries List a webhook's recoveries
+//
+// Lists the recoveries of the webhook, newest first, those that ended too.
+//
+// Corresponds with GET /v1/webhooks/{webhookId}/recoveries (the `ListRecoveries` operationId).
+func (c *Client) ListRecoveries(ctx context.Context, webhookID WebhookIDParam, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRecoveriesRequest(c.Server, webhookID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRecovery Read a recovery
+//
+// Reads one recovery, to see how far it is.
+//
+// Corresponds with GET /v1/webhooks/{webhookId}/recoveries/{recoveryId} (the `GetRecovery` operationId).
+func (c *Client) GetRecovery(ctx context.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRecoveryRequest(c.Server, webhookID, recoveryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestWebhook Send a test event
+//
+// Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like any other,
+// with retries and a place in the log. There is no body.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`.
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
+func (c *Client) TestWebhook(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestWebhookRequest(c.Server, webhookID)
 	if err != nil {
 		return nil, err
 	}
@@ -6527,6 +6871,201 @@ func NewReplayDeliveryRequest(server string, webhookID WebhookIDParam, deliveryI
 	return req, nil
 }
 
+// NewRecoverWebhookRequest calls the generic RecoverWebhook builder with application/json body
+func NewRecoverWebhookRequest(server string, webhookID WebhookIDParam, body RecoverWebhookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecoverWebhookRequestWithBody(server, webhookID, "application/json", bodyReader)
+}
+
+// NewRecoverWebhookRequestWithBody constructs an http.Request for the RecoverWebhook method, with any body, and a specified content type
+func NewRecoverWebhookRequestWithBody(server string, webhookID WebhookIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhookId", webhookID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/recover", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListRecoveriesRequest constructs an http.Request for the ListRecoveries method
+func NewListRecoveriesRequest(server string, webhookID WebhookIDParam, params *ListRecoveriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhookId", webhookID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/recoveries", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetRecoveryRequest constructs an http.Request for the GetRecovery method
+func NewGetRecoveryRequest(server string, webhookID WebhookIDParam, recoveryID RecoveryIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhookId", webhookID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "recoveryId", recoveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/recoveries/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewTestWebhookRequest constructs an http.Request for the TestWebhook method
+func NewTestWebhookRequest(server string, webhookID WebhookIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhookId", webhookID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -7363,6 +7902,74 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
 	ReplayDeliveryWithResponse(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*ReplayDeliveryResponse, error)
+
+	// RecoverWebhookWithBodyWithResponse Replay everything that failed
+	//
+	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+	// far it is.
+	//
+	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+	// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+	// while the recovery runs, it stops.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+	RecoverWebhookWithBodyWithResponse(ctx context.Context, webhookID WebhookIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecoverWebhookResponse, error)
+
+	// RecoverWebhookWithResponse Replay everything that failed
+	//
+	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+	// far it is.
+	//
+	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+	// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+	// while the recovery runs, it stops.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+	RecoverWebhookWithResponse(ctx context.Context, webhookID WebhookIDParam, body RecoverWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*RecoverWebhookResponse, error)
+
+	// ListRecoveriesWithResponse List a webhook's recoveries
+	//
+	// Lists the recoveries of the webhook, newest first, those that ended too.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/webhooks/{webhookId}/recoveries (the `ListRecoveries` operationId).
+	ListRecoveriesWithResponse(ctx context.Context, webhookID WebhookIDParam, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*ListRecoveriesResponse, error)
+
+	// GetRecoveryWithResponse Read a recovery
+	//
+	// Reads one recovery, to see how far it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/webhooks/{webhookId}/recoveries/{recoveryId} (the `GetRecovery` operationId).
+	GetRecoveryWithResponse(ctx context.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error)
+
+	// TestWebhookWithResponse Send a test event
+	//
+	// Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like any other,
+	// with retries and a place in the log. There is no body.
+	//
+	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
+	TestWebhookWithResponse(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*TestWebhookResponse, error)
 }
 
 type ListAPIKeysResponse struct {
@@ -11699,6 +12306,366 @@ func (r ReplayDeliveryResponse) ContentType() string {
 	return ""
 }
 
+type RecoverWebhookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *RecoveryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RecoverWebhookResponse) GetJSON202() *RecoveryEnvelope {
+	return r.JSON202
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RecoverWebhookResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RecoverWebhookResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RecoverWebhookResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RecoverWebhookResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r RecoverWebhookResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r RecoverWebhookResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RecoverWebhookResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RecoverWebhookResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RecoverWebhookResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r RecoverWebhookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecoverWebhookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecoverWebhookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecoverWebhookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRecoveriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRecoveriesResponse) GetJSON200() *RecoveryList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListRecoveriesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListRecoveriesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListRecoveriesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListRecoveriesResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListRecoveriesResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListRecoveriesResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRecoveriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRecoveriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRecoveriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRecoveriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetRecoveryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRecoveryResponse) GetJSON200() *RecoveryEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetRecoveryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetRecoveryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetRecoveryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetRecoveryResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetRecoveryResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetRecoveryResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRecoveryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRecoveryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRecoveryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRecoveryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TestWebhookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *DeliveryEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r TestWebhookResponse) GetJSON201() *DeliveryEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r TestWebhookResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r TestWebhookResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r TestWebhookResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r TestWebhookResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r TestWebhookResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r TestWebhookResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r TestWebhookResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r TestWebhookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestWebhookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestWebhookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestWebhookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListAPIKeysWithResponse List API keys
 //
 // Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
@@ -12898,6 +13865,104 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, we
 		return nil, err
 	}
 	return ParseReplayDeliveryResponse(rsp)
+}
+
+// RecoverWebhookWithBodyWithResponse Replay everything that failed
+//
+// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+// far it is.
+//
+// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+// while the recovery runs, it stops.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+func (c *ClientWithResponses) RecoverWebhookWithBodyWithResponse(ctx context.Context, webhookID WebhookIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecoverWebhookResponse, error) {
+	rsp, err := c.RecoverWebhookWithBody(ctx, webhookID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecoverWebhookResponse(rsp)
+}
+
+// RecoverWebhookWithResponse Replay everything that failed
+//
+// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
+// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
+// far it is.
+//
+// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
+// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
+// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
+// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
+// while the recovery runs, it stops.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/recover (the `RecoverWebhook` operationId).
+func (c *ClientWithResponses) RecoverWebhookWithResponse(ctx context.Context, webhookID WebhookIDParam, body RecoverWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*RecoverWebhookResponse, error) {
+	rsp, err := c.RecoverWebhook(ctx, webhookID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecoverWebhookResponse(rsp)
+}
+
+// ListRecoveriesWithResponse List a webhook's recoveries
+//
+// Lists the recoveries of the webhook, newest first, those that ended too.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/webhooks/{webhookId}/recoveries (the `ListRecoveries` operationId).
+func (c *ClientWithResponses) ListRecoveriesWithResponse(ctx context.Context, webhookID WebhookIDParam, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*ListRecoveriesResponse, error) {
+	rsp, err := c.ListRecoveries(ctx, webhookID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRecoveriesResponse(rsp)
+}
+
+// GetRecoveryWithResponse Read a recovery
+//
+// Reads one recovery, to see how far it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/webhooks/{webhookId}/recoveries/{recoveryId} (the `GetRecovery` operationId).
+func (c *ClientWithResponses) GetRecoveryWithResponse(ctx context.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error) {
+	rsp, err := c.GetRecovery(ctx, webhookID, recoveryID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRecoveryResponse(rsp)
+}
+
+// TestWebhookWithResponse Send a test event
+//
+// Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like any other,
+// with retries and a place in the log. There is no body.
+//
+// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
+func (c *ClientWithResponses) TestWebhookWithResponse(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*TestWebhookResponse, error) {
+	rsp, err := c.TestWebhook(ctx, webhookID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestWebhookResponse(rsp)
 }
 
 // ParseListAPIKeysResponse parses an HTTP response from a ListAPIKeysWithResponse call
@@ -16448,6 +17513,306 @@ func ParseReplayDeliveryResponse(rsp *http.Response) (*ReplayDeliveryResponse, e
 	}
 
 	response := &ReplayDeliveryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest DeliveryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRecoverWebhookResponse parses an HTTP response from a RecoverWebhookWithResponse call
+func ParseRecoverWebhookResponse(rsp *http.Response) (*RecoverWebhookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecoverWebhookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest RecoveryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRecoveriesResponse parses an HTTP response from a ListRecoveriesWithResponse call
+func ParseListRecoveriesResponse(rsp *http.Response) (*ListRecoveriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRecoveriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetRecoveryResponse parses an HTTP response from a GetRecoveryWithResponse call
+func ParseGetRecoveryResponse(rsp *http.Response) (*GetRecoveryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRecoveryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestWebhookResponse parses an HTTP response from a TestWebhookWithResponse call
+func ParseTestWebhookResponse(rsp *http.Response) (*TestWebhookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestWebhookResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -54,8 +54,9 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, starter, starter, log)
 		},
 		activities.NewChangelog,
-		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog) Activities {
-			return Activities{Deliveries: d, Outbox: o, Changelog: c}
+		activities.NewRecoveries,
+		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog, r *activities.Recoveries) Activities {
+			return Activities{Deliveries: d, Outbox: o, Changelog: c, Recoveries: r}
 		},
 		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, set config.Config, log *slog.Logger) *Worker {
 			w := New(c, does, Options{Drain: set.DrainTimeout, Log: log})

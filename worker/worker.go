@@ -41,6 +41,7 @@ type Activities struct {
 	Deliveries *activities.Deliveries
 	Outbox     *activities.Outbox
 	Changelog  *activities.Changelog
+	Recoveries *activities.Recoveries
 }
 
 // Worker runs workflows and activities in this process.
@@ -160,6 +161,11 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
 		workflows.PublishActivity:  w.does.Changelog.PublishEntry,
 		workflows.SweepActivity:    w.does.Outbox.SweepOutbox,
+
+		workflows.ReplayActivity:         w.does.Recoveries.ReplayDelivery,
+		workflows.CountFailedActivity:    w.does.Recoveries.CountFailed,
+		workflows.ReplayFailedActivity:   w.does.Recoveries.ReplayFailed,
+		workflows.CancelRecoveryActivity: w.does.Recoveries.CancelRecovery,
 	})
 	return m
 }
@@ -189,6 +195,8 @@ func Register(r worker.WorkflowRegistry) {
 	for name, does := range map[string]any{
 		workflows.DeliverWebhooksName:  workflows.DeliverWebhooks,
 		workflows.PublishChangelogName: workflows.PublishChangelog,
+		workflows.RecoverWebhookName:   workflows.RecoverWebhook,
+		workflows.ReplayDeliveryName:   workflows.ReplayDelivery,
 		workflows.SweepOutboxName:      workflows.SweepOutbox,
 	} {
 		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})

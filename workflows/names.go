@@ -15,11 +15,23 @@ const (
 	// scheduled. Its id is the entry's.
 	PublishChangelogName = "publish_changelog"
 
+	// ReplayDeliveryName is the workflow that an operator starts to send a delivery
+	// again.
+	ReplayDeliveryName = "replay_delivery"
+	// RecoverWebhookName is the workflow of a recovery. Its id is the recovery's.
+	RecoverWebhookName = "recover_webhook"
+
 	// AttemptFirstName and the following are the activities.
 	AttemptFirstName = "attempt_first"
 	AttemptLaterName = "attempt_later"
 	SweepActivity    = "sweep_outbox_rows"
 	PublishActivity  = "publish_entry"
+
+	// ReplayActivity is replay_delivery's, the others recover_webhook's.
+	ReplayActivity         = "insert_replay"
+	CountFailedActivity    = "count_failed"
+	ReplayFailedActivity   = "replay_failed"
+	CancelRecoveryActivity = "cancel_recovery"
 
 	// StatusQuery answers with Status.
 	StatusQuery = "status"

@@ -16,6 +16,10 @@ const (
 	// often enough; a delivery waits its turn for seconds at the most.
 	sweepEvery = time.Minute
 	sweepGrace = 30 * time.Second
+	// Between two pages of 50 replays: 100 a second at most, so that a receiver that
+	// has just come back isn't knocked down by what it missed, and what happens
+	// meanwhile gets through. 100,000 deliveries take a quarter of an hour.
+	recoverPause = 500 * time.Millisecond
 )
 
 var (
@@ -46,6 +50,19 @@ var (
 	publishRound = workflow.ActivityOptions{
 		// One transaction.
 		StartToCloseTimeout: 30 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    30 * time.Second,
+		},
+	}
+
+	// Repeated for as long as it takes: only our own faults make it fail, except for
+	// what is refused for good.
+	recoverRound = workflow.ActivityOptions{
+		// Mostly one short transaction; to look through a million deliveries for what
+		// failed takes seconds.
+		StartToCloseTimeout: 2 * time.Minute,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    time.Second,
 			BackoffCoefficient: 2,

@@ -44,11 +44,11 @@ type Starter struct {
 
 	mu      sync.Mutex
 	waiting []feedback.Dispatch
-	// entries wait for their schedule; one worker at a time takes them.
-	entries    []feedback.Schedule
-	scheduling bool
-	running    int
-	idle       *sync.Cond
+	// errands wait for their turn; one worker at a time takes them.
+	errands []errand
+	sending bool
+	running int
+	idle    *sync.Cond
 	// quit is closed when nobody waits for the queue any more.
 	quit chan struct{}
 }
@@ -83,16 +83,16 @@ func (s *Starter) Drain(ctx context.Context) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		close(s.quit)
-		if n, e := len(s.waiting), len(s.entries); n+e > 0 {
-			s.log.Warn("the sweep will start what still waits", "deliveries", n, "entries", e)
+		if n, e := len(s.waiting), len(s.errands); n+e > 0 {
+			s.log.Warn("the sweep will start what still waits", "deliveries", n, "others", e)
 		}
-		s.waiting, s.entries = nil, nil
+		s.waiting, s.errands = nil, nil
 		s.idle.Broadcast()
 	})
 	defer stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for (s.running > 0 || s.scheduling) && ctx.Err() == nil {
+	for (s.running > 0 || s.sending) && ctx.Err() == nil {
 		s.idle.Wait()
 	}
 }
@@ -229,17 +229,6 @@ func unreachable(err error) bool {
 
 // IsOpen reports whether a workflow is running.
 func (s *Starter) IsOpen(ctx context.Context, workflowID string) (bool, error) {
-	c, err := s.temporal.Client(ctx)
-	if err != nil {
-		return false, err
-	}
-	d, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		return false, nil
-	}
-	if err != nil {
-		return false, errors.Wrap(err, "describe the workflow")
-	}
-	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	status, err := s.statusOf(ctx, workflowID)
+	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }

@@ -95,6 +95,45 @@ func (e ContactSort) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryEventType.
+const (
+	DeliveryEventTypeChangelogPublished DeliveryEventType = "changelog.published"
+	DeliveryEventTypeCommentCreated     DeliveryEventType = "comment.created"
+	DeliveryEventTypeContactCreated     DeliveryEventType = "contact.created"
+	DeliveryEventTypeContactDeleted     DeliveryEventType = "contact.deleted"
+	DeliveryEventTypeContactUpdated     DeliveryEventType = "contact.updated"
+	DeliveryEventTypePostCreated        DeliveryEventType = "post.created"
+	DeliveryEventTypePostStatusChanged  DeliveryEventType = "post.status_changed"
+	DeliveryEventTypeVoteCreated        DeliveryEventType = "vote.created"
+	DeliveryEventTypeWebhookTest        DeliveryEventType = "webhook.test"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryEventType enum.
+func (e DeliveryEventType) Valid() bool {
+	switch e {
+	case DeliveryEventTypeChangelogPublished:
+		return true
+	case DeliveryEventTypeCommentCreated:
+		return true
+	case DeliveryEventTypeContactCreated:
+		return true
+	case DeliveryEventTypeContactDeleted:
+		return true
+	case DeliveryEventTypeContactUpdated:
+		return true
+	case DeliveryEventTypePostCreated:
+		return true
+	case DeliveryEventTypePostStatusChanged:
+		return true
+	case DeliveryEventTypeVoteCreated:
+		return true
+	case DeliveryEventTypeWebhookTest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryStatus.
 const (
 	DeliveryStatusFailed    DeliveryStatus = "failed"
@@ -272,6 +311,27 @@ func (e PostStatus) Valid() bool {
 	case PostStatusShipped:
 		return true
 	case PostStatusUnderReview:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RecoveryStatus.
+const (
+	RecoveryStatusCompleted RecoveryStatus = "completed"
+	RecoveryStatusRunning   RecoveryStatus = "running"
+	RecoveryStatusStopped   RecoveryStatus = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the RecoveryStatus enum.
+func (e RecoveryStatus) Valid() bool {
+	switch e {
+	case RecoveryStatusCompleted:
+		return true
+	case RecoveryStatusRunning:
+		return true
+	case RecoveryStatusStopped:
 		return true
 	default:
 		return false
@@ -882,6 +942,9 @@ type DeliveryEnvelope struct {
 	Data Delivery `json:"data"`
 }
 
+// DeliveryEventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+type DeliveryEventType string
+
 // DeliveryFields A delivery without its payload and attempts.
 type DeliveryFields struct {
 	// AttemptCount How many attempts have ended.
@@ -899,8 +962,8 @@ type DeliveryFields struct {
 	// EventID The id of an event, shared by its deliveries to all webhooks and by replays.
 	EventID EventID `json:"eventId"`
 
-	// EventType The name of an event.
-	EventType EventType `json:"eventType"`
+	// EventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	EventType DeliveryEventType `json:"eventType"`
 
 	// FailedAt When the delivery failed for good; null unless it did.
 	FailedAt nullable.Nullable[time.Time] `json:"failedAt"`
@@ -1042,6 +1105,15 @@ type EventPost struct {
 
 // EventType The name of an event.
 type EventType string
+
+// EventWebhook The webhook that is tested.
+type EventWebhook struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A webhook's id.
+	ID WebhookID `json:"id"`
+}
 
 // FieldError defines model for FieldError.
 type FieldError struct {
@@ -1231,6 +1303,78 @@ type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
+
+// RecoverWebhookRequest defines model for RecoverWebhookRequest.
+type RecoverWebhookRequest struct {
+	// EventType Only deliveries of this event. Null is the same as leaving it out.
+	EventType nullable.Nullable[DeliveryEventType] `json:"eventType,omitempty"`
+
+	// Since The first moment of the window.
+	Since time.Time `json:"since"`
+
+	// Until The end of the window, which isn't part of it. Now, if it is left out, null or to come.
+	Until nullable.Nullable[time.Time] `json:"until,omitempty"`
+}
+
+// Recovery defines model for Recovery.
+type Recovery struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// EndedAt When it was completed or stopped; null while it runs.
+	EndedAt nullable.Nullable[time.Time] `json:"endedAt"`
+
+	// EventType The one event whose deliveries are replayed; null for all that the webhook subscribes to.
+	EventType nullable.Nullable[DeliveryEventType] `json:"eventType"`
+
+	// ID A recovery's id.
+	ID RecoveryID `json:"id"`
+
+	// Replayed How many were replayed so far.
+	Replayed int `json:"replayed"`
+
+	// Since The first moment of the window.
+	Since time.Time `json:"since"`
+
+	// Status `running` while replays are to come; `completed` and `stopped` are final.
+	Status RecoveryStatus `json:"status"`
+
+	// StoppedReason Why it stopped before its end; null if it didn't. Open: more values may be added. So far
+	// `webhook_disabled`, `not_subscribed`, and `canceled` by who runs the service.
+	//
+	//
+	// Examples: webhook_disabled
+	StoppedReason nullable.Nullable[string] `json:"stoppedReason"`
+
+	// Total How many deliveries there were to replay when they were counted at its beginning; null until then.
+	Total nullable.Nullable[int] `json:"total"`
+
+	// Until The end of the window, which isn't part of it.
+	Until time.Time `json:"until"`
+
+	// WebhookID A webhook's id.
+	WebhookID WebhookID `json:"webhookId"`
+}
+
+// RecoveryEnvelope defines model for RecoveryEnvelope.
+type RecoveryEnvelope struct {
+	Data Recovery `json:"data"`
+}
+
+// RecoveryID A recovery's id.
+type RecoveryID = string
+
+// RecoveryList defines model for RecoveryList.
+type RecoveryList struct {
+	// Data The recoveries, newest first.
+	Data []Recovery `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// RecoveryStatus `running` while replays are to come; `completed` and `stopped` are final.
+type RecoveryStatus string
 
 // ReplaceLinkedPostsRequest defines model for ReplaceLinkedPostsRequest.
 type ReplaceLinkedPostsRequest struct {
@@ -1530,6 +1674,17 @@ type WebhookList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
+// WebhookTestEvent defines model for WebhookTestEvent.
+type WebhookTestEvent struct {
+	Event DeliveryEventType `json:"event"`
+
+	// OrganizationID An organization's id.
+	OrganizationID OrganizationID `json:"organizationId"`
+
+	// Webhook The webhook that is tested.
+	Webhook EventWebhook `json:"webhook"`
+}
+
 // WebhookURL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 // A name that leads to an address inside a network is accepted here and refused at each attempt.
 type WebhookURL = string
@@ -1580,6 +1735,9 @@ type LimitParam = int
 
 // PostIDParam defines model for PostIdParam.
 type PostIDParam = string
+
+// RecoveryIDParam defines model for RecoveryIdParam.
+type RecoveryIDParam = string
 
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
@@ -1730,10 +1888,19 @@ type ListDeliveriesParams struct {
 	Status *DeliveryStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// EventType Only deliveries of this event.
-	EventType *EventType `form:"eventType,omitempty" json:"eventType,omitempty"`
+	EventType *DeliveryEventType `form:"eventType,omitempty" json:"eventType,omitempty"`
 
 	// Since Only deliveries that were created at this moment or later.
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+}
+
+// ListRecoveriesParams defines parameters for ListRecoveries.
+type ListRecoveriesParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
@@ -1795,6 +1962,9 @@ type CreateWebhookJSONRequestBody = CreateWebhookRequest
 
 // UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
 type UpdateWebhookJSONRequestBody = UpdateWebhookRequest
+
+// RecoverWebhookJSONRequestBody defines body for RecoverWebhook for application/json ContentType.
+type RecoverWebhookJSONRequestBody = RecoverWebhookRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -1942,6 +2112,18 @@ type ServerInterface interface {
 	// ReplayDelivery Replay a delivery
 	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
 	ReplayDelivery(c *gin.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam)
+	// RecoverWebhook Replay everything that failed
+	// (POST /v1/webhooks/{webhookId}/recover)
+	RecoverWebhook(c *gin.Context, webhookID WebhookIDParam)
+	// ListRecoveries List a webhook's recoveries
+	// (GET /v1/webhooks/{webhookId}/recoveries)
+	ListRecoveries(c *gin.Context, webhookID WebhookIDParam, params ListRecoveriesParams)
+	// GetRecovery Read a recovery
+	// (GET /v1/webhooks/{webhookId}/recoveries/{recoveryId})
+	GetRecovery(c *gin.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam)
+	// TestWebhook Send a test event
+	// (POST /v1/webhooks/{webhookId}/test)
+	TestWebhook(c *gin.Context, webhookID WebhookIDParam)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -3418,6 +3600,134 @@ func (siw *ServerInterfaceWrapper) ReplayDelivery(c *gin.Context) {
 	siw.Handler.ReplayDelivery(c, webhookID, deliveryID)
 }
 
+// RecoverWebhook operation middleware
+func (siw *ServerInterfaceWrapper) RecoverWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RecoverWebhook(c, webhookID)
+}
+
+// ListRecoveries operation middleware
+func (siw *ServerInterfaceWrapper) ListRecoveries(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRecoveriesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRecoveries(c, webhookID, params)
+}
+
+// GetRecovery operation middleware
+func (siw *ServerInterfaceWrapper) GetRecovery(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "recoveryId" -------------
+	var recoveryID RecoveryIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "recoveryId", c.Param("recoveryId"), &recoveryID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter recoveryId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetRecovery(c, webhookID, recoveryID)
+}
+
+// TestWebhook operation middleware
+func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.TestWebhook(c, webhookID)
+}
+
 // GinServerOptions provides options for the Gin server.
 type GinServerOptions struct {
 	BaseURL      string
@@ -3493,6 +3803,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/deliveries", wrapper.ListDeliveries)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/deliveries/:deliveryId", wrapper.GetDelivery)
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/deliveries/:deliveryId/replay", wrapper.ReplayDelivery)
+	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/recover", wrapper.RecoverWebhook)
+	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries", wrapper.ListRecoveries)
+	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries/:recoveryId", wrapper.GetRecovery)
+	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/test", wrapper.TestWebhook)
 }
 
 type ListAPIKeysRequestObject struct {
@@ -4604,6 +4918,97 @@ func (response ReplayDelivery201JSONResponse) VisitReplayDeliveryResponse(w http
 	return err
 }
 
+type RecoverWebhookRequestObject struct {
+	WebhookID WebhookIDParam `json:"webhookId"`
+	Body      *RecoverWebhookJSONRequestBody
+}
+
+type RecoverWebhookResponseObject interface {
+	VisitRecoverWebhookResponse(w http.ResponseWriter) error
+}
+
+type RecoverWebhook202JSONResponse RecoveryEnvelope
+
+func (response RecoverWebhook202JSONResponse) VisitRecoverWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRecoveriesRequestObject struct {
+	WebhookID WebhookIDParam `json:"webhookId"`
+	Params    ListRecoveriesParams
+}
+
+type ListRecoveriesResponseObject interface {
+	VisitListRecoveriesResponse(w http.ResponseWriter) error
+}
+
+type ListRecoveries200JSONResponse RecoveryList
+
+func (response ListRecoveries200JSONResponse) VisitListRecoveriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRecoveryRequestObject struct {
+	WebhookID  WebhookIDParam  `json:"webhookId"`
+	RecoveryID RecoveryIDParam `json:"recoveryId"`
+}
+
+type GetRecoveryResponseObject interface {
+	VisitGetRecoveryResponse(w http.ResponseWriter) error
+}
+
+type GetRecovery200JSONResponse RecoveryEnvelope
+
+func (response GetRecovery200JSONResponse) VisitGetRecoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestWebhookRequestObject struct {
+	WebhookID WebhookIDParam `json:"webhookId"`
+}
+
+type TestWebhookResponseObject interface {
+	VisitTestWebhookResponse(w http.ResponseWriter) error
+}
+
+type TestWebhook201JSONResponse DeliveryEnvelope
+
+func (response TestWebhook201JSONResponse) VisitTestWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// ListAPIKeys List API keys
@@ -4750,6 +5155,18 @@ type StrictServerInterface interface {
 	// ReplayDelivery Replay a delivery
 	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
 	ReplayDelivery(ctx context.Context, request ReplayDeliveryRequestObject) (ReplayDeliveryResponseObject, error)
+	// RecoverWebhook Replay everything that failed
+	// (POST /v1/webhooks/{webhookId}/recover)
+	RecoverWebhook(ctx context.Context, request RecoverWebhookRequestObject) (RecoverWebhookResponseObject, error)
+	// ListRecoveries List a webhook's recoveries
+	// (GET /v1/webhooks/{webhookId}/recoveries)
+	ListRecoveries(ctx context.Context, request ListRecoveriesRequestObject) (ListRecoveriesResponseObject, error)
+	// GetRecovery Read a recovery
+	// (GET /v1/webhooks/{webhookId}/recoveries/{recoveryId})
+	GetRecovery(ctx context.Context, request GetRecoveryRequestObject) (GetRecoveryResponseObject, error)
+	// TestWebhook Send a test event
+	// (POST /v1/webhooks/{webhookId}/test)
+	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx *gin.Context, request any) (any, error)
@@ -6409,6 +6826,130 @@ func (sh *strictHandler) ReplayDelivery(ctx *gin.Context, webhookID WebhookIDPar
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ReplayDeliveryResponseObject); ok {
 		if err := validResponse.VisitReplayDeliveryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RecoverWebhook operation middleware
+func (sh *strictHandler) RecoverWebhook(ctx *gin.Context, webhookID WebhookIDParam) {
+	var request RecoverWebhookRequestObject
+
+	request.WebhookID = webhookID
+
+	var body RecoverWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RecoverWebhook(ctx, request.(RecoverWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RecoverWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RecoverWebhookResponseObject); ok {
+		if err := validResponse.VisitRecoverWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRecoveries operation middleware
+func (sh *strictHandler) ListRecoveries(ctx *gin.Context, webhookID WebhookIDParam, params ListRecoveriesParams) {
+	var request ListRecoveriesRequestObject
+
+	request.WebhookID = webhookID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRecoveries(ctx, request.(ListRecoveriesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRecoveries")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRecoveriesResponseObject); ok {
+		if err := validResponse.VisitListRecoveriesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetRecovery operation middleware
+func (sh *strictHandler) GetRecovery(ctx *gin.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam) {
+	var request GetRecoveryRequestObject
+
+	request.WebhookID = webhookID
+	request.RecoveryID = recoveryID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRecovery(ctx, request.(GetRecoveryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRecovery")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetRecoveryResponseObject); ok {
+		if err := validResponse.VisitGetRecoveryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// TestWebhook operation middleware
+func (sh *strictHandler) TestWebhook(ctx *gin.Context, webhookID WebhookIDParam) {
+	var request TestWebhookRequestObject
+
+	request.WebhookID = webhookID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.TestWebhook(ctx, request.(TestWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TestWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(TestWebhookResponseObject); ok {
+		if err := validResponse.VisitTestWebhookResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -45,6 +45,8 @@ func (noDeliveries) Dispatch([]feedback.Dispatch) {}
 
 func (noDeliveries) Schedule([]feedback.Schedule) {}
 
+func (noDeliveries) Recover([]feedback.Recover) {}
+
 // openStore needs the database's URL only, so that an operator's shell doesn't
 // need the service's secrets.
 func openStore(environ []string) (*store.Store, error) {

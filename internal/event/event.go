@@ -7,6 +7,7 @@ package event
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -29,11 +30,19 @@ const (
 	ContactDeleted     Type = "contact.deleted"
 )
 
-// Types lists all events in the order of the specification.
+// WebhookTest is sent to one webhook when somebody asks for it. Nobody can
+// subscribe to it.
+const WebhookTest Type = "webhook.test"
+
+// Types lists all events that can be subscribed to, in the order of the
+// specification.
 var Types = []Type{
 	PostCreated, PostStatusChanged, VoteCreated, CommentCreated,
 	ChangelogPublished, ContactCreated, ContactUpdated, ContactDeleted,
 }
+
+// Delivered lists all events that a delivery can be of.
+var Delivered = append(slices.Clone(Types), WebhookTest)
 
 // Head stands at the start of every payload.
 type Head struct {
@@ -166,6 +175,18 @@ type DeletedContact struct {
 type ContactDeletedPayload struct {
 	Head
 	Contact DeletedContact `json:"contact"`
+}
+
+// Webhook as events show it.
+type Webhook struct {
+	ID        publicid.Webhook `json:"id"`
+	CreatedAt time.Time        `json:"createdAt"`
+}
+
+// WebhookTestPayload tells nothing but that the webhook works.
+type WebhookTestPayload struct {
+	Head
+	Webhook Webhook `json:"webhook"`
 }
 
 // Freeze stamps the payload with its event and organization and turns it into

@@ -139,12 +139,7 @@ func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) 
 	if err != nil {
 		return nil, errors.Wrap(err, "load the changelog entry")
 	}
-	organization, err := s.store.Client().Organization.Get(ctx, found.OrganizationID)
-	if err != nil {
-		return nil, errors.Wrap(err, "load the entry's organization")
-	}
-	ctx = store.WithOrganization(ctx, organization.ID)
-	err = s.perform(ctx, &change{caller: &Caller{Organization: organization}}, func(c *change) error {
+	err = s.forService(ctx, found.OrganizationID, func(ctx context.Context, c *change) error {
 		old, err := c.lockEntry(ctx, id)
 		if due = nil; problem.Is(err, problem.NotFound) {
 			return nil

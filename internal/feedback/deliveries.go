@@ -30,6 +30,13 @@ type DeliveryQuery struct {
 	Since             *time.Time
 }
 
+// delivered checks the event that a filter names, if it does.
+func delivered(bad *problem.Fields, eventType *string) {
+	if eventType != nil && !slices.Contains(catalogue.Delivered, catalogue.Type(*eventType)) {
+		bad.Add("eventType", "enum", "is not an event; the events are %s", eventNames(catalogue.Delivered))
+	}
+}
+
 // Deliveries lists a webhook's deliveries, newest first.
 func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q DeliveryQuery) (Page[*db.Delivery], error) {
 	var bad problem.Fields
@@ -39,9 +46,7 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 	if q.Status != nil && delivery.StatusValidator(delivery.Status(*q.Status)) != nil {
 		bad.Add("status", "enum", "must be pending, succeeded or failed")
 	}
-	if q.EventType != nil && !slices.Contains(catalogue.Types, catalogue.Type(*q.EventType)) {
-		bad.Add("eventType", "enum", "is not an event; the events are %s", eventNames())
-	}
+	delivered(&bad, q.EventType)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Delivery]{}, err
 	}

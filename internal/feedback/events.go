@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"net/url"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqljson"
@@ -33,30 +34,44 @@ func (c *change) record(ctx context.Context, t event.Type, p event.Payload) erro
 	if len(hooks) == 0 {
 		return nil
 	}
-	organization := c.caller.Organization.ID
-	payload, err := event.Freeze(t, organization, p)
+	recorded, err := c.freeze(ctx, t, p)
 	if err != nil {
 		return err
-	}
-	recorded := publicid.NewEvent()
-	if err := c.Event.Create().SetID(recorded).SetType(string(t)).SetPayload(payload).Exec(ctx); err != nil {
-		return errors.Wrap(err, "insert the event")
 	}
 	at := now()
 	rows := make([]*db.DeliveryCreate, len(hooks))
 	for i, w := range hooks {
-		id := publicid.NewDelivery()
-		rows[i] = c.Delivery.Create().
-			SetID(id).SetWebhookID(w.ID).SetEventID(recorded).SetEventType(string(t)).
-			SetCreatedAt(at).SetNextAttemptAt(at)
-		c.deliveries = append(c.deliveries, Dispatch{
-			ID: id, Webhook: w.ID, Organization: organization, EventType: string(t), Host: hostOf(w.URL),
-		})
+		rows[i] = c.send(w, publicid.NewDelivery(), recorded, string(t), at)
 	}
 	if err := c.Delivery.CreateBulk(rows...).Exec(ctx); err != nil {
 		return errors.Wrap(err, "insert the deliveries")
 	}
 	return nil
+}
+
+// freeze inserts an event with the bytes that its deliveries carry.
+func (c *change) freeze(ctx context.Context, t event.Type, p event.Payload) (publicid.Event, error) {
+	recorded := publicid.NewEvent()
+	payload, err := event.Freeze(t, c.caller.Organization.ID, p)
+	if err != nil {
+		return recorded, err
+	}
+	if err := c.Event.Create().SetID(recorded).SetType(string(t)).SetPayload(payload).Exec(ctx); err != nil {
+		return recorded, errors.Wrap(err, "insert the event")
+	}
+	return recorded, nil
+}
+
+// send is a delivery to be inserted, due at once, which is dispatched after the
+// commit.
+func (c *change) send(
+	to *db.Webhook, id publicid.Delivery, of publicid.Event, eventType string, at time.Time,
+) *db.DeliveryCreate {
+	c.deliveries = append(c.deliveries, Dispatch{
+		ID: id, Webhook: to.ID, Organization: c.caller.Organization.ID, EventType: eventType, Host: hostOf(to.URL),
+	})
+	return c.Delivery.Create().
+		SetID(id).SetWebhookID(to.ID).SetEventID(of).SetEventType(eventType).SetCreatedAt(at).SetNextAttemptAt(at)
 }
 
 // hostOf is the part of a URL that operators may see.

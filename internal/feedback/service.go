@@ -33,6 +33,8 @@ type Dispatcher interface {
 	Dispatch(deliveries []Dispatch)
 	// Schedule sees to it that changelog entries are published when they are due.
 	Schedule(entries []Schedule)
+	// Recover runs recoveries.
+	Recover(recoveries []Recover)
 }
 
 // Dispatch is what an operator wants to see of a delivery that is under way.
@@ -80,13 +82,14 @@ func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, sett
 // now is the wall clock at the precision that Postgres keeps.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// change is one transaction of a use case with the deliveries and schedules that
-// it caused.
+// change is one transaction of a use case with the deliveries, schedules and
+// recoveries that it caused.
 type change struct {
 	*db.Tx
 	caller     *Caller
 	deliveries []Dispatch
 	schedules  []Schedule
+	recoveries []Recover
 }
 
 // change runs fn in one transaction for the caller in the context and
@@ -103,7 +106,7 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 // perform is change for whoever acts.
 func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) error) error {
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
-		c.Tx, c.deliveries, c.schedules = tx, nil, nil
+		c.Tx, c.deliveries, c.schedules, c.recoveries = tx, nil, nil, nil
 		return fn(c)
 	})
 	if err != nil {
@@ -114,6 +117,9 @@ func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) err
 	if len(c.schedules) > 0 {
 		s.dispatch.Schedule(c.schedules)
 	}
+	if len(c.recoveries) > 0 {
+		s.dispatch.Recover(c.recoveries)
+	}
 	if len(c.deliveries) > 0 {
 		s.dispatch.Dispatch(c.deliveries)
 		ids := make([]fmt.Stringer, len(c.deliveries))
@@ -123,6 +129,20 @@ func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) err
 		Touch(ctx, "deliveryIds", ids...)
 	}
 	return nil
+}
+
+// forService is change for the service itself, in an organization and whatever its
+// billing state.
+func (s *Service) forService(
+	ctx context.Context, organization publicid.Organization, fn func(ctx context.Context, c *change) error,
+) error {
+	ctx = store.WithOrganization(ctx, organization)
+	found, err := s.store.Client().Organization.Get(ctx, organization)
+	if err != nil {
+		return errors.Wrap(err, "load the organization")
+	}
+	c := &change{caller: &Caller{Organization: found}}
+	return s.perform(ctx, c, func(c *change) error { return fn(ctx, c) })
 }
 
 // ErrChecked ends a use case that was asked to check its input only.

@@ -42,16 +42,16 @@ func (s *Service) checkWebhook(in WebhookInput) error {
 		}
 		for i, name := range *in.Events {
 			if !slices.Contains(event.Types, event.Type(name)) {
-				bad.Add(item("events", i), "enum", "is not an event; the events are %s", eventNames())
+				bad.Add(item("events", i), "enum", "is not an event; the events are %s", eventNames(event.Types))
 			}
 		}
 	}
 	return bad.Err()
 }
 
-func eventNames() string {
-	names := make([]string, len(event.Types))
-	for i, t := range event.Types {
+func eventNames(types []event.Type) string {
+	names := make([]string, len(types))
+	for i, t := range types {
 		names[i] = string(t)
 	}
 	return strings.Join(names, ", ")

@@ -67,6 +67,11 @@ func (i id[K]) String() string {
 	return k.prefix() + "_" + encode(i.value)
 }
 
+// Time is the moment that the id was made, to the millisecond.
+func (i id[K]) Time() time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(i.value[:8]) >> 16)).UTC() //nolint:gosec // 48 bits
+}
+
 // UUID is the form that the database keeps.
 func (i id[K]) UUID() uuid.UUID { return i.value }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,15 @@ func TestIDsSortByTheTimeTheyWereMade(t *testing.T) {
 		texts[i] = publicid.NewPost().String()
 	}
 	require.IsIncreasing(t, texts)
+}
+
+func TestAnIDTellsWhenItWasMade(t *testing.T) {
+	t.Parallel()
+	id, err := publicid.Parse[publicid.Post]("pst_01kkgt5hn1fpnv5e78weftw0p1")
+	require.NoError(t, err)
+	require.Equal(t, time.Date(2026, 3, 12, 10, 41, 7, 233e6, time.UTC), id.Time())
+	before := time.Now().Truncate(time.Millisecond)
+	require.False(t, publicid.NewPost().Time().Before(before))
 }
 
 func TestAFreshIDIsNotZero(t *testing.T) {

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequestObject) (gen.RecoverWebhookResponseObject, error) {
+	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.feedback.RecoverWebhook(ctx, of, feedback.NewRecovery{
+		Since: r.Body.Since, Until: valueOf(r.Body.Until), EventType: (*string)(valueOf(r.Body.EventType)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	feedback.Touch(ctx, "recoveryId", made.ID)
+	return gen.RecoverWebhook202JSONResponse{Data: recovery(made)}, nil
+}
+
+func (s *server) ListRecoveries(ctx context.Context, r gen.ListRecoveriesRequestObject) (gen.ListRecoveriesResponseObject, error) {
+	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.feedback.Recoveries(ctx, of, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListRecoveries200JSONResponse{Data: each(p.Items, recovery), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) GetRecovery(ctx context.Context, r gen.GetRecoveryRequestObject) (gen.GetRecoveryResponseObject, error) {
+	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	id, err := feedback.PathID[publicid.Recovery]("recoveryId", r.RecoveryID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.feedback.Recovery(ctx, of, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetRecovery200JSONResponse{Data: recovery(found)}, nil
+}
+
+func recovery(r *db.Recovery) gen.Recovery {
+	return gen.Recovery{
+		ID: r.ID.String(), WebhookID: r.WebhookID.String(), Since: r.Since, Until: r.Until,
+		EventType: orNull((*gen.DeliveryEventType)(r.EventType)), Status: gen.RecoveryStatus(r.Status),
+		StoppedReason: orNull(r.StoppedReason), Total: orNull(r.Total), Replayed: r.Replayed,
+		CreatedAt: r.CreatedAt, EndedAt: orNull(r.EndedAt),
+	}
+}

@@ -1,0 +1,165 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/delivery"
+	"earshot/ent/db/predicate"
+	"earshot/ent/db/recovery"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// recoveryPage is how many deliveries a transaction replays: enough to make its
+// cost small, and few enough that a change of the webhook, which waits for it,
+// doesn't notice.
+const recoveryPage = 50
+
+// RecoveryProgress tells how far a recovery is. The status is the row's, and empty
+// where the recovery is gone with its webhook.
+type RecoveryProgress struct {
+	Status        string
+	StoppedReason string
+	// Since and Until are the window.
+	Since, Until time.Time
+	// Total is 0 until it is counted.
+	Total, Replayed int
+}
+
+func progressOf(r *db.Recovery) RecoveryProgress {
+	p := RecoveryProgress{Status: string(r.Status), Since: r.Since, Until: r.Until, Replayed: r.Replayed}
+	if r.Total != nil {
+		p.Total = *r.Total
+	}
+	if r.StoppedReason != nil {
+		p.StoppedReason = *r.StoppedReason
+	}
+	return p
+}
+
+// CountRecovery counts what a recovery is going to replay, unless that was done
+// before.
+func (s *Service) CountRecovery(ctx context.Context, id publicid.Recovery) (RecoveryProgress, error) {
+	count := func(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
+		if r.Total != nil {
+			return r, nil
+		}
+		n, err := c.Delivery.Query().Where(recoverable(hook, r)...).Count(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "count what failed")
+		}
+		return c.Recovery.UpdateOne(r).SetTotal(n).Save(ctx)
+	}
+	return s.onRecovery(ctx, id, keyShare, count)
+}
+
+// RecoverNext replays the next deliveries of a recovery, at most recoveryPage of
+// them. The row goes on in the same transaction, so nothing is replayed twice when
+// it is asked again after a kill. It completes the recovery when nothing is left, and
+// stops it when the webhook is disabled or doesn't subscribe to the event any more.
+func (s *Service) RecoverNext(ctx context.Context, id publicid.Recovery) (RecoveryProgress, error) {
+	// One recovery of a webhook at a time: of two that looked at once, neither would
+	// see what the other replays.
+	return s.onRecovery(ctx, id, noKeyUpdate, recoverNext)
+}
+
+func recoverNext(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
+	at := now()
+	update := c.Recovery.UpdateOne(r)
+	if reason := refusal(hook, r.EventType); reason != "" {
+		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason).SetEndedAt(at).Save(ctx)
+	}
+	failed, err := c.Delivery.Query().Where(recoverable(hook, r)...).
+		Order(db.Asc(delivery.FieldID)).Limit(recoveryPage).
+		Select(delivery.FieldID, delivery.FieldEventID, delivery.FieldEventType).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for what failed")
+	}
+	if len(failed) < recoveryPage {
+		update.SetStatus(recovery.StatusCompleted).SetEndedAt(at)
+	}
+	if len(failed) > 0 {
+		rows := make([]*db.DeliveryCreate, len(failed))
+		for i, d := range failed {
+			rows[i] = c.send(hook, publicid.NewDelivery(), d.EventID, d.EventType, at).SetReplayOf(d.ID)
+		}
+		if err := c.Delivery.CreateBulk(rows...).Exec(ctx); err != nil {
+			return nil, errors.Wrap(err, "insert the replays")
+		}
+		update.SetPosition(failed[len(failed)-1].ID).AddReplayed(len(failed))
+	}
+	return update.Save(ctx)
+}
+
+// recoverable are the deliveries that a recovery has still to replay.
+func recoverable(hook *db.Webhook, r *db.Recovery) []predicate.Delivery {
+	wanted := append(slices.Clone(hook.Events), string(event.WebhookTest))
+	if r.EventType != nil {
+		wanted = []string{*r.EventType}
+	}
+	which := []predicate.Delivery{
+		delivery.WebhookID(hook.ID), delivery.StatusEQ(delivery.StatusFailed), delivery.EventTypeIn(wanted...),
+		delivery.CreatedAtGTE(r.Since), delivery.CreatedAtLT(r.Until),
+		// As in the list, so that only the window is read.
+		delivery.IDGTE(publicid.DeliveryAt(r.Since.Add(-time.Minute))),
+		delivery.IDLT(publicid.DeliveryAt(r.Until.Add(time.Minute))),
+		notReplayed,
+	}
+	if r.Position != nil {
+		which = append(which, delivery.IDGT(*r.Position))
+	}
+	return which
+}
+
+// notReplayed leaves out what was replayed, whatever became of that.
+func notReplayed(s *sql.Selector) {
+	replay := sql.Table(delivery.Table).As("replay")
+	s.Where(sql.NotExists(sql.Select(replay.C(delivery.FieldID)).From(replay).
+		Where(sql.ColumnsEQ(replay.C(delivery.FieldReplayOf), s.C(delivery.FieldID)))))
+}
+
+// onRecovery runs fn for the service on a recovery that is running, with its webhook
+// locked and whatever the billing state: what was accepted happens. One that has ended
+// stays as it is.
+func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery, lock sql.LockOption,
+	fn func(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error),
+) (p RecoveryProgress, err error) {
+	all := store.System(ctx, "a recovery belongs to the service once it is accepted")
+	found, err := s.store.Client().Recovery.Query().Where(recovery.ID(id)).Only(all)
+	if db.IsNotFound(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, errors.Wrap(err, "load the recovery")
+	}
+	err = s.forService(ctx, found.OrganizationID, func(ctx context.Context, c *change) error {
+		p = RecoveryProgress{}
+		hook, err := c.lockWebhook(ctx, found.WebhookID, lock)
+		if problem.Is(err, problem.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r, err := c.Recovery.Query().Where(recovery.ID(id)).ForShare(noKeyUpdate).Only(ctx)
+		if err != nil {
+			return errors.Wrap(err, "lock the recovery")
+		}
+		if r.Status == recovery.StatusRunning {
+			if r, err = fn(ctx, c, hook, r); err != nil {
+				return errors.Wrap(err, "go on with the recovery")
+			}
+		}
+		p = progressOf(r)
+		return nil
+	})
+	return p, err
+}

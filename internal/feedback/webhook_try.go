@@ -1,0 +1,38 @@
+package feedback
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+)
+
+// TryWebhook sends a webhook.test to one webhook, whatever it subscribes to. One
+// that is disabled is problem.Conflict.
+func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook) (*db.Delivery, error) {
+	var made *db.Delivery
+	err := s.change(ctx, func(c *change) error {
+		hook, err := c.lockWebhook(ctx, id, keyShare)
+		if err != nil {
+			return err
+		}
+		if err := mustTake(hook, new(string(event.WebhookTest))); err != nil {
+			return err
+		}
+		recorded, err := c.freeze(ctx, event.WebhookTest, &event.WebhookTestPayload{
+			Webhook: event.Webhook{ID: id, CreatedAt: hook.CreatedAt},
+		})
+		if err != nil {
+			return err
+		}
+		made, err = c.send(hook, publicid.NewDelivery(), recorded, string(event.WebhookTest), now()).Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the delivery")
+		}
+		return nil
+	})
+	return made, err
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/internal/publicid"
+)
+
+// RunningRecovery is a recovery that somebody should be running.
+type RunningRecovery struct {
+	ID           publicid.Recovery
+	Webhook      publicid.Webhook
+	Organization publicid.Organization
+	CreatedAt    time.Time
+}
+
+const runningRecoveriesSQL = `
+SELECT id, webhook_id, organization_id, created_at FROM recoveries
+WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1)
+  AND (created_at, id) > ($2, $3::uuid)
+ORDER BY created_at, id LIMIT $4`
+
+// RunningRecoveries are the recoveries that haven't ended and are older than the
+// grace, of all organizations: those that come after the last one of the page before
+// (the zero one to begin with), oldest first. It is for the sweep.
+func (s *Store) RunningRecoveries(
+	ctx context.Context, grace time.Duration, last RunningRecovery, limit int,
+) ([]RunningRecovery, error) {
+	rows, err := s.pool.Query(ctx, runningRecoveriesSQL, grace.Seconds(), last.CreatedAt, last.ID.UUID().String(), limit)
+	if err != nil {
+		return nil, errors.Wrap(err, "find running recoveries")
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RunningRecovery, err error) {
+		return r, row.Scan(&r.ID, &r.Webhook, &r.Organization, &r.CreatedAt)
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "read running recoveries")
+	}
+	return found, nil
+}
+
+const cancelRecoverySQL = `
+UPDATE recoveries SET status = 'stopped', stopped_reason = 'canceled', ended_at = now()
+WHERE id = $1 AND status = 'running'`
+
+// CancelRecovery stops a recovery, of any organization, that an operator ended. One
+// that ended by itself stays as it is.
+func (s *Store) CancelRecovery(ctx context.Context, id publicid.Recovery) error {
+	if _, err := s.pool.Exec(ctx, cancelRecoverySQL, id.UUID().String()); err != nil {
+		return errors.Wrap(err, "cancel the recovery")
+	}
+	return nil
+}
