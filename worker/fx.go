@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	netmail "net/mail"
 
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
@@ -10,6 +11,7 @@ import (
 	"earshot/activities"
 	"earshot/internal/config"
 	"earshot/internal/feedback"
+	"earshot/internal/mail"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
@@ -55,6 +57,9 @@ var Module = fx.Module("worker",
 		},
 		activities.NewChangelog,
 		activities.NewRecoveries,
+		func(c config.Config, log *slog.Logger) *mail.Mailer {
+			return mail.New(mail.Options{SMTP: c.SMTP, From: netmail.Address(c.MailFrom), Dir: c.MailDir, Log: log})
+		},
 		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog, r *activities.Recoveries) Activities {
 			return Activities{Deliveries: d, Outbox: o, Changelog: c, Recoveries: r}
 		},

@@ -24,8 +24,8 @@ func newResetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset",
 		Short: "Remove the data of `earshot up`, after stopping it",
-		Long: "Stops the stack if it runs and removes its database, Temporal's history, the API keys, the secrets and\n" +
-			"the logs. What was built (bin) stays.",
+		Long: "Stops the stack if it runs and removes its database, Temporal's history, the API keys, the secrets,\n" +
+			"the logs and the e-mails. What was built (bin) stays.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := findStateDir(dir, os.Environ())
@@ -83,7 +83,7 @@ func reset(ctx context.Context, d stateDir, said io.Writer) error {
 		return err
 	}
 	for _, path := range []string{
-		d.devEnv(), d.secretsEnv(), d.serviceLog(), d.serviceLog() + ".old", d.upLog(), d.upLog() + ".old",
+		d.devEnv(), d.secretsEnv(), d.serviceLog(), d.serviceLog() + ".old", d.upLog(), d.upLog() + ".old", d.mail(),
 	} {
 		if err := os.RemoveAll(path); err != nil {
 			return errors.Wrap(err, "remove")

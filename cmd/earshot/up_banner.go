@@ -18,6 +18,7 @@ func (u *up) banner(took time.Duration) {
 	row("API docs", u.baseURL()+"/v1/docs")
 	row("Temporal UI", u.temporal.UIURL())
 	row("Log", shortPath(u.dir.serviceLog()))
+	row("E-mail", u.eMail())
 	row("Settings", devEnv+"  (keys and addresses; in a shell: set -a; . "+shellWord(dotted(devEnv))+")")
 	if u.keys.fresh {
 		row("API key", u.keys.write+"  (shown only now)")
@@ -49,6 +50,21 @@ func (u *up) examples() []string {
 		"curl "+header+base+"/v1/me",
 		"curl "+header+`-H "Content-Type: application/json" -d '{"name":"Feature requests"}' `+base+"/v1/boards",
 	)
+}
+
+// eMail says where e-mails go.
+func (u *up) eMail() string {
+	settings := lookup(u.settings())
+	server, _ := settings.LookupEnv(smtpVariable)
+	dir, _ := settings.LookupEnv(mailDirVariable)
+	switch {
+	case server != "":
+		return "is sent through " + smtpVariable
+	case dir != "":
+		return shortPath(dir) + "  (written there, not sent)"
+	default:
+		return "is not sent: " + mailDirVariable + " is empty"
+	}
 }
 
 func (u *up) quickstart() string {

@@ -14,6 +14,12 @@ import (
 // dirVariable chooses the state directory like --dir does.
 const dirVariable = "EARSHOT_DIR"
 
+// Where the service sends e-mails, or writes them where it doesn't.
+const (
+	smtpVariable    = "EARSHOT_SMTP_URL"
+	mailDirVariable = "EARSHOT_MAIL_DIR"
+)
+
 // stateDir is the directory of one development stack: the data of both
 // servers, the settings that `earshot up` made, and the logs. Its bin holds
 // built programs and belongs to the build.
@@ -28,6 +34,7 @@ func (d stateDir) serviceLog() string { return d.file("earshot.log") }
 func (d stateDir) upLog() string      { return d.file("up.log") } // what a detached `up` says
 func (d stateDir) postgres() string   { return d.file("postgres") }
 func (d stateDir) temporal() string   { return d.file("temporal") }
+func (d stateDir) mail() string       { return d.file("mail") } // e-mails that weren't sent
 
 func addDirFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "dir", "", "state directory (default .earshot in the repository; "+dirVariable+" sets it too)")

@@ -96,15 +96,27 @@ func TestLostSecretsAreNotReplacedWhileThereIsADatabase(t *testing.T) {
 
 func TestTheServiceGetsDevelopmentSettingsUnlessTheCallerSaysOtherwise(t *testing.T) {
 	t.Parallel()
-	u := &up{secrets: []setting{{"EARSHOT_SECRET_KEYS", "dev:x"}}, environ: lookup{
+	u := &up{dir: "/state", secrets: []setting{{"EARSHOT_SECRET_KEYS", "dev:x"}}, environ: lookup{
 		"PATH=/bin", "EARSHOT_RATE_LIMIT=7", "EARSHOT_WEBHOOK_ALLOW_HTTP=false",
 		"TEMPORAL_ADDRESS=elsewhere:7233", "TEMPORAL_API_KEY=secret", "DATABASE_URL=postgres://elsewhere",
 	}}
 	got := u.settings()
 	require.Equal(t, []string{
 		"PATH=/bin", "EARSHOT_RATE_LIMIT=7", "EARSHOT_WEBHOOK_ALLOW_HTTP=false",
-		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8,::1/128", "EARSHOT_SECRET_KEYS=dev:x",
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8,::1/128", "EARSHOT_MAIL_DIR=/state/mail", "EARSHOT_SECRET_KEYS=dev:x",
 	}, got, "and nothing of another database or Temporal")
+}
+
+func TestTheBannerSaysWhereEMailsGo(t *testing.T) {
+	t.Parallel()
+	for want, environ := range map[string]lookup{
+		"/state/mail  (written there, not sent)": nil,
+		"/elsewhere  (written there, not sent)":  {"EARSHOT_MAIL_DIR=/elsewhere"},
+		"is not sent: EARSHOT_MAIL_DIR is empty": {"EARSHOT_MAIL_DIR="},
+		"is sent through EARSHOT_SMTP_URL":       {"EARSHOT_SMTP_URL=smtp://mail.example.com"},
+	} {
+		require.Equal(t, want, (&up{dir: "/state", environ: environ}).eMail())
+	}
 }
 
 func TestAWordForTheShellIsQuotedWhereItMustBe(t *testing.T) {

@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"internal/publicid": nil,
 	"internal/seal":     nil,
 	"internal/event":    {"internal/publicid"},
+	"internal/mail":     {"internal/config"},
 	"internal/send":     {"webhook"},
 	// The data.
 	"ent/schema":     {"internal/publicid"},
@@ -46,7 +47,7 @@ var allowed = map[string][]string{
 		"internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"activities": {
-		"internal/event", "internal/feedback", "internal/problem", "internal/publicid",
+		"internal/event", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"workflows": {"activities", "internal/event", "internal/feedback", "internal/publicid"},
@@ -59,7 +60,8 @@ var allowed = map[string][]string{
 	"mcp":    {"api", "api/gen", "internal/problem"},
 	"client": nil,
 	"worker": {
-		"activities", "internal/config", "internal/feedback", "internal/seal", "internal/send", "internal/store", "workflows",
+		"activities", "internal/config", "internal/feedback", "internal/mail", "internal/seal", "internal/send",
+		"internal/store", "workflows",
 	},
 	// What puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},

@@ -45,6 +45,10 @@ type Config struct {
 	CommentEditWindow  time.Duration   `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
 	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 
+	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
+	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"the sender of e-mails, such as Earshot <no-reply@example.com>"`
+	MailDir  string      `env:"EARSHOT_MAIL_DIR" help:"without a mail server: the directory that e-mails are written into, for development"`
+
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
 }
@@ -166,6 +170,9 @@ func (c *Config) problems(known string) []string {
 	}
 	if len(c.EmailHashKey) != 32 {
 		complain("EARSHOT_EMAIL_HASH_KEY", "must be the base64 of 32 bytes; make one with: openssl rand -base64 32")
+	}
+	if (c.SMTP != SMTP{} || strings.Contains(known, "EARSHOT_SMTP_URL:")) && c.MailFrom.Address == "" {
+		complain("EARSHOT_MAIL_FROM", "is missing; EARSHOT_SMTP_URL needs a sender, such as Earshot <no-reply@example.com>")
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")

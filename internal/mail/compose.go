@@ -1,0 +1,70 @@
+package mail
+
+import (
+	"bytes"
+	"net/mail"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// maxLine bounds subject and name, in characters: longer ones are shown
+// nowhere, and a line of a header has at most 998 bytes (RFC 5322, 2.1.1).
+const maxLine = 200
+
+// validID is safe in a Message-ID and as the name of a file.
+var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
+
+// letter is a message as it goes out.
+type letter struct {
+	id       string
+	from, to string // the envelope's addresses
+	text     []byte // headers and body, lines ended by CR LF
+}
+
+// compose makes a message's bytes. Its error is an *Error that is permanent.
+func compose(from mail.Address, m Message) (letter, error) {
+	if !validID.MatchString(m.ID) || !validAddress(m.To.Address) {
+		return letter{}, &Error{Reason: BadMessage}
+	}
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(&mail.Address{Name: oneLine(from.Name), Address: from.Address})
+	msg.ToMailAddress(&mail.Address{Name: oneLine(m.To.Name), Address: m.To.Address})
+	msg.SetMessageIDWithValue(m.ID + from.Address[strings.LastIndex(from.Address, "@"):])
+	msg.SetDateWithValue(time.Now().UTC())
+	// So that nobody's holiday notice answers (RFC 3834).
+	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+	msg.Subject(oneLine(m.Subject))
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	var text bytes.Buffer
+	if _, err := msg.WriteTo(&text); err != nil {
+		return letter{}, &Error{Reason: BadMessage} // never: memory takes everything
+	}
+	return letter{id: m.ID, from: from.Address, to: m.To.Address, text: text.Bytes()}, nil
+}
+
+// validAddress reports whether the text is an address and nothing else: no
+// name, no comment, no quotes.
+func validAddress(address string) bool {
+	parsed, err := mail.ParseAddress(address)
+	return err == nil && parsed.Address == address
+}
+
+// oneLine makes a line of a header from any text: no CR or LF that would begin
+// another header, no control characters, bounded.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	characters := []rune(strings.Join(strings.Fields(text), " "))
+	if len(characters) > maxLine {
+		characters = append(characters[:maxLine-1], '…')
+	}
+	return string(characters)
+}
