@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"log/slog"
-	netmail "net/mail"
 
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
@@ -46,6 +45,7 @@ var Drain = fx.Invoke(func(lc fx.Lifecycle, s *workflows.Starter, set config.Con
 
 // Module runs the worker. It needs Starts.
 var Module = fx.Module("worker",
+	mail.Module,
 	fx.Provide(
 		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, c config.Config, log *slog.Logger) *activities.Deliveries {
 			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
@@ -57,9 +57,6 @@ var Module = fx.Module("worker",
 		},
 		activities.NewChangelog,
 		activities.NewRecoveries,
-		func(c config.Config, log *slog.Logger) *mail.Mailer {
-			return mail.New(mail.Options{SMTP: c.SMTP, From: netmail.Address(c.MailFrom), Dir: c.MailDir, Log: log})
-		},
 		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog, r *activities.Recoveries) Activities {
 			return Activities{Deliveries: d, Outbox: o, Changelog: c, Recoveries: r}
 		},

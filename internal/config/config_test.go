@@ -65,6 +65,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_CONTACT_CAP_FREE=2", "EARSHOT_CONTACT_CAP_PRO=3", "EARSHOT_WEBHOOK_CAP=4",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,fd00::/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1",
+		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
 		"EARSHOT_LOG_LEVEL=debug", "EARSHOT_LOG_FORMAT=text",
 	))
 	require.NoError(t, err)
@@ -88,7 +89,8 @@ func TestEveryProblemIsToldAtOnceInPlainWords(t *testing.T) {
 		"EARSHOT_DRAIN_TIMEOUT=20", "EARSHOT_RATE_LIMIT=99999999999999999999", "EARSHOT_SECRET_KEYS=none",
 		"EARSHOT_EMAIL_HASH_KEY=%", "EARSHOT_CONTACT_CAP_FREE=0", "EARSHOT_CONTACT_CAP_PRO=-1", "EARSHOT_WEBHOOK_CAP=0",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,inside", "EARSHOT_WEBHOOK_ALLOW_HTTP=perhaps",
-		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,soon", "EARSHOT_DELIVERY_GROUP_MAX=65", "EARSHOT_LOG_LEVEL=loud", "EARSHOT_LOG_FORMAT=xml",
+		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,soon", "EARSHOT_DELIVERY_GROUP_MAX=65",
+		"EARSHOT_SMTP_URL=http://", "EARSHOT_LOG_LEVEL=loud", "EARSHOT_LOG_FORMAT=xml",
 	})
 	require.EqualError(t, err, `settings:
   EARSHOT_DATABASE_MAX_CONNS: is not a whole number, or too large a one (connections that one process may hold)
@@ -99,9 +101,11 @@ func TestEveryProblemIsToldAtOnceInPlainWords(t *testing.T) {
   EARSHOT_WEBHOOK_ALLOW_CIDRS: is not a list of networks such as 10.0.0.0/8,fd00::/8 (inner addresses that webhooks may reach, comma-separated)
   EARSHOT_WEBHOOK_ALLOW_HTTP: must be true or false (allow webhook URLs without TLS)
   EARSHOT_WEBHOOK_RETRY_DELAYS: is not a list of durations such as 90s,15m (delays before attempts 2 to 5; shorten them for tests only)
+  EARSHOT_SMTP_URL: must begin with smtp://, smtps:// or smtp+plain://; must name a host (the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25)
   EARSHOT_LOG_LEVEL: is not a level of the log (debug, info, warn or error)
   DATABASE_URL: is not a postgres:// URL
   EARSHOT_LISTEN: wants host:port
+  EARSHOT_MAIL_FROM: is missing; EARSHOT_SMTP_URL needs a sender, such as Earshot <no-reply@example.com>
   EARSHOT_LOG_FORMAT: must be json or text
   EARSHOT_CONTACT_CAP_FREE: must be at least 1
   EARSHOT_CONTACT_CAP_PRO: must be at least 1
@@ -135,6 +139,7 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",:" + encoded(key):            "wants id:base64",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",k2:?":                        "key number 2 is not base64",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",k1:" + encoded("x"+key[:31]): "key number 2 has the id of another",
+		"EARSHOT_MAIL_FROM=Earshot":                                               "is not an e-mail address",
 	} {
 		name, _, _ := strings.Cut(setting, "=")
 		_, err := config.Load(with(setting))
@@ -156,6 +161,12 @@ func TestNoComplaintShowsASecret(t *testing.T) {
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + "?",
 		"EARSHOT_EMAIL_HASH_KEY=" + encoded(key) + "?",
 		"EARSHOT_EMAIL_HASH_KEY=" + encoded(key+key),
+		"EARSHOT_SMTP_URL=smtp://mailer:hunter2@mail.example.com",
+		"EARSHOT_SMTP_URL=smtp://mailer:/hunter2@mail.example.com",
+		"EARSHOT_SMTP_URL=smtp://mailer:hunter2%@mail.example.com",
+		"EARSHOT_SMTP_URL=smtp://mailer:hunter2@mail.example.com:port",
+		"EARSHOT_SMTP_URL=smtp+plain://mailer:hunter2@mail.example.com",
+		"EARSHOT_SMTP_URL=hunter2",
 	} {
 		_, err := config.Load(with(setting))
 		require.Error(t, err, setting)
@@ -179,6 +190,7 @@ func TestTheLogShowsEverySettingButNoSecret(t *testing.T) {
 	c, err := config.Load(with(
 		"DATABASE_URL=postgres://earshot:hunter2@db.example.com/earshot?sslmode=require&password=hunter2&sslpassword=hunter2",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8",
+		"EARSHOT_SMTP_URL=smtp://mailer:hunter2@mail.example.com", "EARSHOT_MAIL_FROM=Earshot <no-reply@example.com>",
 	))
 	require.NoError(t, err)
 	for _, form := range []func(*bytes.Buffer) slog.Handler{
@@ -188,9 +200,11 @@ func TestTheLogShowsEverySettingButNoSecret(t *testing.T) {
 		var out bytes.Buffer
 		slog.New(form(&out)).Info("settings", "config", c)
 		requireNoSecret(t, out.String())
-		for _, shown := range []string{"db.example.com/earshot", "sslmode=require", "127.0.0.1:4280", "30s 2m0s 10m0s 1h0m0s", "10.0.0.0/8"} {
+		for _, shown := range []string{"db.example.com/earshot", "sslmode=require", "127.0.0.1:4280", "30s 2m0s 10m0s 1h0m0s", "10.0.0.0/8", "mail.example.com:587"} {
 			require.Contains(t, out.String(), shown)
 		}
+		require.NotContains(t, out.String(), "mailer")
+		require.NotContains(t, out.String(), "no-reply")
 		settings := reflect.TypeFor[config.Config]()
 		for i := range settings.NumField() {
 			require.Contains(t, out.String(), settings.Field(i).Tag.Get("env"))

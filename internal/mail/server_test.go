@@ -1,0 +1,254 @@
+package mail_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	netmail "net/mail"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/config"
+	"earshot/internal/mail"
+	"earshot/internal/testkit"
+)
+
+// office is a mail server on loopback.
+type office struct {
+	options
+	t      *testing.T
+	server config.SMTP // as a setting names it
+	roots  *x509.CertPool
+
+	mu      sync.Mutex
+	arrived []arrival
+	steps   []string // what clients did: auth, mail, rcpt, data
+}
+
+// options of an office. The zero options encrypt by STARTTLS, let everybody in
+// and take everything.
+type options struct {
+	encryption config.Encryption
+	// hidesSTARTTLS doesn't offer it, as when somebody in between removes it.
+	hidesSTARTTLS bool
+	// spoil changes the certificate, for 127.0.0.1, before it is signed.
+	spoil func(*x509.Certificate)
+	// logins are the ways to log in; with one, nobody sends without.
+	logins []string
+	// at is called at each step and answers it, unless nil.
+	at func(step string) error
+	// utf8 offers SMTPUTF8.
+	utf8 bool
+}
+
+// arrival is a message that was taken.
+type arrival struct {
+	from, to, user string
+	utf8           bool // SMTPUTF8 was asked for
+	encrypted      bool
+	text           string
+}
+
+// user and password open every office.
+const (
+	user     = "mailer@example.com"
+	password = "hunter2"
+)
+
+// open starts an office; it is closed when the test ends.
+func open(t *testing.T, o options) *office {
+	t.Helper()
+	if o.encryption == "" {
+		o.encryption = config.STARTTLS
+	}
+	f := &office{options: o, t: t}
+	certificate := f.certify()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	host, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	f.server = config.SMTP{Host: host, Port: port, Encryption: o.encryption}
+	s := smtp.NewServer(f)
+	s.Domain, s.EnableSMTPUTF8, s.ErrorLog = "office.test", o.utf8, log.New(io.Discard, "", 0)
+	tlsConfig := &tls.Config{Certificates: []tls.Certificate{certificate}}
+	switch {
+	case o.encryption == config.ImplicitTLS:
+		listener = tls.NewListener(listener, tlsConfig)
+	case o.encryption == config.STARTTLS && !o.hidesSTARTTLS:
+		s.TLSConfig = tlsConfig
+	default:
+		s.AllowInsecureAuth = true
+	}
+	go func() { _ = s.Serve(listener) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return f
+}
+
+// certify makes the server's certificate and the authority that clients trust.
+func (f *office) certify() tls.Certificate {
+	f.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(f.t, err)
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, authority, authority, &key.PublicKey, key)
+	require.NoError(f.t, err)
+	root, err := x509.ParseCertificate(der)
+	require.NoError(f.t, err)
+	f.roots = x509.NewCertPool()
+	f.roots.AddCert(root)
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "office"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if f.spoil != nil {
+		f.spoil(leaf)
+	}
+	der, err = x509.CreateCertificate(rand.Reader, leaf, root, &key.PublicKey, key)
+	require.NoError(f.t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// client is a Mailer for the office, changed by with.
+func (f *office) client(with ...func(*mail.Options)) *mail.Mailer {
+	f.t.Helper()
+	o := mail.Options{
+		SMTP: f.server, RootCAs: f.roots, Log: testkit.Log(f.t), Timeout: testkit.Wait,
+		From: netmail.Address{Name: "Earshot", Address: "no-reply@example.com"},
+	}
+	for _, change := range with {
+		change(&o)
+	}
+	return mail.New(o)
+}
+
+// asUser logs in.
+func asUser(password string) func(*mail.Options) {
+	return func(o *mail.Options) { o.SMTP.User, o.SMTP.Password = user, password }
+}
+
+// step notes it and gives the office's answer.
+func (f *office) step(name string) error {
+	f.mu.Lock()
+	f.steps = append(f.steps, name)
+	f.mu.Unlock()
+	if f.at == nil {
+		return nil
+	}
+	return f.at(name)
+}
+
+// seen are the steps so far.
+func (f *office) seen() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.steps, " ")
+}
+
+// only is the message that arrived, and the only one.
+func (f *office) only() arrival {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.Len(f.t, f.arrived, 1)
+	return f.arrived[0]
+}
+
+// NewSession is called for each connection.
+func (f *office) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	return &session{office: f, conn: c}, nil
+}
+
+// session is one connection.
+type session struct {
+	*office
+	conn *smtp.Conn
+	arrival
+}
+
+func (s *session) Reset()                   {}
+func (s *session) Logout() error            { return nil }
+func (s *session) AuthMechanisms() []string { return s.logins }
+
+func (s *session) Auth(way string) (sasl.Server, error) {
+	check := func(name, word string) error {
+		if err := s.step("auth"); err != nil {
+			return err
+		}
+		if name != user || word != password {
+			return smtp.ErrAuthFailed
+		}
+		s.user = name
+		return nil
+	}
+	if way == "LOGIN" {
+		return &loginServer{check: check}, nil
+	}
+	return sasl.NewPlainServer(func(_, name, word string) error { return check(name, word) }), nil
+}
+
+func (s *session) Mail(from string, o *smtp.MailOptions) error {
+	if s.logins != nil && s.user == "" {
+		return smtp.ErrAuthRequired
+	}
+	_, s.encrypted = s.conn.TLSConnectionState()
+	s.from, s.arrival.utf8 = from, o.UTF8
+	return s.step("mail")
+}
+
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.to = to
+	return s.step("rcpt")
+}
+
+func (s *session) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if err := s.step("data"); err != nil {
+		return err
+	}
+	s.text = string(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arrived = append(s.arrived, s.arrival)
+	return nil
+}
+
+// loginServer asks for the user, then for the password.
+type loginServer struct {
+	check func(name, word string) error
+	said  []string
+}
+
+func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err error) {
+	if response != nil {
+		l.said = append(l.said, string(response))
+	}
+	switch len(l.said) {
+	case 0:
+		return []byte("Username:"), false, nil
+	case 1:
+		return []byte("Password:"), false, nil
+	default:
+		return nil, true, l.check(l.said[0], l.said[1])
+	}
+}
