@@ -1,0 +1,104 @@
+package mail_test
+
+import (
+	"io/fs"
+	"log/slog"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
+	"earshot/internal/config"
+	"earshot/internal/mail"
+	"earshot/internal/testkit"
+)
+
+func TestTheDevelopmentMailboxIsReadableByItsOwnerOnly(t *testing.T) {
+	t.Parallel()
+	dir, logs := filepath.Join(t.TempDir(), "deep", "mail"), testkit.NewLogs()
+	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: logs.Logger()}).Send(t.Context(), message()))
+	file := filepath.Join(dir, "whk_1-usr_1.eml")
+	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, file: 0o600} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), path)
+	}
+	require.Contains(t, logs.String(), `"msg":"e-mail written, not sent","messageId":"whk_1-usr_1","file":"`+file+`"`)
+	require.NotContains(t, logs.String(), "@")
+}
+
+func TestAMessageThatIsSentAgainReplacesItsFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := mail.New(mail.Options{Dir: dir, Log: testkit.Log(t)})
+	for _, text := range []string{"first", "second"} {
+		again := message()
+		again.Text = text
+		require.NoError(t, m.Send(t.Context(), again))
+	}
+	other := message()
+	other.ID = "whk_1-usr_2"
+	require.NoError(t, m.Send(t.Context(), other))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "and nothing is left of the way there")
+	raw, err := os.ReadFile(filepath.Join(dir, "whk_1-usr_1.eml"))
+	require.NoError(t, err)
+	require.Equal(t, "second", read(t, string(raw)).text)
+}
+
+func TestAMailboxThatTakesNothingMayDoSoLater(t *testing.T) {
+	t.Parallel()
+	file, logs := filepath.Join(t.TempDir(), "file"), testkit.NewLogs()
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	err := mail.New(mail.Options{Dir: file, Log: logs.Logger()}).Send(t.Context(), message())
+	requireError(t, err, mail.Error{Reason: mail.MailboxFailed}, false)
+	require.NotContains(t, err.Error(), file)
+	require.Contains(t, logs.String(), "not a directory", "the operator sees why")
+}
+
+func TestAMailServerGoesBeforeTheMailbox(t *testing.T) {
+	t.Parallel()
+	f, dir, logs := open(t, options{}), t.TempDir(), testkit.NewLogs()
+	m := f.client(func(o *mail.Options) { o.Dir, o.Log = dir, logs.Logger() })
+	require.NoError(t, m.Send(t.Context(), message()))
+	f.only()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	require.Contains(t, logs.String(), `"msg":"e-mail sent","messageId":"whk_1-usr_1"`)
+	require.NotContains(t, logs.String(), "@")
+}
+
+func TestWithoutSettingsAMessageIsAWarningAndNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	logs := testkit.NewLogs()
+	err := mail.New(mail.Options{Log: logs.Logger()}).Send(t.Context(), message())
+	require.ErrorIs(t, err, mail.ErrNotConfigured)
+	require.True(t, mail.Permanent(err))
+	require.Equal(t, 1, strings.Count(logs.String(), "\n"))
+	require.Contains(t, logs.String(), `"level":"WARN"`)
+	require.Contains(t, logs.String(), "set EARSHOT_SMTP_URL and EARSHOT_MAIL_FROM")
+	require.NotContains(t, logs.String(), "@")
+}
+
+func TestTheServiceMailsAsItsSettingsSay(t *testing.T) {
+	t.Parallel()
+	dir, office := t.TempDir(), open(t, options{encryption: config.Plain})
+	from := config.MailAddress{Name: "Feedback", Address: "feedback@example.org"}
+	for _, c := range []config.Config{{MailDir: dir, MailFrom: from}, {SMTP: office.server, MailFrom: from}} {
+		var m *mail.Mailer
+		app := fx.New(fx.NopLogger, fx.Supply(c, slog.New(slog.DiscardHandler)), mail.Module, fx.Populate(&m))
+		require.NoError(t, app.Err())
+		require.NoError(t, m.Send(t.Context(), message()))
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "whk_1-usr_1.eml"))
+	require.NoError(t, err)
+	for _, text := range []string{string(raw), office.only().text} {
+		require.Equal(t, netmail.Address(from), read(t, text).address(t, "From"))
+	}
+}
