@@ -5,11 +5,13 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -45,33 +47,46 @@ const (
 	heartbeatEvery = 4 * time.Second
 )
 
-// ErrorWebhookDisabled is the error of a delivery that ended because its
-// webhook was disabled.
-const ErrorWebhookDisabled = "webhook_disabled"
+// Errors of deliveries that ended without an attempt.
+const (
+	// ErrorWebhookDisabled: the webhook was disabled.
+	ErrorWebhookDisabled = "webhook_disabled"
+	// ErrorGivenUp: an operator ended the delivery or its workflow.
+	ErrorGivenUp = "given_up"
+)
+
+// DeliveryOptions are what a deployment chooses of attempts.
+type DeliveryOptions struct {
+	// Delays are those before attempts 2, 3, ….
+	Delays []time.Duration
+	// CountAttempts counts each failed attempt for the webhook's streak, instead of
+	// each delivery that failed for good.
+	CountAttempts bool
+	Log           *slog.Logger
+}
 
 // Deliveries makes attempts.
 type Deliveries struct {
 	store   *store.Store
 	sender  *send.Sender
 	secrets *seal.Box
-	delays  []time.Duration
+	streaks StreakFollower
+	options DeliveryOptions
 	log     *slog.Logger
 
 	slots   *slots
 	claims  batcher[store.Claim, store.Claimed]
-	results batcher[store.Result, struct{}]
+	results batcher[store.Result, bool]
 }
 
-// NewDeliveries makes the activities. Delays are those before attempts 2, 3, ….
-func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, delays []time.Duration, log *slog.Logger) *Deliveries {
+// NewDeliveries makes the activities.
+func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
 	d := &Deliveries{
-		store: s, sender: sender, secrets: secrets, delays: delays, log: log,
+		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
 		slots: newSlots(perWebhook),
 	}
 	d.claims = batcher[store.Claim, store.Claimed]{max: batchMax, run: s.ClaimDeliveries}
-	d.results = batcher[store.Result, struct{}]{max: batchMax, run: func(ctx context.Context, r []store.Result) ([]struct{}, error) {
-		return make([]struct{}, len(r)), s.RecordResults(ctx, r)
-	}}
+	d.results = batcher[store.Result, bool]{max: batchMax, run: s.RecordResults}
 	return d
 }
 
@@ -94,9 +109,15 @@ type Pending struct {
 	In time.Duration `json:"in"`
 }
 
-// AttemptResult holds what is left to do.
+// AttemptResult holds what is left to do, and what an operator wants to see.
 type AttemptResult struct {
 	Pending []Pending `json:"pending,omitempty"`
+	// Failed are those that failed for good.
+	Failed []publicid.Delivery `json:"failed,omitempty"`
+	// Answers to the attempts, in the order of the deliveries that were to be made:
+	// the receiver's status, or the error where it had none; empty where there was no
+	// attempt.
+	Answers []string `json:"answers,omitempty"`
 }
 
 // AttemptFirst makes the attempts of a new group, all at once, and hands back
@@ -130,27 +151,25 @@ func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {
 
 func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.Duration) (AttemptResult, error) {
 	var (
-		all    sync.WaitGroup
-		mu     sync.Mutex
-		left   []outcome
-		faults []error
+		all      sync.WaitGroup
+		mu       sync.Mutex
+		faults   []error
+		outcomes = make([]outcome, len(p.Deliveries))
 	)
-	run := activity.GetInfo(ctx).WorkflowExecution.ID
+	run := activity.GetInfo(ctx).WorkflowExecution
 	waiting, stop := untilStop(ctx)
 	defer stop()
-	for _, due := range p.Deliveries {
+	for i, due := range p.Deliveries {
 		all.Go(func() {
 			o, err := d.attempt(ctx, waiting, run, due, wait)
-			mu.Lock()
-			defer mu.Unlock()
 			if err != nil {
 				// Our own fault: the receiver's attempt isn't used up.
+				mu.Lock()
 				faults = append(faults, err)
+				mu.Unlock()
 				o = again(due, due.Attempt, faultPause)
 			}
-			if o.pending {
-				left = append(left, o)
-			}
+			outcomes[i] = o
 		})
 	}
 	all.Wait()
@@ -162,15 +181,28 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 	for _, err := range faults {
 		// One of them only, whose secret can't be opened for example: the others
 		// of the group go on without it.
-		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run, "error", err)
+		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run.ID, "error", err)
 	}
-	var result AttemptResult
-	for _, o := range left {
-		// Delays run from the end of each attempt, not of the slowest one.
-		o.next.In = max(0, o.next.In-time.Since(o.at))
-		result.Pending = append(result.Pending, o.next)
+	if err := d.followStreaks(ctx, p.Deliveries, outcomes); err != nil {
+		return AttemptResult{}, err
 	}
-	return result, nil
+	return resultOf(p.Deliveries, outcomes), nil
+}
+
+func resultOf(of []Due, outcomes []outcome) AttemptResult {
+	result := AttemptResult{Answers: make([]string, len(of))}
+	for i, o := range outcomes {
+		result.Answers[i] = o.answer
+		switch {
+		case o.pending:
+			// Delays run from the end of each attempt, not of the slowest one.
+			o.next.In = max(0, o.next.In-time.Since(o.at))
+			result.Pending = append(result.Pending, o.next)
+		case o.failed:
+			result.Failed = append(result.Failed, of[i].ID)
+		}
+	}
+	return result
 }
 
 // untilStop ends with the activity, or when its worker takes no more work: who
@@ -194,6 +226,10 @@ type outcome struct {
 	next    Pending
 	// at is when the delay began.
 	at time.Time
+	// failed for good.
+	failed bool
+	answer string
+	streak streakMove
 }
 
 func again(due Due, attempt int, in time.Duration) outcome {
@@ -204,7 +240,7 @@ func again(due Due, attempt int, in time.Duration) outcome {
 // attempt is the life of one attempt: a place, the claim, the request, the
 // record. The process may die after any line; the lease then keeps others off
 // until the attempt can be over, and the claim is made again.
-func (d *Deliveries) attempt(ctx, waiting context.Context, run string, due Due, wait time.Duration) (outcome, error) {
+func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
 	release, ahead := d.slots.acquire(waiting, due.Webhook, wait)
 	if release == nil {
 		return again(due, due.Attempt, d.deferral(ahead, wait)), nil
@@ -213,33 +249,59 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run string, due Due, 
 	release = sync.OnceFunc(release)
 	defer release()
 	claimed, err := d.claims.do(ctx, store.Claim{
-		ID: due.ID, Number: due.Attempt, WorkflowID: run, Lease: send.AttemptTimeout + leaseMargin,
+		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
 	})
 	switch {
 	case err != nil:
 		return outcome{}, err
 	case claimed.Gone:
-		return outcome{}, nil
+		return gone(claimed.Ended), nil
 	case claimed.Wait:
 		return again(due, claimed.Attempt, claimed.Delay), nil
 	case !claimed.Enabled:
-		return outcome{}, d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+		return outcome{failed: true, answer: ErrorWebhookDisabled}, err
 	}
 	result, err := d.request(ctx, due, claimed)
 	release()
 	if err != nil {
 		return outcome{}, err
 	}
-	ended := time.Now()
-	if err := d.record(ctx, result); err != nil {
+	o := outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
+	moved, err := d.record(ctx, result)
+	if err != nil {
 		return outcome{}, err
 	}
-	if result.Retry == nil {
-		return outcome{}, nil
+	if moved {
+		o.streak = moveOf(result.Error != "")
 	}
-	o := again(due, due.Attempt+1, *result.Retry)
-	o.at = ended
+	if result.Retry != nil {
+		o.pending, o.next = true, Pending{Due: due, In: *result.Retry}
+		o.next.Attempt++
+	}
 	return o, nil
+}
+
+// gone is the outcome of a delivery whose row has ended: its attempt was made,
+// perhaps by a worker that was killed before it could say so. The streak may not
+// be followed yet for the same reason.
+func gone(ended *store.Ended) outcome {
+	if ended == nil {
+		return outcome{} // deleted with its webhook
+	}
+	o := outcome{failed: ended.Failed, answer: answerOf(ended.Response, ended.Error)}
+	if ended.Error != ErrorWebhookDisabled && ended.Error != ErrorGivenUp {
+		o.streak = moveOf(ended.Failed)
+	}
+	return o
+}
+
+// answerOf is what an operator sees of an attempt.
+func answerOf(status int, failure string) string {
+	if status > 0 && failure != ErrorWebhookDisabled && failure != ErrorGivenUp { // those leave the last status as it is
+		return strconv.Itoa(status)
+	}
+	return failure
 }
 
 // deferral is how long to wait for a place with a timer, in proportion to the
@@ -268,9 +330,10 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error),
 	}
-	if !o.OK() && due.Attempt <= len(d.delays) {
-		r.Retry = &d.delays[due.Attempt-1]
+	if n := due.Attempt - c.ScheduleStart; !o.OK() && n <= len(d.options.Delays) {
+		r.Retry = &d.options.Delays[n-1]
 	}
+	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
 	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
 		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
 		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),
@@ -280,16 +343,17 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 }
 
 // record keeps trying while the activity has time: an attempt whose result is
-// lost must be made again, which the receiver sees as a duplicate.
-func (d *Deliveries) record(ctx context.Context, r store.Result) error {
+// lost must be made again, which the receiver sees as a duplicate. It tells whether
+// the webhook's streak moved.
+func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		_, err := d.results.do(ctx, r)
+		moved, err := d.results.do(ctx, r)
 		if err == nil {
-			return nil
+			return moved, nil
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return false, err
 		case <-time.After(pause):
 			d.log.WarnContext(ctx, "record an attempt again", "deliveryId", r.ID, "error", err)
 		}

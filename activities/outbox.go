@@ -9,30 +9,58 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/feedback"
+	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
 // sweepPage is how many rows the sweep reads at a time.
 const sweepPage = 1000
 
-// Runs tells whether a workflow is open.
+// RunState is what Temporal knows of a workflow's last run.
+type RunState int
+
+const (
+	// RunUnknown: there is none, or Temporal has forgotten it.
+	RunUnknown RunState = iota
+	RunOpen
+	// RunTerminated: an operator ended it without a word to it, or canceled it.
+	RunTerminated
+	// RunClosed: it came to an end of its own.
+	RunClosed
+)
+
+// TerminatedRun is a run of deliver_webhooks that an operator terminated.
+type TerminatedRun struct {
+	WorkflowID string
+	Deliveries []publicid.Delivery
+}
+
+// Runs tells what Temporal knows.
 type Runs interface {
-	IsOpen(ctx context.Context, workflowID string) (bool, error)
-	// WasTerminated tells whether an operator ended its last run.
-	WasTerminated(ctx context.Context, workflowID string) (bool, error)
+	RunState(ctx context.Context, workflowID string) (RunState, error)
+	// TerminatedRuns calls do for each run that was terminated since.
+	TerminatedRuns(ctx context.Context, since time.Time, do func(TerminatedRun) error) error
 }
 
 // Outbox finds deliveries that nobody is looking after.
 type Outbox struct {
 	store    *store.Store
 	dispatch feedback.Dispatcher
+	streaks  StreakFollower
 	runs     Runs
 	log      *slog.Logger
 }
 
-// NewOutbox makes the activity.
-func NewOutbox(s *store.Store, dispatch feedback.Dispatcher, runs Runs, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, dispatch: dispatch, runs: runs, log: log}
+// Engine is what the sweep needs of Temporal.
+type Engine interface {
+	feedback.Dispatcher
+	StreakFollower
+	Runs
+}
+
+// NewOutbox makes the activities.
+func NewOutbox(s *store.Store, e Engine, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, log: log}
 }
 
 // SweepParams say what counts as forgotten.
@@ -50,62 +78,143 @@ type SweepResult struct {
 	Entries int `json:"entries,omitempty"`
 	// Recoveries that nobody ran.
 	Recoveries int `json:"recoveries,omitempty"`
+	// Streaks that are long enough to disable their webhook, and didn't.
+	Streaks int `json:"streaks,omitempty"`
+	// GivenUp are deliveries whose run an operator terminated.
+	GivenUp int `json:"givenUp,omitempty"`
 }
 
-// SweepOutbox starts again every pending delivery that is overdue and has no
-// open workflow. Starting one too many does no harm: the rows decide.
+// SweepOutbox starts again every pending delivery that is overdue and has no open
+// workflow, and what else has none that should. Starting one too many does no harm:
+// the rows decide. A delivery whose workflow an operator terminated ends instead.
 func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
 	var result SweepResult
-	open := map[string]bool{}
-	var last store.Overdue
-	for {
-		rows, err := o.store.OverdueDeliveries(ctx, p.Grace, last, sweepPage)
-		if err != nil {
+	for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
+		o.sweepDeliveries, o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
+	} {
+		if err := part(ctx, p.Grace, &result); err != nil {
 			return result, err
 		}
+	}
+	if result != (SweepResult{}) {
+		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
+			"entries", result.Entries, "recoveries", result.Recoveries, "streaks", result.Streaks, "givenUp", result.GivenUp)
+	}
+	return result, nil
+}
+
+func (o *Outbox) sweepDeliveries(ctx context.Context, grace time.Duration, result *SweepResult) error {
+	states := map[string]RunState{}
+	var last store.Overdue
+	for {
+		rows, err := o.store.OverdueDeliveries(ctx, grace, last, sweepPage)
+		if err != nil {
+			return err
+		}
 		var start []feedback.Dispatch
+		var end []publicid.Delivery
 		for _, r := range rows {
-			known, seen := open[r.WorkflowID]
-			if r.WorkflowID != "" && !seen {
-				if known, err = o.runs.IsOpen(ctx, r.WorkflowID); err != nil {
-					return result, err
-				}
-				open[r.WorkflowID] = known
+			state, err := o.stateOf(ctx, r.WorkflowID, states)
+			if err != nil {
+				return err
 			}
 			switch {
 			case r.WorkflowID == "":
 				result.NeverStarted++
-			case known:
-				continue
-			default:
+				start = append(start, dispatchOf(r))
+			case state == RunTerminated:
+				end = append(end, r.ID)
+			case state != RunOpen:
 				result.Lost++
+				start = append(start, dispatchOf(r))
 			}
-			start = append(start, dispatchOf(r))
 		}
+		if err := giveUp(ctx, o.store, end); err != nil {
+			return err
+		}
+		result.GivenUp += len(end)
 		o.dispatch.Dispatch(start)
 		activity.RecordHeartbeat(ctx)
 		if len(rows) < sweepPage {
-			break
+			return nil
 		}
 		last = rows[len(rows)-1]
 	}
-	due, err := o.store.OverdueEntries(ctx, p.Grace, sweepPage)
+}
+
+// stateOf asks once for the deliveries of one run.
+func (o *Outbox) stateOf(ctx context.Context, workflowID string, known map[string]RunState) (RunState, error) {
+	state, ok := known[workflowID]
+	if ok || workflowID == "" {
+		return state, nil
+	}
+	state, err := o.runs.RunState(ctx, workflowID)
+	known[workflowID] = state
+	return state, err
+}
+
+func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *SweepResult) error {
+	due, err := o.store.OverdueEntries(ctx, grace, sweepPage)
 	if err != nil {
-		return result, err
+		return err
 	}
 	late := make([]feedback.Schedule, len(due))
 	for i, e := range due {
 		late[i] = feedback.Schedule{Entry: e.ID, Organization: e.Organization}
 	}
 	o.dispatch.Schedule(late)
-	if result.Recoveries, err = o.sweepRecoveries(ctx, p.Grace); err != nil {
-		return result, err
+	result.Entries = len(late)
+	return nil
+}
+
+// sweepStreaks has those followed whose last signal was lost with its process.
+func (o *Outbox) sweepStreaks(ctx context.Context, _ time.Duration, result *SweepResult) error {
+	failing, err := o.store.FailingWebhooks(ctx, feedback.MaxConsecutiveFailures)
+	if err != nil {
+		return err
 	}
-	if result.Entries = len(late); result != (SweepResult{}) {
-		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted,
-			"lost", result.Lost, "entries", result.Entries, "recoveries", result.Recoveries)
+	for _, id := range failing {
+		if err := o.streaks.StreakGrew(ctx, id); err != nil {
+			return err
+		}
 	}
-	return result, nil
+	result.Streaks = len(failing)
+	return nil
+}
+
+// terminatedWithin is how far back EndTerminated looks. The sweep comes every
+// minute; what was terminated while no worker ran for longer is found when it is
+// overdue.
+const terminatedWithin = time.Hour
+
+// EndTerminatedResult tells how many deliveries ended.
+type EndTerminatedResult struct {
+	GivenUp int `json:"givenUp"`
+}
+
+// EndTerminated ends the deliveries of runs that an operator terminated. The run
+// can't: it isn't told.
+func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error) {
+	var result EndTerminatedResult
+	states := map[string]RunState{}
+	err := o.runs.TerminatedRuns(ctx, time.Now().Add(-terminatedWithin), func(run TerminatedRun) error {
+		activity.RecordHeartbeat(ctx)
+		rows, err := o.store.Abandoned(ctx, run.WorkflowID, run.Deliveries)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		// A reset terminates a run too, and goes on in another.
+		if state, err := o.stateOf(ctx, run.WorkflowID, states); err != nil || state != RunTerminated {
+			return err
+		}
+		if err := giveUp(ctx, o.store, rows); err != nil {
+			return err
+		}
+		result.GivenUp += len(rows)
+		o.log.WarnContext(ctx, "deliveries were given up with their run", "workflowId", run.WorkflowID, "deliveries", len(rows))
+		return nil
+	})
+	return result, err
 }
 
 func dispatchOf(r store.Overdue) feedback.Dispatch {

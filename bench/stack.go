@@ -79,6 +79,8 @@ func (noDeliveries) Schedule([]feedback.Schedule) {}
 
 func (noDeliveries) Recover([]feedback.Recover) {}
 
+func (noDeliveries) EndStreaks([]publicid.Webhook) {}
+
 func (s *stack) makeOrganization(ctx context.Context) error {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {

@@ -43,22 +43,38 @@ var Drain = fx.Invoke(func(lc fx.Lifecycle, s *workflows.Starter, set config.Con
 	}})
 })
 
+// parts are the Activities as fx finds them.
+type parts struct {
+	fx.In
+
+	Deliveries *activities.Deliveries
+	Outbox     *activities.Outbox
+	Changelog  *activities.Changelog
+	Recoveries *activities.Recoveries
+	Streaks    *activities.Streaks
+	Mails      *activities.Mails
+}
+
 // Module runs the worker. It needs Starts.
 var Module = fx.Module("worker",
 	mail.Module,
 	fx.Provide(
-		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, c config.Config, log *slog.Logger) *activities.Deliveries {
+		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, starter *workflows.Starter, c config.Config, log *slog.Logger) *activities.Deliveries {
 			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
-			return activities.NewDeliveries(s, sender, box, c.WebhookRetryDelays, log)
+			return activities.NewDeliveries(s, sender, box, starter, activities.DeliveryOptions{
+				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Log: log,
+			})
 		},
 		func(s *store.Store, starter *workflows.Starter, log *slog.Logger) *activities.Outbox {
-			return activities.NewOutbox(s, starter, starter, log)
+			return activities.NewOutbox(s, starter, log)
 		},
-		activities.NewChangelog,
-		activities.NewRecoveries,
-		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog, r *activities.Recoveries) Activities {
-			return Activities{Deliveries: d, Outbox: o, Changelog: c, Recoveries: r}
+		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails,
+		func(p parts) Activities {
+			return Activities{
+				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
+				Streaks: p.Streaks, Mails: p.Mails,
+			}
 		},
 		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, set config.Config, log *slog.Logger) *Worker {
 			w := New(c, does, Options{Drain: set.DrainTimeout, Log: log})

@@ -42,6 +42,8 @@ type Activities struct {
 	Outbox     *activities.Outbox
 	Changelog  *activities.Changelog
 	Recoveries *activities.Recoveries
+	Streaks    *activities.Streaks
+	Mails      *activities.Mails
 }
 
 // Worker runs workflows and activities in this process.
@@ -161,6 +163,13 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
 		workflows.PublishActivity:  w.does.Changelog.PublishEntry,
 		workflows.SweepActivity:    w.does.Outbox.SweepOutbox,
+		workflows.GiveUpActivity:   w.does.Deliveries.GiveUp,
+		workflows.ReviveActivity:   w.does.Deliveries.Revive,
+
+		workflows.EndTerminatedActivity:  w.does.Outbox.EndTerminated,
+		workflows.LookAtStreakActivity:   w.does.Streaks.LookAtStreak,
+		workflows.DisableWebhookActivity: w.does.Streaks.DisableWebhook,
+		workflows.MailAdminActivity:      w.does.Mails.MailAdmin,
 
 		workflows.ReplayActivity:         w.does.Recoveries.ReplayDelivery,
 		workflows.CountFailedActivity:    w.does.Recoveries.CountFailed,
@@ -194,6 +203,8 @@ func register(to worker.ActivityRegistry, byName map[string]any) {
 func Register(r worker.WorkflowRegistry) {
 	for name, does := range map[string]any{
 		workflows.DeliverWebhooksName:  workflows.DeliverWebhooks,
+		workflows.FailureStreakName:    workflows.FailureStreak,
+		workflows.MailAdminsName:       workflows.MailAdmins,
 		workflows.PublishChangelogName: workflows.PublishChangelog,
 		workflows.RecoverWebhookName:   workflows.RecoverWebhook,
 		workflows.ReplayDeliveryName:   workflows.ReplayDelivery,

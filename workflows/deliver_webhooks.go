@@ -14,6 +14,8 @@ import (
 // up to 60 of one event type.
 type DeliverParams struct {
 	Deliveries []DeliveryRef `json:"deliveries"`
+	// Version is deliverVersion when the run was started, see versions.go.
+	Version int `json:"version,omitempty"`
 }
 
 // DeliveryRef names a delivery and the webhook that it goes to.
@@ -22,91 +24,132 @@ type DeliveryRef struct {
 	Webhook publicid.Webhook  `json:"webhook"`
 }
 
-// Status is what the status query answers: the deliveries that haven't ended.
-type Status struct {
-	Pending []DeliveryStatus `json:"pending"`
-}
-
-// DeliveryStatus tells which attempt of a delivery is next, and when.
-type DeliveryStatus struct {
-	Delivery publicid.Delivery `json:"delivery"`
-	Attempt  int               `json:"attempt"`
-	// DueAt is nil while the attempt is under way.
-	DueAt *time.Time `json:"dueAt,omitempty"`
-}
-
 // DeliverWebhooks sees deliveries through to their end: it attempts all at
 // once, then each of those that failed after its own delay, until every one has
 // succeeded, failed for good, or is gone. What an attempt does and what it
 // leads to is the activities' business and recorded in the rows; the run owns
 // the time in between.
+//
+// The run fails when one of its deliveries failed for good, so that operators find
+// it. A run that is canceled gives up what is pending. One that was reset begins
+// again with what had failed.
 func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
-	d := &delivering{}
-	for _, ref := range p.Deliveries {
-		d.under = append(d.under, activities.Due{ID: ref.ID, Webhook: ref.Webhook, Attempt: 1})
-	}
-	if err := workflow.SetQueryHandler(ctx, StatusQuery, d.status); err != nil {
+	d := newDelivering(ctx, p)
+	if err := d.listen(ctx); err != nil {
 		return err
 	}
-	var left activities.AttemptResult
-	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, firstRound), AttemptFirstName,
-		activities.AttemptParams{Deliveries: d.under}).Get(ctx, &left)
-	if err != nil {
-		// Our own fault, the database's for example. The rows know how far each
-		// delivery came, so asking again for all of them is safe.
-		workflow.GetLogger(ctx).Warn("first round goes on in the lane of later attempts", "error", err)
-		for _, due := range d.under {
-			left.Pending = append(left.Pending, activities.Pending{Due: due})
-		}
+	d.first(ctx)
+	if err := d.runLater(ctx); err != nil {
+		return err
 	}
-	d.schedule(workflow.Now(ctx), d.under, left)
-	return d.runLater(ctx)
+	if err := d.revive(ctx); err != nil {
+		return err
+	}
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+		return err
+	}
+	return d.failure()
 }
 
 // delivering is the state of a run.
 type delivering struct {
-	// waiting deliveries are due at a time, under ones are being attempted.
-	waiting []scheduled
-	under   []activities.Due
+	// all deliveries, in the order of the params.
+	all []*progress
+	// woken ends a wait because of an update.
+	woken workflow.Channel
+	// shown is the status among the search attributes; empty where there is none.
+	shown string
 }
 
-type scheduled struct {
+// progress is how far a delivery is.
+type progress struct {
+	// Due has the attempt that is next or under way, and in the end the last one.
 	activities.Due
-	at time.Time
+	status deliveryStatus
+	// answer to the last attempt.
+	answer string
+	// at is when the attempt is due, unless it is flying: under way.
+	at     time.Time
+	flying bool
+	// ending says that an operator gives it up; nothing is to be attempted then.
+	ending bool
+}
+
+// waits says that there is an attempt to be made, now or later.
+func (p *progress) waits() bool { return p.status == pending && !p.flying && !p.ending }
+
+func newDelivering(ctx workflow.Context, p DeliverParams) *delivering {
+	d := &delivering{woken: workflow.NewNamedBufferedChannel(ctx, "woken", 1)}
+	if p.Version >= showsStatus {
+		d.shown = string(pending) // the start says so
+	}
+	for _, ref := range p.Deliveries {
+		due := activities.Due{ID: ref.ID, Webhook: ref.Webhook, Attempt: 1}
+		d.all = append(d.all, &progress{Due: due, status: pending, at: workflow.Now(ctx)})
+	}
+	return d
 }
 
 // flight is a round of attempts that is under way.
 type flight struct {
-	due  []activities.Due
+	of   []*progress
 	done workflow.Future
+}
+
+func (f *flight) params() activities.AttemptParams {
+	var p activities.AttemptParams
+	for _, of := range f.of {
+		p.Deliveries = append(p.Deliveries, of.Due)
+	}
+	return p
+}
+
+// first makes the first round.
+func (d *delivering) first(ctx workflow.Context) {
+	round := flight{of: d.takeDue(workflow.Now(ctx))}
+	d.show(ctx)
+	var left activities.AttemptResult
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(uncanceled(ctx), firstRound), AttemptFirstName,
+		round.params()).Get(ctx, &left)
+	if err != nil {
+		// Our own fault, the database's for example. The rows know how far each
+		// delivery came, so asking again for all of them is safe.
+		workflow.GetLogger(ctx).Warn("first round goes on in the lane of later attempts", "error", err)
+		for _, due := range round.of {
+			left.Pending = append(left.Pending, activities.Pending{Due: due.Due})
+		}
+	}
+	d.land(ctx, round, left)
 }
 
 // runLater attempts what is due and waits for what isn't, both at once, so that
 // one slow receiver doesn't hold up the others of its group.
 func (d *delivering) runLater(ctx workflow.Context) error {
 	var flights []flight
-	for len(d.waiting)+len(flights) > 0 {
+	for d.count(pending) > 0 {
 		if due := d.takeDue(workflow.Now(ctx)); len(due) > 0 {
-			flights = append(flights, flight{due, attemptLater(ctx, due)})
+			d.show(ctx)
+			flights = append(flights, attemptLater(ctx, due))
 		}
 		ended := d.awaitNext(ctx, flights)
-		if ended < 0 {
-			continue // something is due
+		if ctx.Err() != nil {
+			return d.abandon(ctx, flights)
 		}
-		var left activities.AttemptResult
-		if err := flights[ended].done.Get(ctx, &left); err != nil {
+		if ended < 0 {
+			continue // something is due, or was given up
+		}
+		if err := d.landed(ctx, flights[ended]); err != nil {
 			return err
 		}
-		d.schedule(workflow.Now(ctx), flights[ended].due, left)
 		flights = slices.Delete(flights, ended, ended+1)
 	}
 	return nil
 }
 
-// awaitNext waits until a flight has ended, whose index it returns, or until a
-// delivery is due, which is -1. Selector and timer are made anew each time: a
-// timer that was canceled stays ready in its selector and would be chosen again
-// and again.
+// awaitNext waits until a flight has ended, whose index it returns, or for
+// something else, which is -1: a delivery is due, an update has changed something,
+// or the run is canceled. Selector and timer are made anew each time: a timer that
+// was canceled stays ready in its selector and would be chosen again and again.
 func (d *delivering) awaitNext(ctx workflow.Context, flights []flight) int {
 	ended := -1
 	selector := workflow.NewSelector(ctx)
@@ -121,34 +164,57 @@ func (d *delivering) awaitNext(ctx workflow.Context, flights []flight) int {
 		})
 		selector.AddFuture(timer, func(workflow.Future) {})
 	}
+	selector.AddReceive(d.woken, func(c workflow.ReceiveChannel, _ bool) { c.ReceiveAsync(nil) })
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.Select(ctx)
 	return ended
 }
 
-func attemptLater(ctx workflow.Context, due []activities.Due) workflow.Future {
+func (d *delivering) wake() { d.woken.SendAsync(nil) }
+
+func attemptLater(ctx workflow.Context, due []*progress) flight {
+	f := flight{of: due}
 	o := laterRound
 	o.TaskQueue = LaterQueue
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), AttemptLaterName,
-		activities.AttemptParams{Deliveries: due})
+	f.done = workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), o), AttemptLaterName, f.params())
+	return f
 }
 
-// schedule moves the deliveries of a round that ended at now to those that wait,
-// or out.
-func (d *delivering) schedule(now time.Time, round []activities.Due, left activities.AttemptResult) {
-	ended := make(map[publicid.Delivery]bool, len(round))
-	for _, due := range round {
-		ended[due.ID] = true
+// uncanceled lets what has begun come to its end: an attempt that is cut off may
+// have reached its receiver.
+func uncanceled(ctx workflow.Context) workflow.Context {
+	free, _ := workflow.NewDisconnectedContext(ctx)
+	return free
+}
+
+func (d *delivering) landed(ctx workflow.Context, f flight) error {
+	var left activities.AttemptResult
+	if err := f.done.Get(uncanceled(ctx), &left); err != nil {
+		return err
 	}
-	var still []activities.Due
-	for _, due := range d.under {
-		if !ended[due.ID] {
-			still = append(still, due)
+	d.land(ctx, f, left)
+	return nil
+}
+
+// land takes in what became of a round.
+func (d *delivering) land(ctx workflow.Context, f flight, left activities.AttemptResult) {
+	now := workflow.Now(ctx)
+	for i, p := range f.of {
+		p.flying = false
+		if i < len(left.Answers) && left.Answers[i] != "" {
+			p.answer = left.Answers[i]
+		}
+		again := slices.IndexFunc(left.Pending, func(a activities.Pending) bool { return a.ID == p.ID })
+		switch {
+		case again >= 0:
+			p.Attempt, p.at = left.Pending[again].Attempt, wholeSecond(now, left.Pending[again].In)
+		case slices.Contains(left.Failed, p.ID):
+			p.status = failed
+		default:
+			p.status = succeeded // or deleted with its webhook
 		}
 	}
-	d.under = still
-	for _, p := range left.Pending {
-		d.waiting = append(d.waiting, scheduled{Due: p.Due, at: wholeSecond(now, p.In)})
-	}
+	d.show(ctx)
 }
 
 // wholeSecond is the moment a delay ends, rounded up, so that deliveries that
@@ -161,37 +227,34 @@ func wholeSecond(now time.Time, in time.Duration) time.Time {
 	return at
 }
 
-func (d *delivering) takeDue(now time.Time) []activities.Due {
-	var due []activities.Due
-	var later []scheduled
-	for _, w := range d.waiting {
-		if w.at.After(now) {
-			later = append(later, w)
-			continue
+func (d *delivering) takeDue(now time.Time) []*progress {
+	var due []*progress
+	for _, p := range d.all {
+		if p.waits() && !p.at.After(now) {
+			p.flying = true
+			due = append(due, p)
 		}
-		due = append(due, w.Due)
 	}
-	d.waiting, d.under = later, append(d.under, due...)
 	return due
 }
 
 func (d *delivering) earliest() (time.Time, bool) {
 	var first time.Time
-	for i, w := range d.waiting {
-		if i == 0 || w.at.Before(first) {
-			first = w.at
+	any := false
+	for _, p := range d.all {
+		if p.waits() && (!any || p.at.Before(first)) {
+			first, any = p.at, true
 		}
 	}
-	return first, len(d.waiting) > 0
+	return first, any
 }
 
-func (d *delivering) status() (Status, error) {
-	s := Status{Pending: []DeliveryStatus{}}
-	for _, due := range d.under {
-		s.Pending = append(s.Pending, DeliveryStatus{Delivery: due.ID, Attempt: due.Attempt})
+func (d *delivering) count(s deliveryStatus) int {
+	n := 0
+	for _, p := range d.all {
+		if p.status == s {
+			n++
+		}
 	}
-	for _, w := range d.waiting {
-		s.Pending = append(s.Pending, DeliveryStatus{Delivery: w.ID, Attempt: w.Attempt, DueAt: &w.at})
-	}
-	return s, nil
+	return n
 }

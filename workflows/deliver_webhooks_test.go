@@ -189,10 +189,13 @@ func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 		require.NoError(c, err)
 		var s workflows.Status
 		require.NoError(c, answer.Get(&s))
-		require.Len(c, s.Pending, 1)
-		require.Equal(c, 2, s.Pending[0].Attempt)
-		require.NotNil(c, s.Pending[0].DueAt)
-		require.WithinDuration(c, time.Now().Add(time.Hour), *s.Pending[0].DueAt, time.Minute)
+		require.Len(c, s.Deliveries, 1)
+		d := s.Deliveries[0]
+		require.Equal(c, "pending", d.Status)
+		require.Equal(c, 2, d.Attempt)
+		require.Equal(c, "500", d.Answer)
+		require.NotNil(c, d.DueAt)
+		require.WithinDuration(c, time.Now().Add(time.Hour), *d.DueAt, time.Minute)
 	}, testkit.Wait, 50*time.Millisecond)
 }
 

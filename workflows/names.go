@@ -15,6 +15,13 @@ const (
 	// scheduled. Its id is the entry's.
 	PublishChangelogName = "publish_changelog"
 
+	// FailureStreakName is the workflow of a webhook whose deliveries fail in a row.
+	// Its id is the webhook's.
+	FailureStreakName = "failure_streak"
+
+	// MailAdminsName is the workflow that tells of a webhook that was disabled.
+	MailAdminsName = "mail_admins"
+
 	// ReplayDeliveryName is the workflow that an operator starts to send a delivery
 	// again.
 	ReplayDeliveryName = "replay_delivery"
@@ -33,11 +40,31 @@ const (
 	ReplayFailedActivity   = "replay_failed"
 	CancelRecoveryActivity = "cancel_recovery"
 
+	// LookAtStreakActivity and DisableWebhookActivity are failure_streak's,
+	// MailAdminActivity is mail_admins'.
+	LookAtStreakActivity   = "look_at_streak"
+	DisableWebhookActivity = "disable_webhook"
+	MailAdminActivity      = "mail_admin"
+
+	// GiveUpActivity and ReviveActivity are deliver_webhooks', EndTerminatedActivity
+	// is sweep_outbox's.
+	GiveUpActivity        = "give_up_deliveries"
+	ReviveActivity        = "revive_deliveries"
+	EndTerminatedActivity = "end_terminated"
+
 	// StatusQuery answers with Status.
 	StatusQuery = "status"
 
+	// RetryNowUpdate and GiveUpUpdate are asked of deliver_webhooks. Their argument is
+	// the id of a delivery, or nothing for all that are pending.
+	RetryNowUpdate = "retry_now"
+	GiveUpUpdate   = "give_up"
+
 	// RescheduledSignal tells that an entry's moment was moved or taken away.
 	RescheduledSignal = "rescheduled"
+
+	// StreakSignal tells that a webhook's streak grew or ended.
+	StreakSignal = "streak_moved"
 
 	// SweepSchedule starts the sweep.
 	SweepSchedule = "sweep_outbox"

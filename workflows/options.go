@@ -23,6 +23,13 @@ const (
 )
 
 var (
+	// For what fails for reasons of our own only.
+	tirelessly = &temporal.RetryPolicy{
+		InitialInterval:    time.Second,
+		BackoffCoefficient: 2,
+		MaximumInterval:    30 * time.Second,
+	}
+
 	// The first round runs inside the first workflow task: 10 s for the
 	// attempt, the rest for the place, the claim and the record. It isn't
 	// repeated: what fails here goes on in the lane of later attempts.
@@ -39,22 +46,13 @@ var (
 		// Three beats of 4 s: a killed worker is noticed about when its
 		// deliveries' leases end.
 		HeartbeatTimeout: 13 * time.Second,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    30 * time.Second,
-		},
+		RetryPolicy:      tirelessly,
 	}
 
-	// Repeated for as long as it takes: only our own faults make it fail.
-	publishRound = workflow.ActivityOptions{
-		// One transaction.
+	// One transaction, repeated for as long as it takes.
+	transaction = workflow.ActivityOptions{
 		StartToCloseTimeout: 30 * time.Second,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    30 * time.Second,
-		},
+		RetryPolicy:         tirelessly,
 	}
 
 	// Repeated for as long as it takes: only our own faults make it fail, except for
@@ -63,10 +61,19 @@ var (
 		// Mostly one short transaction; to look through a million deliveries for what
 		// failed takes seconds.
 		StartToCloseTimeout: 2 * time.Minute,
+		RetryPolicy:         tirelessly,
+	}
+
+	// A mail server may be away for long, and what it refuses for good isn't tried
+	// again. After three days nobody needs the news any more: mail servers give up
+	// then, too.
+	mailRound = workflow.ActivityOptions{
+		StartToCloseTimeout:    time.Minute,
+		ScheduleToCloseTimeout: 72 * time.Hour,
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
+			InitialInterval:    5 * time.Second,
 			BackoffCoefficient: 2,
-			MaximumInterval:    30 * time.Second,
+			MaximumInterval:    15 * time.Minute,
 		},
 	}
 

@@ -13,7 +13,7 @@ import (
 // is nothing to wait for: the entry is published, a draft again, or deleted.
 func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 	rescheduled := workflow.GetSignalChannel(ctx, RescheduledSignal)
-	ctx = workflow.WithActivityOptions(ctx, publishRound)
+	ctx = workflow.WithActivityOptions(ctx, transaction)
 	for {
 		// What was signaled until now is covered by the look that follows.
 		for rescheduled.ReceiveAsync(nil) {

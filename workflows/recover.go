@@ -3,9 +3,7 @@ package workflows
 import (
 	"context"
 
-	"github.com/go-faster/errors"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -38,28 +36,4 @@ func startRecovery(ctx context.Context, c client.Client, r feedback.Recover) err
 		StaticSummary: "replays what failed at a webhook",
 	}, RecoverWebhookName, activities.RecoverParams{Recovery: r.Recovery})
 	return err
-}
-
-// WasTerminated reports whether an operator ended the last run of a workflow,
-// without a word to it.
-func (s *Starter) WasTerminated(ctx context.Context, workflowID string) (bool, error) {
-	status, err := s.statusOf(ctx, workflowID)
-	return status == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, err
-}
-
-// statusOf is that of the last run, unspecified where Temporal knows none.
-func (s *Starter) statusOf(ctx context.Context, workflowID string) (enumspb.WorkflowExecutionStatus, error) {
-	c, err := s.temporal.Client(ctx)
-	if err != nil {
-		return 0, err
-	}
-	d, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, errors.Wrap(err, "describe the workflow")
-	}
-	return d.GetWorkflowExecutionInfo().GetStatus(), nil
 }

@@ -181,7 +181,7 @@ func groupID(group []feedback.Dispatch) string {
 func (s *Starter) start(group []feedback.Dispatch) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	params := DeliverParams{Deliveries: make([]DeliveryRef, len(group))}
+	params := DeliverParams{Deliveries: make([]DeliveryRef, len(group)), Version: deliverVersion}
 	for i, d := range group {
 		params.Deliveries[i] = DeliveryRef{ID: d.ID, Webhook: d.Webhook}
 	}
@@ -225,10 +225,4 @@ func unreachable(err error) bool {
 	)
 	return errors.As(err, &away) || errors.As(err, &late) || errors.As(err, &busy) ||
 		errors.Is(err, context.DeadlineExceeded)
-}
-
-// IsOpen reports whether a workflow is running.
-func (s *Starter) IsOpen(ctx context.Context, workflowID string) (bool, error) {
-	status, err := s.statusOf(ctx, workflowID)
-	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }

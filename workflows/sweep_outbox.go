@@ -13,10 +13,18 @@ import (
 	"earshot/activities"
 )
 
-// SweepOutbox starts again what was not started, and what lost its workflow.
+// SweepOutbox starts again what was not started, and what lost its workflow, and
+// ends the deliveries of runs that an operator terminated.
 func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.SweepResult, error) {
 	var result activities.SweepResult
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sweepRound), SweepActivity, p).Get(ctx, &result)
+	ctx = workflow.WithActivityOptions(ctx, sweepRound)
+	err := workflow.ExecuteActivity(ctx, SweepActivity, p).Get(ctx, &result)
+	if err != nil || !endsTerminated(ctx) {
+		return result, err
+	}
+	var ended activities.EndTerminatedResult
+	err = workflow.ExecuteActivity(ctx, EndTerminatedActivity).Get(ctx, &ended)
+	result.GivenUp += ended.GivenUp
 	return result, err
 }
 

@@ -17,13 +17,16 @@ var (
 	webhookIDs      = temporal.NewSearchAttributeKeyKeywordList("WebhookID")
 	organizationIDs = temporal.NewSearchAttributeKeyKeywordList("OrganizationID")
 	eventType       = temporal.NewSearchAttributeKeyKeyword("EventType")
+	// statusAttribute is pending until every delivery of the run has ended, then
+	// failed where one of them failed for good.
+	statusAttribute = temporal.NewSearchAttributeKeyKeyword("DeliveryStatus")
 )
 
 // SearchAttributes are what must be registered in the namespace before a
 // delivery can start.
 func SearchAttributes() map[string]enumspb.IndexedValueType {
 	all := map[string]enumspb.IndexedValueType{}
-	for _, key := range []temporal.SearchAttributeKey{deliveryIDs, webhookIDs, organizationIDs, eventType} {
+	for _, key := range []temporal.SearchAttributeKey{deliveryIDs, webhookIDs, organizationIDs, eventType, statusAttribute} {
 		all[key.GetName()] = key.GetValueType()
 	}
 	return all
@@ -41,6 +44,7 @@ func attributesOf(group []feedback.Dispatch) temporal.SearchAttributes {
 		webhookIDs.ValueSet(webhooks),
 		organizationIDs.ValueSet(organizations),
 		eventType.ValueSet(group[0].EventType),
+		statusAttribute.ValueSet(string(pending)),
 	)
 }
 

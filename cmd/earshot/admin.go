@@ -47,6 +47,8 @@ func (noDeliveries) Schedule([]feedback.Schedule) {}
 
 func (noDeliveries) Recover([]feedback.Recover) {}
 
+func (noDeliveries) EndStreaks([]publicid.Webhook) {}
+
 // openStore needs the database's URL only, so that an operator's shell doesn't
 // need the service's secrets.
 func openStore(environ []string) (*store.Store, error) {

@@ -54,6 +54,8 @@ type Delivery struct {
 	ScheduleStart int `json:"schedule_start,omitempty"`
 	// WorkflowID holds the value of the "workflow_id" field.
 	WorkflowID *string `json:"workflow_id,omitempty"`
+	// WorkflowRunID holds the value of the "workflow_run_id" field.
+	WorkflowRunID *string `json:"workflow_run_id,omitempty"`
 	// LeaseUntil holds the value of the "lease_until" field.
 	LeaseUntil *time.Time `json:"lease_until,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -112,7 +114,7 @@ func (*Delivery) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Webhook)
 		case delivery.FieldAttemptCount, delivery.FieldLastResponseStatus, delivery.FieldDurationMs, delivery.FieldScheduleStart:
 			values[i] = new(sql.NullInt64)
-		case delivery.FieldEventType, delivery.FieldStatus, delivery.FieldLastError, delivery.FieldWorkflowID:
+		case delivery.FieldEventType, delivery.FieldStatus, delivery.FieldLastError, delivery.FieldWorkflowID, delivery.FieldWorkflowRunID:
 			values[i] = new(sql.NullString)
 		case delivery.FieldCreatedAt, delivery.FieldNextAttemptAt, delivery.FieldLastAttemptAt, delivery.FieldDeliveredAt, delivery.FieldFailedAt, delivery.FieldLeaseUntil:
 			values[i] = new(sql.NullTime)
@@ -248,6 +250,13 @@ func (_m *Delivery) assignValues(columns []string, values []any) error {
 				_m.WorkflowID = new(string)
 				*_m.WorkflowID = value.String
 			}
+		case delivery.FieldWorkflowRunID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field workflow_run_id", values[i])
+			} else if value.Valid {
+				_m.WorkflowRunID = new(string)
+				*_m.WorkflowRunID = value.String
+			}
 		case delivery.FieldLeaseUntil:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field lease_until", values[i])
@@ -367,6 +376,11 @@ func (_m *Delivery) String() string {
 	builder.WriteString(", ")
 	if v := _m.WorkflowID; v != nil {
 		builder.WriteString("workflow_id=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.WorkflowRunID; v != nil {
+		builder.WriteString("workflow_run_id=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")

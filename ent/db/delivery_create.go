@@ -232,6 +232,20 @@ func (_c *DeliveryCreate) SetNillableWorkflowID(v *string) *DeliveryCreate {
 	return _c
 }
 
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (_c *DeliveryCreate) SetWorkflowRunID(v string) *DeliveryCreate {
+	_c.mutation.SetWorkflowRunID(v)
+	return _c
+}
+
+// SetNillableWorkflowRunID sets the "workflow_run_id" field if the given value is not nil.
+func (_c *DeliveryCreate) SetNillableWorkflowRunID(v *string) *DeliveryCreate {
+	if v != nil {
+		_c.SetWorkflowRunID(*v)
+	}
+	return _c
+}
+
 // SetLeaseUntil sets the "lease_until" field.
 func (_c *DeliveryCreate) SetLeaseUntil(v time.Time) *DeliveryCreate {
 	_c.mutation.SetLeaseUntil(v)
@@ -459,6 +473,10 @@ func (_c *DeliveryCreate) createSpec() (*Delivery, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.WorkflowID(); ok {
 		_spec.SetField(delivery.FieldWorkflowID, field.TypeString, value)
 		_node.WorkflowID = &value
+	}
+	if value, ok := _c.mutation.WorkflowRunID(); ok {
+		_spec.SetField(delivery.FieldWorkflowRunID, field.TypeString, value)
+		_node.WorkflowRunID = &value
 	}
 	if value, ok := _c.mutation.LeaseUntil(); ok {
 		_spec.SetField(delivery.FieldLeaseUntil, field.TypeTime, value)
@@ -751,6 +769,24 @@ func (u *DeliveryUpsert) UpdateWorkflowID() *DeliveryUpsert {
 // ClearWorkflowID clears the value of the "workflow_id" field.
 func (u *DeliveryUpsert) ClearWorkflowID() *DeliveryUpsert {
 	u.SetNull(delivery.FieldWorkflowID)
+	return u
+}
+
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (u *DeliveryUpsert) SetWorkflowRunID(v string) *DeliveryUpsert {
+	u.Set(delivery.FieldWorkflowRunID, v)
+	return u
+}
+
+// UpdateWorkflowRunID sets the "workflow_run_id" field to the value that was provided on create.
+func (u *DeliveryUpsert) UpdateWorkflowRunID() *DeliveryUpsert {
+	u.SetExcluded(delivery.FieldWorkflowRunID)
+	return u
+}
+
+// ClearWorkflowRunID clears the value of the "workflow_run_id" field.
+func (u *DeliveryUpsert) ClearWorkflowRunID() *DeliveryUpsert {
+	u.SetNull(delivery.FieldWorkflowRunID)
 	return u
 }
 
@@ -1073,6 +1109,27 @@ func (u *DeliveryUpsertOne) UpdateWorkflowID() *DeliveryUpsertOne {
 func (u *DeliveryUpsertOne) ClearWorkflowID() *DeliveryUpsertOne {
 	return u.Update(func(s *DeliveryUpsert) {
 		s.ClearWorkflowID()
+	})
+}
+
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (u *DeliveryUpsertOne) SetWorkflowRunID(v string) *DeliveryUpsertOne {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.SetWorkflowRunID(v)
+	})
+}
+
+// UpdateWorkflowRunID sets the "workflow_run_id" field to the value that was provided on create.
+func (u *DeliveryUpsertOne) UpdateWorkflowRunID() *DeliveryUpsertOne {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.UpdateWorkflowRunID()
+	})
+}
+
+// ClearWorkflowRunID clears the value of the "workflow_run_id" field.
+func (u *DeliveryUpsertOne) ClearWorkflowRunID() *DeliveryUpsertOne {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.ClearWorkflowRunID()
 	})
 }
 
@@ -1565,6 +1622,27 @@ func (u *DeliveryUpsertBulk) UpdateWorkflowID() *DeliveryUpsertBulk {
 func (u *DeliveryUpsertBulk) ClearWorkflowID() *DeliveryUpsertBulk {
 	return u.Update(func(s *DeliveryUpsert) {
 		s.ClearWorkflowID()
+	})
+}
+
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (u *DeliveryUpsertBulk) SetWorkflowRunID(v string) *DeliveryUpsertBulk {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.SetWorkflowRunID(v)
+	})
+}
+
+// UpdateWorkflowRunID sets the "workflow_run_id" field to the value that was provided on create.
+func (u *DeliveryUpsertBulk) UpdateWorkflowRunID() *DeliveryUpsertBulk {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.UpdateWorkflowRunID()
+	})
+}
+
+// ClearWorkflowRunID clears the value of the "workflow_run_id" field.
+func (u *DeliveryUpsertBulk) ClearWorkflowRunID() *DeliveryUpsertBulk {
+	return u.Update(func(s *DeliveryUpsert) {
+		s.ClearWorkflowRunID()
 	})
 }
 

@@ -259,6 +259,26 @@ func (_u *DeliveryUpdate) ClearWorkflowID() *DeliveryUpdate {
 	return _u
 }
 
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (_u *DeliveryUpdate) SetWorkflowRunID(v string) *DeliveryUpdate {
+	_u.mutation.SetWorkflowRunID(v)
+	return _u
+}
+
+// SetNillableWorkflowRunID sets the "workflow_run_id" field if the given value is not nil.
+func (_u *DeliveryUpdate) SetNillableWorkflowRunID(v *string) *DeliveryUpdate {
+	if v != nil {
+		_u.SetWorkflowRunID(*v)
+	}
+	return _u
+}
+
+// ClearWorkflowRunID clears the value of the "workflow_run_id" field.
+func (_u *DeliveryUpdate) ClearWorkflowRunID() *DeliveryUpdate {
+	_u.mutation.ClearWorkflowRunID()
+	return _u
+}
+
 // SetLeaseUntil sets the "lease_until" field.
 func (_u *DeliveryUpdate) SetLeaseUntil(v time.Time) *DeliveryUpdate {
 	_u.mutation.SetLeaseUntil(v)
@@ -416,6 +436,12 @@ func (_u *DeliveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.WorkflowIDCleared() {
 		_spec.ClearField(delivery.FieldWorkflowID, field.TypeString)
+	}
+	if value, ok := _u.mutation.WorkflowRunID(); ok {
+		_spec.SetField(delivery.FieldWorkflowRunID, field.TypeString, value)
+	}
+	if _u.mutation.WorkflowRunIDCleared() {
+		_spec.ClearField(delivery.FieldWorkflowRunID, field.TypeString)
 	}
 	if value, ok := _u.mutation.LeaseUntil(); ok {
 		_spec.SetField(delivery.FieldLeaseUntil, field.TypeTime, value)
@@ -675,6 +701,26 @@ func (_u *DeliveryUpdateOne) ClearWorkflowID() *DeliveryUpdateOne {
 	return _u
 }
 
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (_u *DeliveryUpdateOne) SetWorkflowRunID(v string) *DeliveryUpdateOne {
+	_u.mutation.SetWorkflowRunID(v)
+	return _u
+}
+
+// SetNillableWorkflowRunID sets the "workflow_run_id" field if the given value is not nil.
+func (_u *DeliveryUpdateOne) SetNillableWorkflowRunID(v *string) *DeliveryUpdateOne {
+	if v != nil {
+		_u.SetWorkflowRunID(*v)
+	}
+	return _u
+}
+
+// ClearWorkflowRunID clears the value of the "workflow_run_id" field.
+func (_u *DeliveryUpdateOne) ClearWorkflowRunID() *DeliveryUpdateOne {
+	_u.mutation.ClearWorkflowRunID()
+	return _u
+}
+
 // SetLeaseUntil sets the "lease_until" field.
 func (_u *DeliveryUpdateOne) SetLeaseUntil(v time.Time) *DeliveryUpdateOne {
 	_u.mutation.SetLeaseUntil(v)
@@ -862,6 +908,12 @@ func (_u *DeliveryUpdateOne) sqlSave(ctx context.Context) (_node *Delivery, err 
 	}
 	if _u.mutation.WorkflowIDCleared() {
 		_spec.ClearField(delivery.FieldWorkflowID, field.TypeString)
+	}
+	if value, ok := _u.mutation.WorkflowRunID(); ok {
+		_spec.SetField(delivery.FieldWorkflowRunID, field.TypeString, value)
+	}
+	if _u.mutation.WorkflowRunIDCleared() {
+		_spec.ClearField(delivery.FieldWorkflowRunID, field.TypeString)
 	}
 	if value, ok := _u.mutation.LeaseUntil(); ok {
 		_spec.SetField(delivery.FieldLeaseUntil, field.TypeTime, value)

@@ -6795,6 +6795,7 @@ type DeliveryMutation struct {
 	schedule_start          *int
 	addschedule_start       *int
 	workflow_id             *string
+	workflow_run_id         *string
 	lease_until             *time.Time
 	clearedFields           map[string]struct{}
 	webhook                 *publicid.Webhook
@@ -7721,6 +7722,55 @@ func (m *DeliveryMutation) ResetWorkflowID() {
 	delete(m.clearedFields, delivery.FieldWorkflowID)
 }
 
+// SetWorkflowRunID sets the "workflow_run_id" field.
+func (m *DeliveryMutation) SetWorkflowRunID(s string) {
+	m.workflow_run_id = &s
+}
+
+// WorkflowRunID returns the value of the "workflow_run_id" field in the mutation.
+func (m *DeliveryMutation) WorkflowRunID() (r string, exists bool) {
+	v := m.workflow_run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWorkflowRunID returns the old "workflow_run_id" field's value of the Delivery entity.
+// If the Delivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeliveryMutation) OldWorkflowRunID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWorkflowRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWorkflowRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWorkflowRunID: %w", err)
+	}
+	return oldValue.WorkflowRunID, nil
+}
+
+// ClearWorkflowRunID clears the value of the "workflow_run_id" field.
+func (m *DeliveryMutation) ClearWorkflowRunID() {
+	m.workflow_run_id = nil
+	m.clearedFields[delivery.FieldWorkflowRunID] = struct{}{}
+}
+
+// WorkflowRunIDCleared returns if the "workflow_run_id" field was cleared in this mutation.
+func (m *DeliveryMutation) WorkflowRunIDCleared() bool {
+	_, ok := m.clearedFields[delivery.FieldWorkflowRunID]
+	return ok
+}
+
+// ResetWorkflowRunID resets all changes to the "workflow_run_id" field.
+func (m *DeliveryMutation) ResetWorkflowRunID() {
+	m.workflow_run_id = nil
+	delete(m.clearedFields, delivery.FieldWorkflowRunID)
+}
+
 // SetLeaseUntil sets the "lease_until" field.
 func (m *DeliveryMutation) SetLeaseUntil(t time.Time) {
 	m.lease_until = &t
@@ -7858,7 +7908,7 @@ func (m *DeliveryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DeliveryMutation) Fields() []string {
-	fields := make([]string, 0, 18)
+	fields := make([]string, 0, 19)
 	if m.organization_id != nil {
 		fields = append(fields, delivery.FieldOrganizationID)
 	}
@@ -7910,6 +7960,9 @@ func (m *DeliveryMutation) Fields() []string {
 	if m.workflow_id != nil {
 		fields = append(fields, delivery.FieldWorkflowID)
 	}
+	if m.workflow_run_id != nil {
+		fields = append(fields, delivery.FieldWorkflowRunID)
+	}
 	if m.lease_until != nil {
 		fields = append(fields, delivery.FieldLeaseUntil)
 	}
@@ -7955,6 +8008,8 @@ func (m *DeliveryMutation) Field(name string) (ent.Value, bool) {
 		return m.ScheduleStart()
 	case delivery.FieldWorkflowID:
 		return m.WorkflowID()
+	case delivery.FieldWorkflowRunID:
+		return m.WorkflowRunID()
 	case delivery.FieldLeaseUntil:
 		return m.LeaseUntil()
 	}
@@ -8000,6 +8055,8 @@ func (m *DeliveryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldScheduleStart(ctx)
 	case delivery.FieldWorkflowID:
 		return m.OldWorkflowID(ctx)
+	case delivery.FieldWorkflowRunID:
+		return m.OldWorkflowRunID(ctx)
 	case delivery.FieldLeaseUntil:
 		return m.OldLeaseUntil(ctx)
 	}
@@ -8130,6 +8187,13 @@ func (m *DeliveryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetWorkflowID(v)
 		return nil
+	case delivery.FieldWorkflowRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWorkflowRunID(v)
+		return nil
 	case delivery.FieldLeaseUntil:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -8245,6 +8309,9 @@ func (m *DeliveryMutation) ClearedFields() []string {
 	if m.FieldCleared(delivery.FieldWorkflowID) {
 		fields = append(fields, delivery.FieldWorkflowID)
 	}
+	if m.FieldCleared(delivery.FieldWorkflowRunID) {
+		fields = append(fields, delivery.FieldWorkflowRunID)
+	}
 	if m.FieldCleared(delivery.FieldLeaseUntil) {
 		fields = append(fields, delivery.FieldLeaseUntil)
 	}
@@ -8288,6 +8355,9 @@ func (m *DeliveryMutation) ClearField(name string) error {
 		return nil
 	case delivery.FieldWorkflowID:
 		m.ClearWorkflowID()
+		return nil
+	case delivery.FieldWorkflowRunID:
+		m.ClearWorkflowRunID()
 		return nil
 	case delivery.FieldLeaseUntil:
 		m.ClearLeaseUntil()
@@ -8350,6 +8420,9 @@ func (m *DeliveryMutation) ResetField(name string) error {
 		return nil
 	case delivery.FieldWorkflowID:
 		m.ResetWorkflowID()
+		return nil
+	case delivery.FieldWorkflowRunID:
+		m.ResetWorkflowRunID()
 		return nil
 	case delivery.FieldLeaseUntil:
 		m.ResetLeaseUntil()

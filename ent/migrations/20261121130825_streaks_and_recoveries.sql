@@ -1,6 +1,6 @@
 -- +goose Up
 -- modify "deliveries" table
-ALTER TABLE "deliveries" ADD COLUMN "schedule_start" bigint NOT NULL DEFAULT 0;
+ALTER TABLE "deliveries" ADD COLUMN "schedule_start" bigint NOT NULL DEFAULT 0, ADD COLUMN "workflow_run_id" character varying NULL;
 -- create index "delivery_replay_of" to table: "deliveries"
 CREATE INDEX "delivery_replay_of" ON "deliveries" ("replay_of") WHERE (replay_of IS NOT NULL);
 -- modify "webhooks" table
@@ -30,4 +30,4 @@ ALTER TABLE "webhooks" DROP COLUMN "disabled_by_run", DROP COLUMN "consecutive_f
 -- reverse: create index "delivery_replay_of" to table: "deliveries"
 DROP INDEX "delivery_replay_of";
 -- reverse: modify "deliveries" table
-ALTER TABLE "deliveries" DROP COLUMN "schedule_start";
+ALTER TABLE "deliveries" DROP COLUMN "workflow_run_id", DROP COLUMN "schedule_start";

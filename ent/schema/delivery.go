@@ -44,6 +44,8 @@ func (Delivery) Fields() []ent.Field {
 		field.Int("schedule_start").Default(0),
 		// The workflow that took the delivery on last.
 		field.String("workflow_id").Optional().Nillable(),
+		// And its run: a reset makes another of the same id.
+		field.String("workflow_run_id").Optional().Nillable(),
 		// While an attempt is in flight nobody else may make one.
 		field.Time("lease_until").Optional().Nillable(),
 	}

@@ -36,14 +36,15 @@ type Config struct {
 	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all"`
 	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all"`
 
-	ContactCapFree     int             `env:"EARSHOT_CONTACT_CAP_FREE" envDefault:"1000" help:"contacts of an organization on the free plan"`
-	ContactCapPro      int             `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
-	WebhookCap         int             `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
-	WebhookAllowCIDRs  []netip.Prefix  `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
-	WebhookAllowHTTP   bool            `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
-	WebhookRetryDelays []time.Duration `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
-	CommentEditWindow  time.Duration   `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
-	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
+	ContactCapFree       int                  `env:"EARSHOT_CONTACT_CAP_FREE" envDefault:"1000" help:"contacts of an organization on the free plan"`
+	ContactCapPro        int                  `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
+	WebhookCap           int                  `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
+	WebhookAllowCIDRs    []netip.Prefix       `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
+	WebhookAllowHTTP     bool                 `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
+	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
+	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"what counts towards the 50 failures in a row that disable a webhook: deliveries that failed for good, or attempts"`
+	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
+	DeliveryGroupMax     int                  `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 
 	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
 	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"the sender of e-mails, such as Earshot <no-reply@example.com>"`
@@ -52,6 +53,15 @@ type Config struct {
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
 }
+
+// WebhookDisableCounts is what 50 of in a row disable a webhook.
+type WebhookDisableCounts string
+
+// The two that there are.
+const (
+	CountDeliveries WebhookDisableCounts = "deliveries"
+	CountAttempts   WebhookDisableCounts = "attempts"
+)
 
 // Base64 is bytes that the environment holds as base64.
 type Base64 []byte
@@ -173,6 +183,9 @@ func (c *Config) problems(known string) []string {
 	}
 	if (c.SMTP != SMTP{} || strings.Contains(known, "EARSHOT_SMTP_URL:")) && c.MailFrom.Address == "" {
 		complain("EARSHOT_MAIL_FROM", "is missing; EARSHOT_SMTP_URL needs a sender, such as Earshot <no-reply@example.com>")
+	}
+	if w := c.WebhookDisableCounts; w != CountDeliveries && w != CountAttempts {
+		complain("EARSHOT_WEBHOOK_DISABLE_COUNTS", "must be deliveries or attempts")
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")

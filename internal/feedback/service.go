@@ -35,6 +35,8 @@ type Dispatcher interface {
 	Schedule(entries []Schedule)
 	// Recover runs recoveries.
 	Recover(recoveries []Recover)
+	// EndStreaks tells whoever follows the webhooks' streaks that they are over.
+	EndStreaks(webhooks []publicid.Webhook)
 }
 
 // Dispatch is what an operator wants to see of a delivery that is under way.
@@ -82,14 +84,15 @@ func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, sett
 // now is the wall clock at the precision that Postgres keeps.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// change is one transaction of a use case with the deliveries, schedules and
-// recoveries that it caused.
+// change is one transaction of a use case with what it caused.
 type change struct {
 	*db.Tx
 	caller     *Caller
 	deliveries []Dispatch
 	schedules  []Schedule
 	recoveries []Recover
+	// streaks are the webhooks whose streak the change ended.
+	streaks []publicid.Webhook
 }
 
 // change runs fn in one transaction for the caller in the context and
@@ -106,7 +109,7 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 // perform is change for whoever acts.
 func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) error) error {
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
-		c.Tx, c.deliveries, c.schedules, c.recoveries = tx, nil, nil, nil
+		c.Tx, c.deliveries, c.schedules, c.recoveries, c.streaks = tx, nil, nil, nil, nil
 		return fn(c)
 	})
 	if err != nil {
@@ -119,6 +122,9 @@ func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) err
 	}
 	if len(c.recoveries) > 0 {
 		s.dispatch.Recover(c.recoveries)
+	}
+	if len(c.streaks) > 0 {
+		s.dispatch.EndStreaks(c.streaks)
 	}
 	if len(c.deliveries) > 0 {
 		s.dispatch.Dispatch(c.deliveries)

@@ -161,10 +161,11 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if in.Enabled != nil && *in.Enabled != old.Enabled {
 			update.SetEnabled(*in.Enabled)
 			if *in.Enabled {
-				update.ClearDisabledAt()
+				update.ClearDisabledAt().ClearDisabledReason().SetConsecutiveFailures(0)
 			} else {
-				update.SetDisabledAt(at)
+				update.SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested)
 			}
+			c.endStreak(old)
 		}
 		if changed = old; unchanged(update.Mutation()) {
 			return nil
@@ -198,6 +199,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error 
 		if err := c.Webhook.DeleteOne(hook).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the webhook")
 		}
+		c.endStreak(hook)
 		return nil
 	})
 }

@@ -99,8 +99,9 @@ func TestADeliveryThatHasEndedIsGone(t *testing.T) {
 	o := newOutbox(t)
 	for _, status := range []delivery.Status{delivery.StatusSucceeded, delivery.StatusFailed} {
 		id := o.delivery(ended(status))
-		require.Equal(t, store.Claimed{Gone: true}, o.claim(id, 2), status)
-		require.Equal(t, store.Claimed{Gone: true}, o.claim(id, 1), status)
+		want := store.Claimed{Gone: true, Ended: &store.Ended{Failed: status == delivery.StatusFailed, Attempts: 1}}
+		require.Equal(t, want, o.claim(id, 2), status)
+		require.Equal(t, want, o.claim(id, 1), status)
 		require.Nil(t, o.row(id).LeaseUntil)
 	}
 }

@@ -105,9 +105,12 @@ func (o *outbox) attempts(id publicid.Delivery) []*db.Attempt {
 	return own
 }
 
-func (o *outbox) record(results ...store.Result) {
+// record tells which of the results moved their webhook's streak.
+func (o *outbox) record(results ...store.Result) []bool {
 	o.t.Helper()
-	require.NoError(o.t, o.store.RecordResults(o.t.Context(), results))
+	moved, err := o.store.RecordResults(o.t.Context(), results)
+	require.NoError(o.t, err)
+	return moved
 }
 
 // ago is a moment in the past at the database's precision.

@@ -264,7 +264,10 @@ func TestBatchesOfResultsThatOverlapInAnyOrderAreAllRecorded(t *testing.T) {
 		orders <- results
 		orders <- backwards
 	}
-	together(t, 6, func(ctx context.Context) (int, error) { return 0, o.store.RecordResults(ctx, <-orders) })
+	together(t, 6, func(ctx context.Context) (int, error) {
+		_, err := o.store.RecordResults(ctx, <-orders)
+		return 0, err
+	})
 	recorded, err := o.store.Client().Attempt.Query().Count(o.ctx)
 	require.NoError(t, err)
 	require.Equal(t, len(results), recorded)

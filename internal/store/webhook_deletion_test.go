@@ -84,7 +84,7 @@ func (o *outbox) deleteAmid(n *testkit.Tenant, ids []publicid.Delivery) {
 	for range 2 {
 		work = append(work,
 			func() error { return o.claimMany(ctx, ids) },
-			func() error { return o.store.RecordResults(ctx, successes(ids)) })
+			func() error { _, err := o.store.RecordResults(ctx, successes(ids)); return err })
 	}
 	var done sync.WaitGroup
 	start := make(chan struct{})

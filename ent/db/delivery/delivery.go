@@ -50,6 +50,8 @@ const (
 	FieldScheduleStart = "schedule_start"
 	// FieldWorkflowID holds the string denoting the workflow_id field in the database.
 	FieldWorkflowID = "workflow_id"
+	// FieldWorkflowRunID holds the string denoting the workflow_run_id field in the database.
+	FieldWorkflowRunID = "workflow_run_id"
 	// FieldLeaseUntil holds the string denoting the lease_until field in the database.
 	FieldLeaseUntil = "lease_until"
 	// EdgeWebhook holds the string denoting the webhook edge name in mutations.
@@ -94,6 +96,7 @@ var Columns = []string{
 	FieldReplayOf,
 	FieldScheduleStart,
 	FieldWorkflowID,
+	FieldWorkflowRunID,
 	FieldLeaseUntil,
 }
 
@@ -236,6 +239,11 @@ func ByScheduleStart(opts ...sql.OrderTermOption) OrderOption {
 // ByWorkflowID orders the results by the workflow_id field.
 func ByWorkflowID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldWorkflowID, opts...).ToFunc()
+}
+
+// ByWorkflowRunID orders the results by the workflow_run_id field.
+func ByWorkflowRunID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWorkflowRunID, opts...).ToFunc()
 }
 
 // ByLeaseUntil orders the results by the lease_until field.

@@ -136,6 +136,11 @@ func WorkflowID(v string) predicate.Delivery {
 	return predicate.Delivery(sql.FieldEQ(FieldWorkflowID, v))
 }
 
+// WorkflowRunID applies equality check predicate on the "workflow_run_id" field. It's identical to WorkflowRunIDEQ.
+func WorkflowRunID(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldEQ(FieldWorkflowRunID, v))
+}
+
 // LeaseUntil applies equality check predicate on the "lease_until" field. It's identical to LeaseUntilEQ.
 func LeaseUntil(v time.Time) predicate.Delivery {
 	return predicate.Delivery(sql.FieldEQ(FieldLeaseUntil, v))
@@ -924,6 +929,81 @@ func WorkflowIDEqualFold(v string) predicate.Delivery {
 // WorkflowIDContainsFold applies the ContainsFold predicate on the "workflow_id" field.
 func WorkflowIDContainsFold(v string) predicate.Delivery {
 	return predicate.Delivery(sql.FieldContainsFold(FieldWorkflowID, v))
+}
+
+// WorkflowRunIDEQ applies the EQ predicate on the "workflow_run_id" field.
+func WorkflowRunIDEQ(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldEQ(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDNEQ applies the NEQ predicate on the "workflow_run_id" field.
+func WorkflowRunIDNEQ(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldNEQ(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDIn applies the In predicate on the "workflow_run_id" field.
+func WorkflowRunIDIn(vs ...string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldIn(FieldWorkflowRunID, vs...))
+}
+
+// WorkflowRunIDNotIn applies the NotIn predicate on the "workflow_run_id" field.
+func WorkflowRunIDNotIn(vs ...string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldNotIn(FieldWorkflowRunID, vs...))
+}
+
+// WorkflowRunIDGT applies the GT predicate on the "workflow_run_id" field.
+func WorkflowRunIDGT(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldGT(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDGTE applies the GTE predicate on the "workflow_run_id" field.
+func WorkflowRunIDGTE(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldGTE(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDLT applies the LT predicate on the "workflow_run_id" field.
+func WorkflowRunIDLT(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldLT(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDLTE applies the LTE predicate on the "workflow_run_id" field.
+func WorkflowRunIDLTE(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldLTE(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDContains applies the Contains predicate on the "workflow_run_id" field.
+func WorkflowRunIDContains(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldContains(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDHasPrefix applies the HasPrefix predicate on the "workflow_run_id" field.
+func WorkflowRunIDHasPrefix(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldHasPrefix(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDHasSuffix applies the HasSuffix predicate on the "workflow_run_id" field.
+func WorkflowRunIDHasSuffix(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldHasSuffix(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDIsNil applies the IsNil predicate on the "workflow_run_id" field.
+func WorkflowRunIDIsNil() predicate.Delivery {
+	return predicate.Delivery(sql.FieldIsNull(FieldWorkflowRunID))
+}
+
+// WorkflowRunIDNotNil applies the NotNil predicate on the "workflow_run_id" field.
+func WorkflowRunIDNotNil() predicate.Delivery {
+	return predicate.Delivery(sql.FieldNotNull(FieldWorkflowRunID))
+}
+
+// WorkflowRunIDEqualFold applies the EqualFold predicate on the "workflow_run_id" field.
+func WorkflowRunIDEqualFold(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldEqualFold(FieldWorkflowRunID, v))
+}
+
+// WorkflowRunIDContainsFold applies the ContainsFold predicate on the "workflow_run_id" field.
+func WorkflowRunIDContainsFold(v string) predicate.Delivery {
+	return predicate.Delivery(sql.FieldContainsFold(FieldWorkflowRunID, v))
 }
 
 // LeaseUntilEQ applies the EQ predicate on the "lease_until" field.

@@ -330,6 +330,7 @@ var (
 		{Name: "replay_of", Type: field.TypeUUID, Nullable: true},
 		{Name: "schedule_start", Type: field.TypeInt, Default: 0},
 		{Name: "workflow_id", Type: field.TypeString, Nullable: true},
+		{Name: "workflow_run_id", Type: field.TypeString, Nullable: true},
 		{Name: "lease_until", Type: field.TypeTime, Nullable: true},
 		{Name: "webhook_id", Type: field.TypeUUID},
 		{Name: "event_id", Type: field.TypeUUID},
@@ -342,13 +343,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "deliveries_webhooks_webhook",
-				Columns:    []*schema.Column{DeliveriesColumns[17]},
+				Columns:    []*schema.Column{DeliveriesColumns[18]},
 				RefColumns: []*schema.Column{WebhooksColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "deliveries_events_event",
-				Columns:    []*schema.Column{DeliveriesColumns[18]},
+				Columns:    []*schema.Column{DeliveriesColumns[19]},
 				RefColumns: []*schema.Column{EventsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -357,22 +358,22 @@ var (
 			{
 				Name:    "delivery_webhook_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[17], DeliveriesColumns[0]},
+				Columns: []*schema.Column{DeliveriesColumns[18], DeliveriesColumns[0]},
 			},
 			{
 				Name:    "delivery_webhook_id_event_type_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[17], DeliveriesColumns[3], DeliveriesColumns[0]},
+				Columns: []*schema.Column{DeliveriesColumns[18], DeliveriesColumns[3], DeliveriesColumns[0]},
 			},
 			{
 				Name:    "delivery_webhook_id_status_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[17], DeliveriesColumns[4], DeliveriesColumns[0]},
+				Columns: []*schema.Column{DeliveriesColumns[18], DeliveriesColumns[4], DeliveriesColumns[0]},
 			},
 			{
 				Name:    "delivery_event_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeliveriesColumns[18]},
+				Columns: []*schema.Column{DeliveriesColumns[19]},
 			},
 			{
 				Name:    "delivery_replay_of",

@@ -1,0 +1,54 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/temporal"
+
+	"earshot/internal/feedback"
+	"earshot/internal/mail"
+	"earshot/internal/publicid"
+)
+
+// Mails tells people what they should know.
+type Mails struct {
+	feedback *feedback.Service
+	mailer   *mail.Mailer
+}
+
+// NewMails makes the activity.
+func NewMails(f *feedback.Service, m *mail.Mailer) *Mails { return &Mails{f, m} }
+
+// MailAdminParams name a webhook that was disabled and whom to tell.
+type MailAdminParams struct {
+	Webhook publicid.Webhook `json:"webhook"`
+	Admin   publicid.User    `json:"admin"`
+	// ID is the message's, the same however often it is sent.
+	ID string `json:"id"`
+}
+
+// MailResult tells whether a message was sent. None is where the deployment has no
+// mail settings, and where the webhook or the admin is gone.
+type MailResult struct {
+	Sent bool `json:"sent"`
+}
+
+// MailAdmin tells an admin that a webhook was disabled. What will be refused again
+// is an error that isn't retried.
+func (m *Mails) MailAdmin(ctx context.Context, p MailAdminParams) (MailResult, error) {
+	notice, err := m.feedback.DisabledNotice(ctx, p.Webhook, p.Admin)
+	if err != nil || notice == nil {
+		return MailResult{}, err
+	}
+	err = m.mailer.Send(ctx, mail.Message{ID: p.ID, To: notice.To, Subject: notice.Subject, Text: notice.Text})
+	switch {
+	case errors.Is(err, mail.ErrNotConfigured):
+		return MailResult{}, nil
+	case mail.Permanent(err):
+		return MailResult{}, temporal.NewNonRetryableApplicationError(err.Error(), "MailRefused", nil)
+	case err != nil:
+		return MailResult{}, errors.Wrap(err, "tell the admin")
+	}
+	return MailResult{Sent: true}, nil
+}

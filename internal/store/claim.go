@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/internal/publicid"
+)
+
+// This file and record.go are the delivery's own path to its rows, by hand-written
+// SQL in batches and past Ent: it is the hottest one, and it belongs to the
+// deliverer, not to a caller. It touches only the rows whose ids it is given, of any
+// organization; the ids come from the outbox and never from a request.
+
+// Claim asks for one attempt of a delivery.
+type Claim struct {
+	ID publicid.Delivery
+	// Number of the attempt, from 1.
+	Number int
+	// WorkflowID and RunID are of the run that will answer for the delivery.
+	WorkflowID, RunID string
+	// Lease is how long nobody else may make an attempt.
+	Lease time.Duration
+}
+
+// Claimed is the answer to a Claim. Exactly one of Gone, Granted and Wait holds.
+type Claimed struct {
+	// Gone: the delivery has ended, or its row is no longer there.
+	Gone bool
+	// Ended tells how a delivery ended that is gone and has a row.
+	Ended *Ended
+	// Granted: make the attempt, with what follows below.
+	Granted bool
+	// Wait: not now. Attempt is the number to ask for after Delay.
+	Wait    bool
+	Attempt int
+	Delay   time.Duration
+
+	Webhook   publicid.Webhook
+	URL       string
+	Enabled   bool
+	Sealed    []byte
+	EventType string
+	Payload   []byte
+	// ScheduleStart is how many attempts had been made when the schedule began:
+	// 0, unless it began anew.
+	ScheduleStart int
+}
+
+// Ended is the outcome of a delivery.
+type Ended struct {
+	Failed bool
+	// Attempts were made, and the last one got this status (0 without an answer)
+	// and this error.
+	Attempts int
+	Response int
+	Error    string
+}
+
+// Rows are taken in the order of their ids, here and in recordSQL, so that
+// batches that overlap wait for each other, but never in a circle. What held
+// shows is the row after such a wait.
+const claimSQL = `
+WITH wanted AS (
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[]) WITH ORDINALITY
+    AS w(id, number, workflow_id, run_id, lease, place)
+), held AS (
+  SELECT id, status, attempt_count, schedule_start, next_attempt_at, lease_until,
+    coalesce(last_response_status, 0) AS response, coalesce(last_error, '') AS error
+  FROM deliveries WHERE id = ANY ($1::uuid[])
+  ORDER BY id FOR NO KEY UPDATE
+), claimed AS (
+  UPDATE deliveries d
+  SET lease_until = now() + make_interval(secs => w.lease), workflow_id = w.workflow_id, workflow_run_id = w.run_id
+  FROM wanted w JOIN held r ON r.id = w.id
+  WHERE d.id = w.id AND r.status = 'pending' AND r.attempt_count = w.number - 1
+    AND (r.lease_until IS NULL OR r.lease_until <= now())
+  RETURNING w.place, d.webhook_id, d.event_id
+)
+SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error,
+  coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
+  CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
+  c.webhook_id, h.url, h.enabled, h.secret_sealed, e.type, e.payload
+FROM wanted w
+JOIN held r ON r.id = w.id
+LEFT JOIN claimed c ON c.place = w.place
+LEFT JOIN webhooks h ON h.id = c.webhook_id
+LEFT JOIN events e ON e.id = c.event_id`
+
+// ClaimDeliveries decides for each claim, in one statement, whether its attempt
+// may be made. Answers are in the order of the claims; of several claims of one
+// delivery one is granted.
+func (s *Store) ClaimDeliveries(ctx context.Context, claims []Claim) ([]Claimed, error) {
+	ids, numbers := make([]string, len(claims)), make([]int, len(claims))
+	workflows, runs, leases := make([]string, len(claims)), make([]string, len(claims)), make([]float64, len(claims))
+	for i, c := range claims {
+		ids[i], numbers[i] = c.ID.UUID().String(), c.Number
+		workflows[i], runs[i], leases[i] = c.WorkflowID, c.RunID, c.Lease.Seconds()
+	}
+	var out []Claimed
+	err := again(func() (err error) {
+		out, err = s.claim(ctx, claims, ids, numbers, workflows, runs, leases)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) claim(ctx context.Context, claims []Claim, args ...any) ([]Claimed, error) {
+	rows, err := s.pool.Query(ctx, claimSQL, args...)
+	if err != nil {
+		return nil, errors.Wrap(err, "claim deliveries")
+	}
+	defer rows.Close()
+	out := make([]Claimed, len(claims))
+	for i := range out {
+		out[i].Gone = true // unless its row is found
+	}
+	for rows.Next() {
+		var r claimRow
+		if err := r.scan(rows); err != nil {
+			return nil, errors.Wrap(err, "read a claim")
+		}
+		out[r.place-1] = r.answer(claims[r.place-1])
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "claim deliveries")
+	}
+	return out, nil
+}
+
+type claimRow struct {
+	place      int // of the claim, from 1
+	status     string
+	attempts   int
+	start      int
+	response   int
+	failure    string
+	due, lease float64
+	webhook    *publicid.Webhook
+	url, event *string
+	enabled    *bool
+	sealed     []byte
+	payload    []byte
+}
+
+func (r *claimRow) scan(rows pgx.Rows) error {
+	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease,
+		&r.webhook, &r.url, &r.enabled, &r.sealed, &r.event, &r.payload)
+}
+
+func (r *claimRow) answer(c Claim) Claimed {
+	switch {
+	case r.status != "pending":
+		return Claimed{Gone: true, Ended: &Ended{
+			Failed: r.status == "failed", Attempts: r.attempts, Response: r.response, Error: r.failure,
+		}}
+	case r.url != nil:
+		return Claimed{
+			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, Enabled: *r.enabled,
+			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
+		}
+	case r.attempts != c.Number-1:
+		// The row knows better than the run, after a reset for example.
+		return Claimed{Wait: true, Attempt: r.attempts + 1, Delay: seconds(r.due)}
+	default:
+		// Somebody's attempt is in flight, or was when they were killed.
+		return Claimed{Wait: true, Attempt: c.Number, Delay: seconds(r.lease)}
+	}
+}
+
+func seconds(s float64) time.Duration { return max(0, time.Duration(s*float64(time.Second))) }

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/internal/publicid"
+)
+
+// Overdue is a pending delivery whose attempt should have been made long ago.
+type Overdue struct {
+	ID           publicid.Delivery
+	Webhook      publicid.Webhook
+	Organization publicid.Organization
+	EventType    string
+	URL          string
+	// WorkflowID is empty when no workflow ever took the delivery on.
+	WorkflowID string
+	DueAt      time.Time
+}
+
+const overdueSQL = `
+SELECT d.id, d.webhook_id, d.organization_id, d.event_type, h.url, coalesce(d.workflow_id, ''), d.next_attempt_at
+FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+WHERE d.status = 'pending' AND d.next_attempt_at < now() - make_interval(secs => $1)
+  AND (d.lease_until IS NULL OR d.lease_until < now())
+  AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
+ORDER BY d.next_attempt_at, d.id
+LIMIT $4`
+
+// OverdueDeliveries reads the outbox's forgotten rows in the order they were
+// due: those that are overdue by more than grace and come after the last row of
+// the page before (the zero Overdue to begin with), at most limit of them.
+func (s *Store) OverdueDeliveries(ctx context.Context, grace time.Duration, last Overdue, limit int) ([]Overdue, error) {
+	rows, err := s.pool.Query(ctx, overdueSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for overdue deliveries")
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Overdue, err error) {
+		err = row.Scan(&o.ID, &o.Webhook, &o.Organization, &o.EventType, &o.URL, &o.WorkflowID, &o.DueAt)
+		return o, err
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "read overdue deliveries")
+	}
+	return found, nil
+}
+
+const abandonedSQL = `
+SELECT id FROM deliveries
+WHERE id = ANY ($1::uuid[]) AND status = 'pending' AND (workflow_id IS NULL OR workflow_id = $2)`
+
+// Abandoned are those of the deliveries that are pending and that no workflow but
+// the given one has taken on.
+func (s *Store) Abandoned(ctx context.Context, workflowID string, deliveries []publicid.Delivery) ([]publicid.Delivery, error) {
+	ids := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		ids[i] = d.UUID().String()
+	}
+	rows, err := s.pool.Query(ctx, abandonedSQL, ids, workflowID)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for abandoned deliveries")
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[publicid.Delivery])
+	if err != nil {
+		return nil, errors.Wrap(err, "read abandoned deliveries")
+	}
+	return found, nil
+}
+
+const failingSQL = `
+SELECT id FROM webhooks WHERE enabled AND consecutive_failures >= $1 AND consecutive_failures > 0`
+
+// FailingWebhooks are the enabled webhooks, of all organizations, whose streak has
+// so many failures or more. It is for the sweep.
+func (s *Store) FailingWebhooks(ctx context.Context, failures int) ([]publicid.Webhook, error) {
+	rows, err := s.pool.Query(ctx, failingSQL, failures)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for failing webhooks")
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[publicid.Webhook])
+	if err != nil {
+		return nil, errors.Wrap(err, "read failing webhooks")
+	}
+	return found, nil
+}

@@ -1,0 +1,199 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+)
+
+// This file is how a run of deliver_webhooks ends, other than by success: updates
+// of operators, cancellation, reset, and failure.
+
+// listen answers operators.
+func (d *delivering) listen(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, StatusQuery, d.query); err != nil {
+		return err
+	}
+	err := workflow.SetUpdateHandlerWithOptions(ctx, RetryNowUpdate, d.retryNow, workflow.UpdateHandlerOptions{
+		Validator: func(_ workflow.Context, of string) error {
+			return d.mustHave(of, (*progress).waits, "waits for its next attempt")
+		},
+		Description: "Makes the next attempt at once and waits for its outcome: of a delivery by its id, or of all that wait.",
+	})
+	if err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, GiveUpUpdate, d.giveUp, workflow.UpdateHandlerOptions{
+		Validator:   func(_ workflow.Context, of string) error { return d.mustHave(of, (*progress).isPending, "is pending") },
+		Description: "Ends a delivery by its id, or all that are pending, as failed. An attempt that is under way comes to its end before.",
+	})
+}
+
+func (p *progress) isPending() bool { return p.status == pending && !p.ending }
+
+// selected are the deliveries that an update is about.
+func (d *delivering) selected(of string, is func(*progress) bool) []*progress {
+	var found []*progress
+	for _, p := range d.all {
+		if (of == "" || p.ID.String() == of) && is(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// mustHave refuses an update that is about no delivery.
+func (d *delivering) mustHave(of string, is func(*progress) bool, what string) error {
+	switch {
+	case len(d.selected(of, is)) > 0:
+		return nil
+	case of == "":
+		return errors.Errorf("no delivery of this run %s", what)
+	case len(d.selected(of, func(*progress) bool { return true })) == 0:
+		return errors.Errorf("this run doesn't look after a delivery %s", shorten(of))
+	default:
+		return errors.Errorf("delivery %s isn't one that %s: see the query %s", of, what, StatusQuery)
+	}
+}
+
+// shorten keeps what somebody typed from filling a history.
+func shorten(text string) string {
+	if len(text) > 40 {
+		return strings.ToValidUTF8(text[:40], "") + "…"
+	}
+	return text
+}
+
+// retryNow ends with the attempts.
+func (d *delivering) retryNow(ctx workflow.Context, of string) ([]DeliveryStatus, error) {
+	chosen := d.selected(of, (*progress).waits)
+	before := make([]int, len(chosen))
+	for i, p := range chosen {
+		before[i], p.at = p.Attempt, workflow.Now(ctx)
+	}
+	d.wake()
+	err := workflow.Await(ctx, func() bool {
+		for i, p := range chosen {
+			if p.status == pending && p.Attempt == before[i] {
+				return false
+			}
+		}
+		return true
+	})
+	return statusOf(chosen), err
+}
+
+// giveUp ends with the rows.
+func (d *delivering) giveUp(ctx workflow.Context, of string) ([]DeliveryStatus, error) {
+	chosen := d.selected(of, (*progress).isPending)
+	for _, p := range chosen {
+		p.ending = true
+	}
+	err := workflow.Await(ctx, func() bool {
+		for _, p := range chosen {
+			if p.flying {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.end(ctx, chosen); err != nil {
+		return nil, err
+	}
+	d.wake()
+	return statusOf(chosen), nil
+}
+
+// end fails those of the deliveries that are pending.
+func (d *delivering) end(ctx workflow.Context, of []*progress) error {
+	var p activities.DeliveriesParams
+	for _, o := range of {
+		if o.status == pending {
+			p.Deliveries = append(p.Deliveries, o.ID)
+		}
+	}
+	if len(p.Deliveries) == 0 {
+		return nil
+	}
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), transaction), GiveUpActivity, p).
+		Get(uncanceled(ctx), nil)
+	if err != nil {
+		return err
+	}
+	for _, o := range of {
+		if o.status == pending {
+			o.status, o.answer = failed, activities.ErrorGivenUp
+		}
+	}
+	d.show(ctx)
+	return nil
+}
+
+// abandon ends a run that was canceled: what is under way comes to its end, what
+// is pending then is given up.
+func (d *delivering) abandon(ctx workflow.Context, flights []flight) error {
+	for _, f := range flights {
+		if err := d.landed(ctx, f); err != nil {
+			return err
+		}
+	}
+	if err := d.end(ctx, d.all); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// revive begins again, in a run that was made by a reset, with the deliveries that
+// had failed before it. It comes last, so that it doesn't matter to which point the
+// run was reset: nothing that was recorded before that point changes.
+func (d *delivering) revive(ctx workflow.Context) error {
+	info := workflow.GetInfo(ctx)
+	if info.OriginalRunID == info.WorkflowExecution.RunID {
+		return nil
+	}
+	var p activities.DeliveriesParams
+	for _, o := range d.all {
+		if !o.ending {
+			p.Deliveries = append(p.Deliveries, o.ID)
+		}
+	}
+	var left activities.AttemptResult
+	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, transaction), ReviveActivity, p).Get(ctx, &left); err != nil {
+		return err
+	}
+	for _, again := range left.Pending {
+		for _, o := range d.all {
+			if o.ID == again.ID {
+				o.Due, o.status, o.at = again.Due, pending, workflow.Now(ctx)
+			}
+		}
+	}
+	return d.runLater(ctx)
+}
+
+// failureType is the error's of a run whose deliveries failed.
+const failureType = "DeliveryFailed"
+
+// failure is the run's, if a delivery failed for good.
+func (d *delivering) failure() error {
+	var ids []publicid.Delivery
+	for _, p := range d.all {
+		if p.status == failed {
+			ids = append(ids, p.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError(
+		fmt.Sprintf("%d of %d deliveries failed for good", len(ids), len(d.all)), failureType, nil, ids)
+}

@@ -1,0 +1,92 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"earshot/internal/publicid"
+)
+
+// deliveryStatus is one of those in the API.
+type deliveryStatus string
+
+const (
+	pending   deliveryStatus = "pending"
+	succeeded deliveryStatus = "succeeded"
+	failed    deliveryStatus = "failed"
+)
+
+// Status is what the status query answers: the deliveries of the run, in its order.
+type Status struct {
+	Deliveries []DeliveryStatus `json:"deliveries"`
+}
+
+// DeliveryStatus is how far a delivery is.
+type DeliveryStatus struct {
+	Delivery publicid.Delivery `json:"delivery"`
+	Webhook  publicid.Webhook  `json:"webhook"`
+	Status   string            `json:"status"`
+	// Attempt is the one that is next or under way; of a delivery that has ended, the
+	// last one.
+	Attempt int `json:"attempt"`
+	// Answer to the last attempt that was made: the receiver's status, or the error.
+	Answer string `json:"answer,omitempty"`
+	// DueAt is nil while the attempt is under way, and when the delivery has ended.
+	DueAt *time.Time `json:"dueAt,omitempty"`
+}
+
+func (d *delivering) query() (Status, error) { return Status{Deliveries: statusOf(d.all)}, nil }
+
+func statusOf(of []*progress) []DeliveryStatus {
+	all := make([]DeliveryStatus, len(of))
+	for i, p := range of {
+		all[i] = DeliveryStatus{Delivery: p.ID, Webhook: p.Webhook, Status: string(p.status), Attempt: p.Attempt, Answer: p.answer}
+		if p.waits() {
+			all[i].DueAt = &p.at
+		}
+	}
+	return all
+}
+
+// show tells operators how far the run is: in Markdown on its page, and by the
+// search attribute that they filter by.
+func (d *delivering) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, d.details())
+	status := pending
+	switch {
+	case d.count(pending) > 0:
+	case d.count(failed) > 0:
+		status = failed
+	default:
+		status = succeeded
+	}
+	if d.shown == "" || d.shown == string(status) {
+		return
+	}
+	d.shown = string(status)
+	if err := workflow.UpsertTypedSearchAttributes(ctx, statusAttribute.ValueSet(d.shown)); err != nil {
+		workflow.GetLogger(ctx).Warn("show the status", "error", err)
+	}
+}
+
+func (d *delivering) details() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d succeeded, %d pending, %d failed\n\n", d.count(succeeded), d.count(pending), d.count(failed))
+	text.WriteString("| delivery | webhook | status | attempt | last answer | next attempt |\n|---|---|---|---|---|---|\n")
+	for _, p := range d.all {
+		next := ""
+		switch {
+		case p.waits():
+			next = p.at.UTC().Format("2006-01-02 15:04:05 UTC")
+		case p.flying:
+			next = "under way"
+		case p.ending && p.status == pending:
+			next = "is given up"
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s | %d | %s | %s |\n", p.ID, p.Webhook, p.status, p.Attempt, p.answer, next)
+	}
+	return text.String()
+}

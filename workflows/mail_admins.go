@@ -1,0 +1,45 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+)
+
+// MailAdminsParams name a webhook that was disabled and whom to tell.
+type MailAdminsParams struct {
+	Webhook publicid.Webhook `json:"webhook"`
+	Admins  []publicid.User  `json:"admins"`
+}
+
+// MailAdmins tells each admin that a webhook was disabled. It fails when one of
+// them can't be told, after all the others were.
+func MailAdmins(ctx workflow.Context, p MailAdminsParams) error {
+	mailing := workflow.WithActivityOptions(ctx, mailRound)
+	mails := make([]workflow.Future, len(p.Admins))
+	for i, admin := range p.Admins {
+		mails[i] = workflow.ExecuteActivity(mailing, MailAdminActivity, activities.MailAdminParams{
+			Webhook: p.Webhook, Admin: admin, ID: fmt.Sprintf("%s.%s", workflow.GetInfo(ctx).WorkflowExecution.RunID, admin),
+		})
+	}
+	told, failed := 0, 0
+	for _, mail := range mails {
+		var result activities.MailResult
+		if err := mail.Get(ctx, &result); err != nil {
+			failed++
+		}
+		if result.Sent {
+			told++
+		}
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s is disabled. Told **%d of %d** admins.", p.Webhook, told, len(mails)))
+	}
+	if failed > 0 {
+		return temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("%d of %d admins could not be told", failed, len(mails)), "MailNotSent", nil)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package workflows
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+)
+
+// StreakGrew starts the run that follows a webhook's streak, or tells the one that
+// does.
+func (s *Starter) StreakGrew(ctx context.Context, webhook publicid.Webhook) error {
+	c, err := s.temporal.Client(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.SignalWithStartWorkflow(ctx, webhook.String(), StreakSignal, nil, client.StartWorkflowOptions{
+		TaskQueue:             MainQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: temporal.NewSearchAttributes(webhookIDs.ValueSet([]string{webhook.String()})),
+		StaticSummary:         "counts a webhook's failures in a row",
+	}, FailureStreakName, activities.StreakParams{Webhook: webhook})
+	if err != nil {
+		return errors.Wrap(err, "signal the streak's workflow")
+	}
+	return nil
+}
+
+// StreakEnded tells the run that follows a webhook's streak, if there is one.
+func (s *Starter) StreakEnded(ctx context.Context, webhook publicid.Webhook) error {
+	c, err := s.temporal.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return endStreak(ctx, c, webhook)
+}
+
+func endStreak(ctx context.Context, c client.Client, webhook publicid.Webhook) error {
+	err := c.SignalWorkflow(ctx, webhook.String(), "", StreakSignal, nil)
+	var none *serviceerror.NotFound
+	if err != nil && !errors.As(err, &none) {
+		return errors.Wrap(err, "signal the streak's workflow")
+	}
+	return nil
+}
+
+// EndStreaks queues the word to the runs that follow the webhooks' streaks and
+// returns at once.
+func (s *Starter) EndStreaks(webhooks []publicid.Webhook) {
+	errands := make([]errand, len(webhooks))
+	for i, id := range webhooks {
+		errands[i] = errand{"tell that a webhook's streak is over", id, func(ctx context.Context, c client.Client) error {
+			return endStreak(ctx, c, id)
+		}}
+	}
+	s.send(errands)
+}
