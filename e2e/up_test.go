@@ -44,6 +44,10 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		require.Regexp(t, `^postgres://.*/earshot`, s.sourced("DATABASE_URL"))
 		require.Regexp(t, `^127\.0\.0\.1:\d+$`, s.sourced("TEMPORAL_ADDRESS"))
 	})
+	t.Run("e-mails are written into a mailbox and not sent", func(t *testing.T) {
+		require.Regexp(t, `E-mail +\S+/mail  \(written there, not sent\)`, first)
+		require.Contains(t, s.read("earshot.log"), `"EARSHOT_MAIL_DIR":"`+s.file("mail")+`"`)
+	})
 	t.Run("the printed lines work when they are pasted", func(t *testing.T) {
 		require.Contains(t, s.paste(first), `"name":"Development"`)
 		require.Equal(t, []string{"Feature requests"}, s.boards())

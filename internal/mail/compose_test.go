@@ -125,8 +125,9 @@ func TestASubjectIsOneLineOfBoundedLength(t *testing.T) {
 
 // injections are texts that would begin another header, a body or a command.
 var injections = []string{
-	"x\r\nBcc: eve@evil.test", "x\nBcc: eve@evil.test", "x\rBcc: eve@evil.test", "\r\n\r\nbody", "\r\n.\r\nMAIL FROM:<eve@evil.test>",
-	"Eve\" <eve@evil.test>, \"", "=?utf-8?q?=0D=0ABcc:_eve@evil.test?=", "x\u0085Bcc: eve@evil.test", "x\u2028Bcc: eve@evil.test", "\x00",
+	"x\r\nBcc: eve@evil.test", "x\nBcc: eve@evil.test", "x\rBcc: eve@evil.test", "\r\n\r\nbody",
+	"\r\n.\r\nMAIL FROM:<eve@evil.test>", "Eve\" <eve@evil.test>, \"", "=?utf-8?q?=0D=0ABcc:_eve@evil.test?=",
+	"x\u0085Bcc: eve@evil.test", "x\u2028Bcc: eve@evil.test", "\x00",
 }
 
 func TestNoTextAddsAHeaderARecipientOrACommand(t *testing.T) {
@@ -160,7 +161,8 @@ func TestAnAddressOrIDThatIsNoneIsPermanentAndNeverSent(t *testing.T) {
 	client := f.client()
 	bad := append([]string{
 		"", "ada", "ada@", "@example.com", "ada@example.com, eve@evil.test", "Ada <ada@example.com>", "<ada@example.com>",
-		" ada@example.com", "ada@example.com (Ada)", "ada @example.com", `"a b"@example.com`, "ada@example.com>\r\nRCPT TO:<eve@evil.test",
+		" ada@example.com", "ada@example.com (Ada)", "ada @example.com", `"a b"@example.com`,
+		"ada@example.com>\r\nRCPT TO:<eve@evil.test",
 	}, injections...)
 	for _, address := range bad {
 		m := message()
@@ -186,7 +188,7 @@ func TestSMTPUTF8IsAskedForOnlyByAnAddressThatNeedsIt(t *testing.T) {
 		m := message()
 		m.To.Address, m.Subject = address, "Füßchen"
 		require.NoError(t, f.client().Send(t.Context(), m))
-		require.Equal(t, needed, f.only().utf8, address)
+		require.Equal(t, needed, f.only().askedUTF8, address)
 		require.Equal(t, address, f.only().to)
 	}
 }

@@ -1,21 +1,15 @@
 package mail_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	netmail "net/mail"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -57,7 +51,7 @@ type options struct {
 // arrival is a message that was taken.
 type arrival struct {
 	from, to, user string
-	utf8           bool // SMTPUTF8 was asked for
+	askedUTF8      bool // for the extension SMTPUTF8
 	encrypted      bool
 	text           string
 }
@@ -95,35 +89,6 @@ func open(t *testing.T, o options) *office {
 	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return f
-}
-
-// certify makes the server's certificate and the authority that clients trust.
-func (f *office) certify() tls.Certificate {
-	f.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(f.t, err)
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, authority, authority, &key.PublicKey, key)
-	require.NoError(f.t, err)
-	root, err := x509.ParseCertificate(der)
-	require.NoError(f.t, err)
-	f.roots = x509.NewCertPool()
-	f.roots.AddCert(root)
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "office"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	if f.spoil != nil {
-		f.spoil(leaf)
-	}
-	der, err = x509.CreateCertificate(rand.Reader, leaf, root, &key.PublicKey, key)
-	require.NoError(f.t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // client is a Mailer for the office, changed by with.
@@ -209,7 +174,7 @@ func (s *session) Mail(from string, o *smtp.MailOptions) error {
 		return smtp.ErrAuthRequired
 	}
 	_, s.encrypted = s.conn.TLSConnectionState()
-	s.from, s.arrival.utf8 = from, o.UTF8
+	s.from, s.askedUTF8 = from, o.UTF8
 	return s.step("mail")
 }
 

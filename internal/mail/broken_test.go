@@ -1,0 +1,129 @@
+package mail_test
+
+import (
+	"net"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/config"
+	"earshot/internal/mail"
+	"earshot/internal/testkit"
+)
+
+// scripted is a client of a server that gives these answers, whatever it hears,
+// and hangs up.
+func scripted(t *testing.T, answers ...string) *mail.Mailer {
+	t.Helper()
+	listener, server := listen(t)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			answer(textproto.NewConn(conn), answers)
+		}
+	}()
+	return mail.New(mail.Options{SMTP: server, Log: testkit.Log(t), Timeout: testkit.Wait})
+}
+
+func answer(c *textproto.Conn, answers []string) {
+	defer func() { _ = c.Close() }()
+	for i, text := range answers {
+		var err error
+		switch {
+		case i == 0: // the greeting
+		case strings.HasPrefix(answers[i-1], "354"):
+			_, err = c.ReadDotBytes()
+		default:
+			_, err = c.ReadLine()
+		}
+		if err != nil || c.PrintfLine("%s", text) != nil {
+			return
+		}
+	}
+}
+
+// listen is a listener on loopback, without encryption.
+func listen(t *testing.T) (net.Listener, config.SMTP) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	host, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return listener, config.SMTP{Host: host, Port: port, Encryption: config.Plain}
+}
+
+// taken are the answers to a message that a server takes.
+var taken = []string{"220 hello", "250 hello", "250 ok", "250 ok", "354 go on", "250 taken"}
+
+func TestAServerThatIsAwayOrFullMayComeBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers []string
+		want    mail.Error
+	}{
+		"hangs up":                 {nil, mail.Error{Reason: mail.ConnectionFailed}},
+		"refuses all connections":  {[]string{"554 go away"}, mail.Error{Reason: mail.ConnectionFailed, Code: 554}},
+		"speaks something else":    {[]string{"HTTP/1.1 400 Bad Request"}, mail.Error{Reason: mail.ConnectionFailed}},
+		"hangs up in the middle":   {taken[:3], mail.Error{Reason: mail.ConnectionFailed}},
+		"hangs up before the text": {taken[:5], mail.Error{Reason: mail.ConnectionFailed}},
+		"closes in the middle":     {append(taken[:3:3], "421 bye"), mail.Error{Reason: mail.RecipientRefused, Code: 421}},
+		"answers with a bad line":  {append(taken[:2:2], "5"), mail.Error{Reason: mail.ConnectionFailed}},
+		"answers out of order":     {append(taken[:2:2], "354 go on"), mail.Error{Reason: mail.SenderRefused, Code: 354}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireError(t, scripted(t, c.answers...).Send(t.Context(), message()), c.want, false)
+		})
+	}
+	t.Run("nobody listens", func(t *testing.T) {
+		t.Parallel()
+		listener, server := listen(t)
+		require.NoError(t, listener.Close())
+		nobody := mail.New(mail.Options{SMTP: server, Log: testkit.Log(t)})
+		requireError(t, nobody.Send(t.Context(), message()), mail.Error{Reason: mail.ConnectionFailed}, false)
+	})
+}
+
+func TestAMessageThatWasTakenIsSentHoweverTheServerSaysGoodbye(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, scripted(t, taken...).Send(t.Context(), message()), "without a word")
+	for _, goodbye := range []string{"221 bye", "500 what?", ""} {
+		require.NoError(t, scripted(t, append(taken[:6:6], goodbye)...).Send(t.Context(), message()), goodbye)
+	}
+}
+
+func TestAServerThatHangsEndsInTime(t *testing.T) {
+	t.Parallel()
+	// Enough to come to the step on most machines; on others it ends earlier
+	// and in the same way.
+	soon := func(o *mail.Options) { o.Timeout = 300 * time.Millisecond }
+	for _, encryption := range []config.Encryption{config.STARTTLS, config.ImplicitTLS, config.Plain} {
+		t.Run("greeting "+string(encryption), func(t *testing.T) {
+			t.Parallel()
+			_, server := listen(t) // nobody accepts
+			server.Encryption = encryption
+			m := open(t, options{}).client(soon, func(o *mail.Options) { o.SMTP = server })
+			requireError(t, m.Send(t.Context(), message()), mail.Error{Reason: mail.Timeout}, false)
+		})
+		for _, stuck := range []string{"auth", "mail", "data"} {
+			t.Run(stuck+" "+string(encryption), func(t *testing.T) {
+				t.Parallel()
+				f := open(t, options{encryption: encryption, logins: []string{"PLAIN"}, at: func(step string) error {
+					if step == stuck {
+						<-t.Context().Done()
+					}
+					return nil
+				}})
+				err := f.client(soon, asUser(password)).Send(t.Context(), message())
+				requireError(t, err, mail.Error{Reason: mail.Timeout}, false)
+			})
+		}
+	}
+}
