@@ -1,6 +1,7 @@
 package mail_test
 
 import (
+	"context"
 	"net"
 	"net/textproto"
 	"strings"
@@ -26,13 +27,13 @@ func scripted(t *testing.T, answers ...string) *mail.Mailer {
 				return
 			}
 			answer(textproto.NewConn(conn), answers)
+			_ = conn.Close()
 		}
 	}()
 	return mail.New(mail.Options{SMTP: server, Log: testkit.Log(t), Timeout: testkit.Wait})
 }
 
 func answer(c *textproto.Conn, answers []string) {
-	defer func() { _ = c.Close() }()
 	for i, text := range answers {
 		var err error
 		switch {
@@ -96,6 +97,38 @@ func TestAMessageThatWasTakenIsSentHoweverTheServerSaysGoodbye(t *testing.T) {
 	require.NoError(t, scripted(t, taken...).Send(t.Context(), message()), "without a word")
 	for _, goodbye := range []string{"221 bye", "500 what?", ""} {
 		require.NoError(t, scripted(t, append(taken[:6:6], goodbye)...).Send(t.Context(), message()), goodbye)
+	}
+}
+
+func TestWhatTheServerDecidedCountsThoughItHangsAfterwards(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers []string
+		want    error
+	}{
+		"taken":   {taken, nil},
+		"refused": {append(taken[:3:3], "550 no such user"), &mail.Error{Reason: mail.RecipientRefused, Code: 550}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			listener, server := listen(t)
+			go func() {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				peer := textproto.NewConn(conn)
+				answer(peer, c.answers)
+				if line, _ := peer.ReadLine(); line == "QUIT" {
+					cancel()
+				}
+				<-t.Context().Done()
+			}()
+			m := mail.New(mail.Options{SMTP: server, Log: testkit.Log(t), Timeout: testkit.Wait})
+			require.Equal(t, c.want, m.Send(ctx, message()))
+		})
 	}
 }
 

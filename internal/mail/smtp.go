@@ -46,12 +46,14 @@ func (s *server) send(ctx context.Context, l letter) error {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err := s.connect(within, l)
+	// What the server did counts, even if it hung afterwards. Only a connection
+	// that broke may have been closed by us.
+	var e *Error
+	broke := errors.As(err, &e) && *e == (Error{Reason: ConnectionFailed})
 	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
+	case broke && ctx.Err() != nil:
 		return errors.Wrap(ctx.Err(), "send e-mail")
-	case within.Err() != nil:
+	case broke && within.Err() != nil:
 		return &Error{Reason: Timeout}
 	default:
 		return err
