@@ -33,9 +33,9 @@ type operation struct {
 	scope   string
 	body    *jsonschema.Schema
 	members members
-	// lists are the required members that may be empty, and that decode to the
-	// same where they are missing.
-	lists []string
+	// silent are the required members whose empty value is a good one, and that
+	// decode to the same where they are missing: lists and moments.
+	silent []string
 }
 
 // members are the names in an object of the contract, with those of the object
@@ -97,8 +97,9 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation) (op ope
 	}
 	op.members = membersOf(media.Schema)
 	for _, name := range media.Schema.Value.Required {
-		if p, ok := media.Schema.Value.Properties[name]; ok && p.Value.Type.Is("array") && p.Value.MinItems == 0 {
-			op.lists = append(op.lists, name)
+		p, ok := media.Schema.Value.Properties[name]
+		if ok && (p.Value.Type.Is("array") && p.Value.MinItems == 0 || p.Value.Format == "date-time") {
+			op.silent = append(op.silent, name)
 		}
 	}
 	return op, nil
@@ -237,15 +238,15 @@ const (
 	maxNumber, maxExponent = 40, 3
 )
 
-// lacks reports whether a list is missing, which decoding can't tell from an
+// lacks reports whether a member is missing, which decoding can't tell from an
 // empty one.
 func (o operation) lacks(body []byte) bool {
-	if o.lists == nil {
+	if o.silent == nil {
 		return false
 	}
 	given := map[string]json.RawMessage{}
 	_ = json.Unmarshal(body, &given) // an object, as checkJSON saw
-	return slices.ContainsFunc(o.lists, func(name string) bool { return given[name] == nil })
+	return slices.ContainsFunc(o.silent, func(name string) bool { return given[name] == nil })
 }
 
 // refusesNull reports whether something is null that may be left out but not be

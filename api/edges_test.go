@@ -62,6 +62,9 @@ var supplied = map[string]func(t *testing.T, p *place, size int) any{
 	},
 	// It has to be in the future.
 	"expiresAt": func(*testing.T, *place, int) any { return "9999-12-31T23:59:59.999999Z" },
+	// A window lies in the past.
+	"since": func(*testing.T, *place, int) any { return "2024-02-29T23:59:59-00:30" },
+	"until": func(*testing.T, *place, int) any { return "2026-03-12T10:41:07.000001+05:45" },
 }
 
 // prepare makes what an operation uses up each time.

@@ -431,7 +431,7 @@ func momentsOfBodies(t *testing.T, app *testkit.App) {
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
 		for name, s := range properties(o.schema()) {
-			if !isMoment(s) {
+			if !isMoment(s) || name == "until" { // what is to come of a window is cut at now
 				continue
 			}
 			for _, moment := range []string{

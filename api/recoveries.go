@@ -15,7 +15,7 @@ func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequest
 		return nil, err
 	}
 	made, err := s.feedback.RecoverWebhook(ctx, of, feedback.NewRecovery{
-		Since: r.Body.Since, Until: valueOf(r.Body.Until), EventType: (*string)(valueOf(r.Body.EventType)),
+		Since: r.Body.Since, Until: r.Body.Until, EventType: (*string)(r.Body.EventType),
 	})
 	if err != nil {
 		return nil, err

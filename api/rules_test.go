@@ -21,6 +21,8 @@ var words = map[string]string{
 	"paired":          "both left out, both null or both set",
 	"match":           "422 with the rule `match` otherwise",
 	"future":          "is 422 with the rule `future`",
+	"past":            "is 422 with the rule `past`",
+	"after":           "422 with the rule `after`",
 	"sameBoard":       "422 with the rule `sameBoard`",
 	"notTarget":       "422 with the rule `notTarget`",
 	"oneLevel":        "a reply to a reply is 422",

@@ -1307,14 +1307,14 @@ type PostTitle = string
 
 // RecoverWebhookRequest defines model for RecoverWebhookRequest.
 type RecoverWebhookRequest struct {
-	// EventType Only deliveries of this event. Null is the same as leaving it out.
-	EventType nullable.Nullable[DeliveryEventType] `json:"eventType,omitempty"`
+	// EventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	EventType *DeliveryEventType `json:"eventType,omitempty"`
 
 	// Since The first moment of the window.
 	Since time.Time `json:"since"`
 
-	// Until The end of the window, which isn't part of it. Now, if it is left out, null or to come.
-	Until nullable.Nullable[time.Time] `json:"until,omitempty"`
+	// Until The end of the window, which isn't part of it. Now, if it is left out or to come.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // Recovery defines model for Recovery.
@@ -2812,7 +2812,8 @@ type ClientInterface interface {
 	//
 	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-	// far it is.
+	// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+	// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 	//
 	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -2831,7 +2832,8 @@ type ClientInterface interface {
 	//
 	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-	// far it is.
+	// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+	// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 	//
 	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -4292,7 +4294,8 @@ func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, d
 //
 // Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 // `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-// far it is.
+// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 //
 // A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 // and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -4321,7 +4324,8 @@ func (c *Client) RecoverWebhookWithBody(ctx context.Context, webhookID WebhookID
 //
 // Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 // `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-// far it is.
+// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 //
 // A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 // and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -7907,7 +7911,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-	// far it is.
+	// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+	// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 	//
 	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -7926,7 +7931,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 	// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-	// far it is.
+	// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+	// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 	//
 	// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 	// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -13871,7 +13877,8 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, we
 //
 // Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 // `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-// far it is.
+// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 //
 // A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 // and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
@@ -13896,7 +13903,8 @@ func (c *ClientWithResponses) RecoverWebhookWithBodyWithResponse(ctx context.Con
 //
 // Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
 // `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-// far it is.
+// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
+// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
 //
 // A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
 // and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each

@@ -1306,14 +1306,14 @@ type PostTitle = string
 
 // RecoverWebhookRequest defines model for RecoverWebhookRequest.
 type RecoverWebhookRequest struct {
-	// EventType Only deliveries of this event. Null is the same as leaving it out.
-	EventType nullable.Nullable[DeliveryEventType] `json:"eventType,omitempty"`
+	// EventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	EventType *DeliveryEventType `json:"eventType,omitempty"`
 
 	// Since The first moment of the window.
 	Since time.Time `json:"since"`
 
-	// Until The end of the window, which isn't part of it. Now, if it is left out, null or to come.
-	Until nullable.Nullable[time.Time] `json:"until,omitempty"`
+	// Until The end of the window, which isn't part of it. Now, if it is left out or to come.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // Recovery defines model for Recovery.
