@@ -196,7 +196,7 @@ func byContract(t *testing.T, events []*db.Event) {
 	t.Helper()
 	schemas, err := contractOfEvents()
 	require.NoError(t, err)
-	require.Len(t, schemas, len(event.Types))
+	require.Len(t, schemas, len(event.Delivered))
 	for _, e := range events {
 		payload, err := jsonschema.UnmarshalJSON(bytes.NewReader(e.Payload))
 		require.NoError(t, err)

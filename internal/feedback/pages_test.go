@@ -43,6 +43,10 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 				return n.walk(t, path, "200", func() {})[0]
 			}, true, 50})
 		},
+		"of recoveries": func(t *testing.T, n *tenant) {
+			hook := n.hook(t)
+			walks(t, n, list{hook + "/recoveries", func(int) string { return n.recover(t, hook, minute()).String() }, true, 25})
+		},
 		"of posts": func(t *testing.T, n *tenant) {
 			path := n.board(t) + "/posts"
 			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25})

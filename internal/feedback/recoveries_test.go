@@ -1,0 +1,223 @@
+package feedback_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+)
+
+func TestARecovery(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"is accepted at once and can be read":                  acceptedRecovery,
+		"takes a window whose end is cut at now":               cutWindow,
+		"is refused for a window that holds nothing":           emptyWindow,
+		"is refused by a webhook that is disabled":             recoveryDisabled,
+		"is refused for an event that isn't subscribed to":     recoveryUnsubscribed,
+		"of what isn't there is refused":                       recoveryNowhere,
+		"goes with its webhook":                                recoveryGoesAlong,
+		"replays what was created in the window and failed":    recoversTheWindow,
+		"replays one event only, if it is asked for":           recoversOneEvent,
+		"leaves out what the webhook doesn't subscribe to":     recoversSubscribed,
+		"leaves out what was replayed, whatever became of it":  recoversOnce,
+		"goes on where it was, page by page":                   recoversByPage,
+		"replays no delivery twice when two run at once":       recoversInTurns,
+		"stops when the webhook is disabled midway":            stopsWhenDisabled,
+		"stops when its event isn't subscribed to any more":    stopsWhenUnsubscribed,
+		"ends without a trace when the webhook is deleted":     endsWhenDeleted,
+		"stays as it ended, whoever asks again":                staysEnded,
+		"that was accepted goes on in the read-only state":     recoversUnpaid,
+		"of a window that another organization fills is empty": recoversOwn,
+	})
+}
+
+// fails are deliveries of a webhook that failed for good, created at the moments.
+func (n *tenant) fails(t *testing.T, hook string, of event.Type, created ...time.Time) []publicid.Delivery {
+	t.Helper()
+	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	to := n.hookID(t, hook)
+	happened := client.Event.Create().SetType(string(of)).SetPayload([]byte(`{}`)).SetCreatedAt(n.Owner.CreatedAt).SaveX(ctx)
+	ids := make([]publicid.Delivery, len(created))
+	for i, at := range created {
+		ids[i] = client.Delivery.Create().SetWebhookID(to).SetEventID(happened.ID).SetEventType(string(of)).
+			SetCreatedAt(at).SetStatus("failed").SetAttemptCount(5).SetFailedAt(at).SaveX(ctx).ID
+	}
+	return ids
+}
+
+func (n *tenant) hookID(t *testing.T, path string) publicid.Webhook {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Webhook](path[len("/v1/webhooks/"):])
+	require.NoError(t, err)
+	return id
+}
+
+// agos are moments that lie seconds back.
+func agos(seconds ...int) []time.Time {
+	at := make([]time.Time, len(seconds))
+	for i, s := range seconds {
+		at[i] = time.Now().UTC().Truncate(time.Microsecond).Add(time.Duration(-s) * time.Second)
+	}
+	return at
+}
+
+// pile are as many moments, all some seconds back.
+func pile(count int) []time.Time {
+	at := make([]time.Time, count)
+	for i := range at {
+		at[i] = agos(10)[0]
+	}
+	return at
+}
+
+// recover begins a recovery and returns its id.
+func (n *tenant) recover(t *testing.T, hook string, body object) publicid.Recovery {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Recovery](n.ID(t, hook+"/recover", body))
+	require.NoError(t, err)
+	return id
+}
+
+// minute is a window of the last minute.
+func minute() object { return object{"since": agos(60)[0]} }
+
+// runs does what the workflow does, to the end, and returns how often it asked.
+func (n *tenant) runs(t *testing.T, id publicid.Recovery) (pages int) {
+	t.Helper()
+	progress, err := n.app.Feedback.CountRecovery(t.Context(), id)
+	require.NoError(t, err)
+	for progress.Status == "running" {
+		progress, err = n.app.Feedback.RecoverNext(t.Context(), id)
+		require.NoError(t, err)
+		pages++
+	}
+	return pages
+}
+
+// replayed are the deliveries that the log's replays repeat, each as often as it was.
+func (n *tenant) replayed(t *testing.T, hook string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, d := range n.app.Store.Client().Delivery.Query().AllX(n.Context(t.Context())) {
+		if d.ReplayOf != nil && d.WebhookID == n.hookID(t, hook) {
+			found[d.ReplayOf.String()]++
+		}
+	}
+	return found
+}
+
+// once are the ids, each of which was replayed once.
+func once(ids ...publicid.Delivery) map[string]int {
+	want := map[string]int{}
+	for _, id := range ids {
+		want[id.String()] = 1
+	}
+	return want
+}
+
+func (n *tenant) hook(t *testing.T, events ...event.Type) string {
+	t.Helper()
+	return "/v1/webhooks/" + n.listen(t, events...)
+}
+
+func acceptedRecovery(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	since := "2026-03-12T00:00:00Z"
+	a := n.Do(t, http.MethodPost, hook+"/recover", object{"since": since, "eventType": "post.created"})
+	require.Equal(t, http.StatusAccepted, a.Status, "%s", a.Raw)
+	made := a.Data()
+	require.Equal(t, object{
+		"webhookId": hook[len("/v1/webhooks/"):], "since": since, "until": made["createdAt"], "eventType": "post.created",
+		"status": "running", "stoppedReason": nil, "total": nil, "replayed": json.Number("0"), "endedAt": nil,
+	}, without(made, "id", "createdAt"))
+	require.Equal(t, made, n.get(t, hook+"/recoveries/"+made["id"].(string)))
+	all := n.get(t, hook)
+	second := n.Make(t, http.MethodPost, hook+"/recover", object{"since": since})
+	list := n.Do(t, http.MethodGet, hook+"/recoveries", nil).Body["data"]
+	require.Equal(t, []any{second, made}, list, "newest first")
+	require.Equal(t, all, n.get(t, hook), "the webhook is as it was")
+}
+
+func cutWindow(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	made := n.Make(t, http.MethodPost, hook+"/recover", object{"since": agos(5)[0], "until": "2199-01-01T00:00:00Z"})
+	require.Equal(t, made["createdAt"], made["until"])
+	until := "2026-03-12T10:41:07.123456Z"
+	made = n.Make(t, http.MethodPost, hook+"/recover", object{"since": "2026-03-12T11:41:07.1234559+01:00", "until": until})
+	require.Equal(t, until, made["until"])
+	require.Equal(t, "2026-03-12T10:41:07.123455Z", made["since"])
+}
+
+func emptyWindow(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	for _, bad := range []struct {
+		body  object
+		field string
+	}{
+		{object{"since": "2026-03-12T10:41:07Z", "until": "2026-03-12T10:41:07Z"}, "until"},
+		{object{"since": "2026-03-12T10:41:07Z", "until": "2026-03-12T10:41:06.999999Z"}, "until"},
+		{object{"since": "2026-03-12T10:41:07.1234567Z", "until": "2026-03-12T10:41:07.1234569Z"}, "until"},
+		{object{"since": "2199-01-01T00:00:00Z"}, "since"},
+		{object{"since": "2199-01-01T00:00:00Z", "until": "2199-01-02T00:00:00Z"}, "since"},
+		{object{"since": "0000-01-01T00:00:00Z"}, "since"},
+		{object{}, "since"},
+		{object{"since": "2026-03-12T10:41:07Z", "eventType": "post.deleted"}, "eventType"},
+		{object{"since": "2026-03-12T10:41:07Z", "eventType": ""}, "eventType"},
+	} {
+		a := n.refused(t, "ERR_VALIDATION", http.MethodPost, hook+"/recover", bad.body)
+		require.Equal(t, []string{bad.field}, a.Fields(), "%s", a.Raw)
+	}
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/webhooks/x/recover", object{"since": "2199-01-01T00:00:00Z", "eventType": "x"})
+	require.ElementsMatch(t, []string{"webhookId", "since", "eventType"}, a.Fields())
+}
+
+func recoveryDisabled(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	n.patch(t, hook, object{"enabled": false})
+	a := n.refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", minute())
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, object{"reason": "webhook_disabled"}, a.Details())
+}
+
+func recoveryUnsubscribed(t *testing.T, n *tenant) {
+	hook := n.hook(t, event.PostCreated)
+	a := n.refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", object{"since": agos(60)[0], "eventType": "vote.created"})
+	require.Equal(t, object{"reason": "not_subscribed"}, a.Details())
+	n.recover(t, hook, object{"since": agos(60)[0], "eventType": "webhook.test"})
+}
+
+func recoveryNowhere(t *testing.T, n *tenant) {
+	stranger := n.on(t, "business")
+	hook, other, theirs := n.hook(t), n.hook(t), stranger.hook(t)
+	mine := n.recover(t, hook, minute()).String()
+	yours := stranger.recover(t, theirs, minute()).String()
+	unchanged := stranger.Watch(t)
+	for why, path := range map[string]string{
+		"a recovery that never was": hook + "/recoveries/" + publicid.NewRecovery().String(),
+		"another webhook's":         other + "/recoveries/" + mine,
+		"a stranger's":              theirs + "/recoveries/" + yours,
+		"a stranger's of mine":      hook + "/recoveries/" + yours,
+		"mine of a stranger's":      theirs + "/recoveries/" + mine,
+		"a stranger's list":         theirs + "/recoveries",
+	} {
+		a := n.refused(t, "ERR_NOT_FOUND", http.MethodGet, path, nil)
+		require.Equal(t, http.StatusNotFound, a.Status, why)
+	}
+	n.refused(t, "ERR_NOT_FOUND", http.MethodPost, theirs+"/recover", minute())
+	n.refused(t, "ERR_NOT_FOUND", http.MethodPost, "/v1/webhooks/"+publicid.NewWebhook().String()+"/recover", minute())
+	require.Empty(t, n.walk(t, other+"/recoveries", "25", nil))
+	unchanged(t)
+}
+
+func recoveryGoesAlong(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	n.recover(t, hook, minute())
+	n.Make(t, http.MethodDelete, hook, nil)
+	require.Zero(t, n.app.Store.Client().Recovery.Query().CountX(n.Context(t.Context())))
+}
