@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	sdk "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -92,6 +94,8 @@ func TestRecord(t *testing.T) {
 	t.Run("group with failures", recordGroup)
 	t.Run("sweep", recordSweep)
 	t.Run("publication", recordPublication)
+	t.Run("recovery", recordRecovery)
+	t.Run("replay", recordReplay)
 }
 
 func recordDelivery(t *testing.T, name, end string, statuses ...int) {
@@ -163,9 +167,53 @@ func recordPublication(t *testing.T) {
 	writeHistory(t, c.app.Temporal, workflows.PublishChangelogName, "moved_twice", entry)
 }
 
+// recordRecovery has one of two pages, one of a disabled webhook, and one that is
+// canceled.
+func recordRecovery(t *testing.T) {
+	o := newOutage(t, 60)
+	o.start(t)
+	id := o.recover(t)
+	_, err := o.ends(t, id)
+	require.NoError(t, err)
+	writeHistory(t, o.app.Temporal, workflows.RecoverWebhookName, "two_pages", id)
+
+	o = newOutage(t, 1)
+	id = o.recover(t)
+	o.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+o.webhook, map[string]any{"enabled": false})
+	o.start(t)
+	_, err = o.ends(t, id)
+	require.NoError(t, err)
+	writeHistory(t, o.app.Temporal, workflows.RecoverWebhookName, "webhook_disabled", id)
+
+	o = newOutage(t, 250)
+	o.start(t)
+	id = o.recover(t)
+	o.half(t, id)
+	require.NoError(t, o.app.Temporal.CancelWorkflow(t.Context(), id, ""))
+	_, err = o.ends(t, id)
+	require.True(t, temporal.IsCanceledError(err))
+	writeHistory(t, o.app.Temporal, workflows.RecoverWebhookName, "canceled", id)
+}
+
+// recordReplay has one that is made and one that is refused.
+func recordReplay(t *testing.T) {
+	b := setup(t, testkit.Options{Worker: true})
+	b.post(t)
+	id := fmt.Sprint(b.delivery(t, "succeeded")["id"])
+	run, _, err := b.replay(t, id)
+	require.NoError(t, err)
+	writeHistory(t, b.app.Temporal, workflows.ReplayDeliveryName, "replayed", run.GetID())
+	run, _, err = b.replay(t, publicid.NewDelivery().String())
+	require.Error(t, err)
+	writeHistory(t, b.app.Temporal, workflows.ReplayDeliveryName, "refused", run.GetID())
+}
+
+// writeHistory writes down that of a run that is over.
 func writeHistory(t *testing.T, c client.Client, workflowName, name, id string) {
 	t.Helper()
-	require.NoError(t, c.GetWorkflow(t.Context(), id, "").Get(context.Background(), nil))
+	err := c.GetWorkflow(t.Context(), id, "").Get(context.Background(), nil)
+	var failed *temporal.WorkflowExecutionError
+	require.True(t, err == nil || errors.As(err, &failed), "%v", err)
 	h := &history.History{}
 	events := c.GetWorkflowHistory(t.Context(), id, "", false, 0)
 	for events.HasNext() {

@@ -1,0 +1,248 @@
+package workflows_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"earshot/activities"
+	"earshot/ent/db"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// outage is a service without a worker, whose webhook has deliveries that failed for
+// good; start gives it a worker, as another process.
+type outage struct {
+	*bundle
+	temporal client.Options
+	database string
+	failed   []*db.Delivery
+}
+
+func newOutage(t *testing.T, deliveries int) *outage {
+	t.Helper()
+	o := &outage{temporal: testkit.Namespace(t), database: testkit.Database(t)}
+	o.bundle = setup(t, testkit.Options{Temporal: &o.temporal, DatabaseURL: o.database})
+	ctx, store := o.tenant.Context(t.Context()), o.app.Store.Client()
+	o.post(t)
+	first := store.Delivery.Query().OnlyX(ctx)
+	store.Delivery.UpdateOne(first).SetStatus("failed").ClearNextAttemptAt().SetFailedAt(time.Now()).ExecX(ctx)
+	// The run that waits for a worker would find nothing to do.
+	require.NoError(t, o.app.Temporal.TerminateWorkflow(t.Context(), first.ID.String(), "", "an outage"))
+	more := make([]*db.DeliveryCreate, deliveries-1)
+	for i := range more {
+		more[i] = store.Delivery.Create().SetWebhookID(first.WebhookID).SetEventID(first.EventID).
+			SetEventType(first.EventType).SetStatus("failed").SetFailedAt(time.Now())
+	}
+	o.failed = append(o.failed, first)
+	o.failed = append(o.failed, store.Delivery.CreateBulk(more...).SaveX(ctx)...)
+	return o
+}
+
+// start gives the service a worker, until the test ends or stop is called.
+func (o *outage) start(t *testing.T) *testkit.App {
+	t.Helper()
+	return testkit.Start(t, testkit.Options{Worker: true, Temporal: &o.temporal, DatabaseURL: o.database})
+}
+
+func (o *outage) recover(t *testing.T) string {
+	t.Helper()
+	return o.tenant.ID(t, "/v1/webhooks/"+o.webhook+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
+}
+
+func (o *outage) recovery(t *testing.T, id string) map[string]any {
+	t.Helper()
+	return o.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+o.webhook+"/recoveries/"+id, nil)
+}
+
+// ends comes back when the run is over, which the service may not have started yet.
+func (o *outage) ends(t *testing.T, id string) (result activities.RecoverProgress, err error) {
+	t.Helper()
+	o.started(t, id)
+	err = o.app.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), &result)
+	return result, err
+}
+
+func (o *outage) started(t *testing.T, id string) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		_, err := o.app.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		require.NoError(c, err)
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// replays counts how often each of the deliveries was replayed.
+func (o *outage) replays(t *testing.T) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, d := range o.app.Store.Client().Delivery.Query().AllX(o.tenant.Context(t.Context())) {
+		if d.ReplayOf != nil {
+			found[d.ReplayOf.String()]++
+		}
+	}
+	return found
+}
+
+func (o *outage) eachOnce() map[string]int {
+	want := map[string]int{}
+	for _, d := range o.failed {
+		want[d.ID.String()] = 1
+	}
+	return want
+}
+
+func TestARecoverySendsEverythingThatFailedOnceMore(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 60)
+	id, again := o.recover(t), o.recover(t)
+	o.start(t)
+	got := o.receiver.Await(t, 60)
+	for _, each := range []string{id, again} {
+		_, err := o.ends(t, each)
+		require.NoError(t, err)
+		require.Equal(t, "completed", o.recovery(t, each)["status"])
+	}
+	require.Equal(t, o.eachOnce(), o.replays(t), "by either of the two")
+	require.NoError(t, got[0].Invalid)
+	require.Len(t, o.receiver.All(), 60)
+}
+
+// half comes back when a part of the recovery is done.
+func (o *outage) half(t *testing.T, id string) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NotEqual(c, "0", fmt.Sprint(o.recovery(t, id)["replayed"]))
+	}, testkit.Wait, 20*time.Millisecond)
+	require.Equal(t, "running", o.recovery(t, id)["status"])
+}
+
+func TestARecoveryGoesOnInAnotherProcessAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 250)
+	id := o.recover(t)
+	t.Run("a process that stops midway", func(t *testing.T) {
+		o.start(t)
+		o.half(t, id)
+	})
+	require.Equal(t, "running", o.recovery(t, id)["status"])
+	o.start(t)
+	result, err := o.ends(t, id)
+	require.NoError(t, err)
+	require.Equal(t, 250, result.Replayed)
+	require.Equal(t, 250, result.Total)
+	require.Equal(t, o.eachOnce(), o.replays(t))
+}
+
+func TestCancelingItsRunStopsARecovery(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 250)
+	o.start(t)
+	id := o.recover(t)
+	o.half(t, id)
+	require.NoError(t, o.app.Temporal.CancelWorkflow(t.Context(), id, ""))
+	_, err := o.ends(t, id)
+	require.True(t, temporal.IsCanceledError(err), "%v", err)
+	stopped := o.recovery(t, id)
+	require.Equal(t, "stopped canceled", fmt.Sprint(stopped["status"], " ", stopped["stoppedReason"]))
+	require.Len(t, o.replays(t), int(number(t, stopped["replayed"])))
+	require.Contains(t, o.details(t, id), "stopped: canceled")
+}
+
+func number(t *testing.T, v any) int64 {
+	t.Helper()
+	n, err := v.(json.Number).Int64()
+	require.NoError(t, err)
+	return n
+}
+
+func TestARecoveryOfADisabledWebhookStopsAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 1)
+	id := o.recover(t)
+	o.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+o.webhook, map[string]any{"enabled": false})
+	o.start(t)
+	result, err := o.ends(t, id)
+	require.NoError(t, err)
+	require.Equal(t, "webhook_disabled", result.StoppedReason)
+	require.Contains(t, o.details(t, id), "stopped: webhook_disabled")
+}
+
+func TestTheRunOfARecoveryEndsWhenTheWebhookIsDeleted(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 1)
+	id := o.recover(t)
+	o.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+o.webhook, nil)
+	o.start(t)
+	result, err := o.ends(t, id)
+	require.NoError(t, err)
+	require.Equal(t, activities.RecoverProgress{}, result)
+}
+
+// details are what the web UI shows of a run.
+func (b *bundle) details(t *testing.T, id string) string {
+	t.Helper()
+	answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, "", "__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var metadata sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&metadata))
+	return metadata.GetCurrentDetails()
+}
+
+// told is everything that the history of a run holds.
+func (b *bundle) told(t *testing.T, id string) string {
+	t.Helper()
+	var text strings.Builder
+	for events := b.app.Temporal.GetWorkflowHistory(t.Context(), id, "", false, 0); events.HasNext(); {
+		e, err := events.Next()
+		require.NoError(t, err)
+		plain, err := protojson.Marshal(e)
+		require.NoError(t, err)
+		text.Write(plain)
+		text.WriteString(decoded(string(plain)))
+	}
+	return text.String()
+}
+
+var payloads = regexp.MustCompile(`"data":\s*"([^"]*)"`)
+
+// decoded are the payloads in a history.
+func decoded(history string) string {
+	var text strings.Builder
+	for _, m := range payloads.FindAllStringSubmatch(history, -1) {
+		plain, _ := base64.StdEncoding.DecodeString(m[1])
+		text.Write(plain)
+	}
+	return text.String()
+}
+
+func TestARecoveryShowsHowFarItIsAndNothingOfWhatItSends(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 2)
+	o.start(t)
+	id := o.recover(t)
+	_, err := o.ends(t, id)
+	require.NoError(t, err)
+	require.Contains(t, o.details(t, id), "Replayed **2 of 2** failed deliveries.")
+	answer, err := o.app.Temporal.QueryWorkflow(t.Context(), id, "", workflows.StatusQuery)
+	require.NoError(t, err)
+	var status activities.RecoverProgress
+	require.NoError(t, answer.Get(&status))
+	require.Equal(t, "completed 2", fmt.Sprint(status.Status, " ", status.Replayed))
+	told := o.told(t, id)
+	require.Contains(t, told, id)
+	require.NotContains(t, told, "Dark mode")
+	require.NotContains(t, told, strings.TrimPrefix(o.receiver.URL, "http://"))
+}
