@@ -111,6 +111,49 @@ func TestTheSweepPublishesAnEntryWhoseScheduleWasLost(t *testing.T) {
 	require.Contains(t, string(r.Await(t, 1)[0].Body), `"slug":"due"`)
 }
 
+func TestTheSweepStartsARecoveryWhoseStartWasLost(t *testing.T) {
+	t.Parallel()
+	database, r := testkit.Database(t), testkit.NewReceiver(t)
+	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	dead := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	n := dead.Tenant(t)
+	hook := "/v1/webhooks/" + n.Register(t, r, "post.created")
+	id := n.ID(t, hook+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
+	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	completed(t, n, hook+"/recoveries/"+id)
+	require.Zero(t, sweep(t, app).Recoveries, "it has ended")
+}
+
+// completed comes back when a recovery is.
+func completed(t *testing.T, n *testkit.Tenant, recovery string) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Equal(c, "completed", n.Make(t, http.MethodGet, recovery, nil)["status"])
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
+	t.Parallel()
+	database, temporal := testkit.Database(t), testkit.Namespace(t)
+	// Without a worker the run waits.
+	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
+	n := waiting.Tenant(t)
+	hook := "/v1/webhooks/" + n.Register(t, testkit.NewReceiver(t), "post.created")
+	window := map[string]any{"since": time.Now().Add(-time.Hour)}
+	ended, open := n.ID(t, hook+"/recover", window), n.ID(t, hook+"/recover", window)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, waiting.Temporal.TerminateWorkflow(t.Context(), ended, "", "enough"))
+		_, err := waiting.Temporal.DescribeWorkflowExecution(t.Context(), open, "")
+		require.NoError(c, err)
+	}, testkit.Wait, 20*time.Millisecond)
+	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
+	require.Zero(t, sweep(t, app).Recoveries)
+	stopped := n.Make(t, http.MethodGet, hook+"/recoveries/"+ended, nil)
+	require.Equal(t, "stopped", stopped["status"])
+	require.Equal(t, "canceled", stopped["stoppedReason"])
+	completed(t, n, hook+"/recoveries/"+open)
+}
+
 func TestTheSweepRunsOnASchedule(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{Worker: true})

@@ -3,8 +3,10 @@ package feedback_test
 import (
 	"encoding/json"
 	"net/http"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
@@ -24,6 +26,7 @@ func TestAReplay(t *testing.T) {
 		"is refused by a webhook that is disabled":             replayDisabled,
 		"is refused by a webhook that doesn't subscribe now":   replayUnsubscribed,
 		"of what isn't there is refused":                       replayNothing,
+		"by an operator is made once, however often it is run": replayAs,
 	})
 }
 
@@ -182,6 +185,26 @@ func replayNothing(t *testing.T, n *tenant) {
 	unchanged(t)
 	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, hook+"/deliveries/x/replay", nil)
 	require.Equal(t, []string{"deliveryId"}, a.Fields())
+}
+
+func replayAs(t *testing.T, n *tenant) {
+	hook, path := n.aDelivery(t)
+	of, err := publicid.Parse[publicid.Delivery](path[len(hook+"/deliveries/"):])
+	require.NoError(t, err)
+	as := publicid.NewDelivery()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { assert.NoError(t, n.app.Feedback.ReplayAs(t.Context(), of, as)) })
+	}
+	all.Wait()
+	n.patch(t, hook, object{"enabled": false})
+	require.NoError(t, n.app.Feedback.ReplayAs(t.Context(), of, as), "it was made before")
+	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil).Body["data"].([]any)
+	require.Len(t, log, 2)
+	made := log[0].(object)
+	require.Equal(t, as.String(), made["id"])
+	require.Equal(t, of.String(), made["replayOf"])
+	require.Equal(t, as.Time(), moment(t, made, "createdAt"), "the list and its filter go by the same")
 }
 
 // deletedHook is the path of a delivery that went with its webhook.

@@ -21,6 +21,7 @@ var cascades = []string{
 	"post_documents_posts_post",
 	"post_tags_posts_post",
 	"post_tags_tags_tag",
+	"recoveries_webhooks_webhook",
 }
 
 func TestOnlyTheseReferencesDeleteRowsByThemselves(t *testing.T) {
@@ -48,8 +49,8 @@ func TestADeletedWebhookTakesItsLogAlongButNotTheEvents(t *testing.T) {
 	s := open(t, url)
 	r := seed(t, s)
 	require.NoError(t, s.Client().Webhook.DeleteOneID(r.webhook).Exec(r.ctx))
-	require.Equal(t, map[string]int{"deliveries": 0, "attempts": 0, "events": 1},
-		remaining(t, connect(t, url), "deliveries", "attempts", "events"))
+	require.Equal(t, map[string]int{"deliveries": 0, "attempts": 0, "recoveries": 0, "events": 1},
+		remaining(t, connect(t, url), "deliveries", "attempts", "recoveries", "events"))
 }
 
 func TestADeletedDeliveryTakesItsAttemptsAlongButNotItsReplays(t *testing.T) {
