@@ -409,3 +409,18 @@ func TestTheContractNeverNamesTheProduct(t *testing.T) {
 	t.Parallel()
 	require.NotContains(t, strings.ToLower(string(load(t).json)), "earshot")
 }
+
+// TestEachOperationNamesItsPathParameters keeps them from standing once for a whole
+// path: the viewer of /v1/docs doesn't show those.
+func TestEachOperationNamesItsPathParameters(t *testing.T) {
+	t.Parallel()
+	inBraces := regexp.MustCompile(`{(\w+)}`)
+	for path, item := range load(t).Paths.Map() {
+		require.Empty(t, item.Parameters, path)
+		for method, operation := range item.Operations() {
+			for _, name := range inBraces.FindAllStringSubmatch(path, -1) {
+				require.NotNil(t, operation.Parameters.GetByInAndName("path", name[1]), "%s %s: %s", method, path, name[1])
+			}
+		}
+	}
+}

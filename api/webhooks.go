@@ -74,6 +74,7 @@ func webhook(w *db.Webhook) gen.WebhookFields {
 	return gen.WebhookFields{
 		ID: w.ID.String(), OrganizationID: w.OrganizationID.String(), URL: w.URL,
 		Events:  each(w.Events, func(e string) gen.EventType { return gen.EventType(e) }),
-		Enabled: w.Enabled, DisabledAt: orNull(w.DisabledAt), CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
+		Enabled: w.Enabled, DisabledAt: orNull(w.DisabledAt), DisabledReason: orNull((*string)(w.DisabledReason)),
+		ConsecutiveFailures: w.ConsecutiveFailures, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
 	}
 }

@@ -901,7 +901,7 @@ type DeliveryAttempt struct {
 
 	// Error Why the attempt failed; null if it didn't. Open: more values may be added. So far `dns_error`,
 	// `connection_refused`, `connection_reset`, `timeout`, `tls_error`, `redirect`, `http_status`,
-	// `blocked_address`, `invalid_url` and `webhook_disabled`.
+	// `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up` (by an operator).
 	//
 	//
 	// Examples: http_status, timeout
@@ -925,7 +925,7 @@ type DeliveryDetail struct {
 	// Embedded struct due to allOf(#/components/schemas/DeliveryFields)
 	DeliveryFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// Attempts The attempts, first one first.
+	// Attempts The attempts, first one first. There are more than five where an operator had a delivery that had failed begin again.
 	Attempts []DeliveryAttempt `json:"attempts"`
 
 	// Payload The body that is sent, one of the payloads in the section "Webhooks".
@@ -1637,11 +1637,22 @@ type WebhookEvents = []EventType
 
 // WebhookFields A webhook without its secret.
 type WebhookFields struct {
+	// ConsecutiveFailures How many deliveries in a row have failed for good. A success, and enabling the webhook, begin at 0 again; 50
+	// disable it.
+	ConsecutiveFailures int `json:"consecutiveFailures"`
+
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// DisabledAt When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled.
 	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
+
+	// DisabledReason Why it is disabled: `requested` by you, or `failures`; null while it is enabled. Open: more values may be
+	// added.
+	//
+	//
+	// Examples: null, failures
+	DisabledReason nullable.Nullable[string] `json:"disabledReason"`
 
 	// Enabled Whether anything is sent.
 	Enabled bool `json:"enabled"`
