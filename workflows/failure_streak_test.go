@@ -1,0 +1,292 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// failing is a service whose only webhook answers 500, until it is told otherwise,
+// and is attempted without delay.
+type failing struct {
+	*bundle
+	mailbox string
+	ok      atomic.Bool
+}
+
+func newFailing(t *testing.T, o testkit.Options) *failing {
+	t.Helper()
+	f := &failing{mailbox: filepath.Join(t.TempDir(), "mail")}
+	o.Worker = true
+	o.Environ = append([]string{
+		"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,0s,0s,0s", "EARSHOT_MAIL_DIR=" + f.mailbox,
+	}, o.Environ...)
+	f.bundle = setup(t, o)
+	f.receiver.Answer(func(int, testkit.Received) int {
+		if f.ok.Load() {
+			return http.StatusOK
+		}
+		return http.StatusInternalServerError
+	})
+	return f
+}
+
+// posts makes so many events at once.
+func (f *failing) posts(t *testing.T, n int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() { f.post(t) })
+	}
+	all.Wait()
+}
+
+func (f *failing) hook(t *testing.T) map[string]any {
+	t.Helper()
+	return f.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+f.webhook, nil)
+}
+
+// counts waits until the webhook's streak is as long.
+func (f *failing) counts(t *testing.T, n int) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Equal(c, json.Number(fmt.Sprint(n)), f.hook(t)["consecutiveFailures"])
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+func (f *failing) isDisabled(t *testing.T) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		hook := f.hook(t)
+		require.Equal(c, false, hook["enabled"])
+		require.Equal(c, "failures", hook["disabledReason"])
+		require.NotNil(c, hook["disabledAt"])
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// streakEnds waits until the run that follows the streak is over.
+func (f *failing) streakEnds(t *testing.T) {
+	t.Helper()
+	require.NoError(t, f.app.Temporal.GetWorkflow(t.Context(), f.webhook, "").Get(t.Context(), nil))
+}
+
+// mailsEnd waits for n runs that tell admins, and returns the mails in the mailbox.
+func (f *failing) mailsEnd(t *testing.T, n int) []string {
+	t.Helper()
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Completed'", workflows.MailAdminsName)
+	runs(t, f.app, query, n)
+	return mailsIn(t, f.mailbox)
+}
+
+func mailsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.eml"))
+	require.NoError(t, err)
+	texts := make([]string, len(files))
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		texts[i] = string(text)
+	}
+	return texts
+}
+
+func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	f.posts(t, 60)
+	f.isDisabled(t)
+	mails := f.mailsEnd(t, 1)
+	require.Len(t, mails, 1)
+	require.Contains(t, mails[0], "owner@example.com")
+	require.Contains(t, mails[0], f.webhook)
+	require.NotContains(t, mails[0], "/hook", "a URL may hold a token")
+	f.streakEnds(t)
+	// Those above the fiftieth failed like the others, or found it disabled.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		list, _ := f.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+f.webhook+"/deliveries?limit=200&status=failed", nil).Body["data"].([]any)
+		require.Len(c, list, 60)
+	}, testkit.Wait, 50*time.Millisecond)
+	mailing := runs(t, f.app, fmt.Sprintf("WorkflowType = '%s'", workflows.MailAdminsName), 1)[0].GetExecution().GetWorkflowId()
+	if *record != "" {
+		writeHistory(t, f.app.Temporal, workflows.FailureStreakName, "disables_the_webhook", f.webhook)
+		writeHistory(t, f.app.Temporal, workflows.MailAdminsName, "told", mailing)
+	}
+}
+
+func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	f.posts(t, 49)
+	f.counts(t, 49)
+	require.Equal(t, true, f.hook(t)["enabled"])
+	open := fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Running'", f.webhook)
+	runs(t, f.app, open, 1)
+	// The fiftieth.
+	f.post(t)
+	f.isDisabled(t)
+	require.Len(t, f.mailsEnd(t, 1), 1)
+}
+
+func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	f.posts(t, 3)
+	f.counts(t, 3)
+	f.ok.Store(true)
+	f.post(t)
+	f.streakEnds(t)
+	f.counts(t, 0)
+	require.Empty(t, mailsIn(t, f.mailbox))
+	if *record != "" {
+		writeHistory(t, f.app.Temporal, workflows.FailureStreakName, "ended_by_a_success", f.webhook)
+	}
+	// The next failure begins anew.
+	f.ok.Store(false)
+	f.post(t)
+	f.counts(t, 1)
+	runs(t, f.app, fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Running'", f.webhook), 1)
+}
+
+func TestAHealthyWebhookHasNoStreakToFollow(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	f.ok.Store(true)
+	f.posts(t, 5)
+	for _, got := range f.receiver.Await(t, 5) {
+		// Alone or in a group, every run is over and visible.
+		runs(t, f.app, fmt.Sprintf("DeliveryID = '%s' AND ExecutionStatus = 'Completed'", got.DeliveryID()), 1)
+	}
+	runs(t, f.app, fmt.Sprintf("WorkflowType = '%s'", workflows.FailureStreakName), 0)
+}
+
+func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, f *failing){
+		"disabled": func(t *testing.T, f *failing) {
+			f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": false})
+		},
+		"disabled and enabled": func(t *testing.T, f *failing) {
+			f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": false})
+			f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": true})
+			require.Equal(t, json.Number("0"), f.hook(t)["consecutiveFailures"])
+		},
+		"deleted": func(t *testing.T, f *failing) {
+			f.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+f.webhook, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFailing(t, testkit.Options{})
+			f.posts(t, 2)
+			f.counts(t, 2)
+			end(t, f)
+			f.streakEnds(t)
+			require.Empty(t, mailsIn(t, f.mailbox))
+		})
+	}
+}
+
+func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	for n := 1; n <= 2; n++ {
+		f.posts(t, 50)
+		f.isDisabled(t)
+		require.Len(t, f.mailsEnd(t, n), n)
+		f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": true})
+	}
+}
+
+// TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow: whichever comes first,
+// an enabled webhook has no fifty failures, and a mail was sent for each time that
+// it was disabled.
+func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	f.posts(t, 49)
+	f.counts(t, 49)
+	var both sync.WaitGroup
+	both.Go(func() { f.post(t) })
+	both.Go(func() {
+		for _, enabled := range []bool{false, true} {
+			f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": enabled})
+		}
+	})
+	both.Wait()
+	f.ok.Store(true)
+	// Another delivery ends whatever streak there is, or finds the webhook disabled.
+	f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": true})
+	f.post(t)
+	f.counts(t, 0)
+	f.streakEnds(t)
+	disabled := count(t, f.app.Temporal, f.webhook, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED)
+	require.Len(t, f.mailsEnd(t, disabled), disabled)
+}
+
+// TestASuccessAmongFailuresIsNeverLost races them: the webhook stays enabled,
+// because no fifty failures come in a row.
+func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	var n atomic.Int32
+	f.receiver.Answer(func(_ int, got testkit.Received) int {
+		// Every tenth request.
+		if n.Add(1)%10 == 0 {
+			return http.StatusOK
+		}
+		return http.StatusInternalServerError
+	})
+	f.posts(t, 80)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		list, _ := f.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+f.webhook+"/deliveries?limit=200&status=pending", nil).Body["data"].([]any)
+		require.Empty(c, list)
+	}, testkit.Wait, 50*time.Millisecond)
+	require.Equal(t, true, f.hook(t)["enabled"])
+	require.Empty(t, mailsIn(t, f.mailbox))
+}
+
+func TestFailedAttemptsCountWhereTheDeploymentWantsIt(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{Environ: []string{
+		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts", "EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h",
+	}})
+	f.posts(t, 25)
+	f.isDisabled(t)
+	require.Equal(t, json.Number("50"), f.hook(t)["consecutiveFailures"])
+}
+
+// TestTheAdminIsToldWhenTheMailSystemIsBack: the mailbox's place is taken by a file
+// at first.
+func TestTheAdminIsToldWhenTheMailSystemIsBack(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	require.NoError(t, os.WriteFile(f.mailbox, nil, 0o600))
+	f.posts(t, 50)
+	f.isDisabled(t)
+	f.streakEnds(t)
+	runs(t, f.app, fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.MailAdminsName), 1)
+	require.NoError(t, os.Remove(f.mailbox))
+	require.Len(t, f.mailsEnd(t, 1), 1)
+}
+
+func TestNothingWaitsForMailWhereNoneIsConfigured(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{Environ: []string{"EARSHOT_MAIL_DIR="}})
+	f.posts(t, 50)
+	f.isDisabled(t)
+	require.Empty(t, f.mailsEnd(t, 1))
+}
