@@ -10,7 +10,7 @@ import (
 // errand is the start of one run that isn't a delivery's. It is tried until
 // Temporal takes it or says no; what a process leaves undone is the sweep's.
 type errand struct {
-	// what is done, and to which id, for the log.
+	// what it is of, and its id, for the log.
 	what  string
 	id    fmt.Stringer
 	start func(ctx context.Context, c client.Client) error
@@ -68,6 +68,6 @@ func (s *Starter) try(e errand) bool {
 		return true
 	}
 	again := unreachable(err)
-	s.log.Warn(e.what, "id", e.id, "error", err, "again", again)
+	s.log.Warn("start a run", "what", e.what, "id", e.id, "error", err, "again", again)
 	return !again
 }

@@ -15,7 +15,7 @@ import (
 func (s *Starter) Recover(recoveries []feedback.Recover) {
 	errands := make([]errand, len(recoveries))
 	for i, r := range recoveries {
-		errands[i] = errand{"start a recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
+		errands[i] = errand{"recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
 			return startRecovery(ctx, c, r)
 		}}
 	}

@@ -16,7 +16,7 @@ import (
 func (s *Starter) Schedule(entries []feedback.Schedule) {
 	errands := make([]errand, len(entries))
 	for i, e := range entries {
-		errands[i] = errand{"schedule a changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
+		errands[i] = errand{"changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
 			return schedule(ctx, c, e)
 		}}
 	}

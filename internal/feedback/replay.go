@@ -91,7 +91,8 @@ func mustTake(hook *db.Webhook, eventType *string) error {
 	case webhookDisabled:
 		return problem.New(problem.Conflict, "The webhook is disabled.").With("reason", reason)
 	default:
-		return problem.New(problem.Conflict, "The webhook doesn't subscribe to "+*eventType+" any more.").With("reason", reason)
+		return problem.New(problem.Conflict, "The webhook doesn't subscribe to "+*eventType+" any more.").
+			With("reason", reason)
 	}
 }
 

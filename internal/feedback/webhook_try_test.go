@@ -27,7 +27,7 @@ func TestATestOfAWebhook(t *testing.T) {
 func TestATestIsSentSignedAndRetriedAsAnyDelivery(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{Worker: true})
-	n := &tenant{app.Tenant(t), app}
+	n := app.Tenant(t)
 	receiver := testkit.NewReceiver(t)
 	receiver.Answer(func(i int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[i == 1] })
 	hook := n.Register(t, receiver, string(event.PostCreated))

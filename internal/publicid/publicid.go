@@ -69,7 +69,7 @@ func (i id[K]) String() string {
 
 // Time is the moment that the id was made, to the millisecond.
 func (i id[K]) Time() time.Time {
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(i.value[:8]) >> 16)).UTC() //nolint:gosec // 48 bits
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(i.value[:8]) >> 16)).UTC()
 }
 
 // UUID is the form that the database keeps.
