@@ -72,21 +72,29 @@ func (d *delivering) show(ctx workflow.Context) {
 	}
 }
 
+// details are a list and no table, for which the web UI's panel is too narrow.
 func (d *delivering) details() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d succeeded, %d pending, %d failed\n\n", d.count(succeeded), d.count(pending), d.count(failed))
-	text.WriteString("| delivery | webhook | status | attempt | last answer | next attempt |\n|---|---|---|---|---|---|\n")
 	for _, p := range d.all {
-		next := ""
-		switch {
-		case p.waits():
-			next = p.at.UTC().Format("2006-01-02 15:04:05 UTC")
-		case p.flying:
-			next = "under way"
-		case p.ending && p.status == pending:
-			next = "is given up"
+		fmt.Fprintf(&text, "- %s to %s: **%s**, %s", p.ID, p.Webhook, p.status, p.when())
+		if p.answer != "" {
+			fmt.Fprintf(&text, "; last answer: %s", p.answer)
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %d | %s | %s |\n", p.ID, p.Webhook, p.status, p.Attempt, p.answer, next)
+		text.WriteByte('\n')
 	}
 	return text.String()
+}
+
+func (p *progress) when() string {
+	switch {
+	case p.waits():
+		return fmt.Sprintf("attempt %d at %s", p.Attempt, p.at.UTC().Format("2006-01-02 15:04:05 UTC"))
+	case p.flying:
+		return fmt.Sprintf("attempt %d is under way", p.Attempt)
+	case p.status == pending:
+		return "is being given up"
+	default:
+		return fmt.Sprintf("at attempt %d", p.Attempt)
+	}
 }
