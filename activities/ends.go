@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // DeliveriesParams name deliveries.
@@ -16,28 +15,29 @@ type DeliveriesParams struct {
 
 // GiveUp ends deliveries that are pending, because an operator wants it.
 func (d *Deliveries) GiveUp(ctx context.Context, p DeliveriesParams) error {
-	return giveUp(ctx, d.store, p.Deliveries)
+	return d.store.EndDeliveries(ctx, runOf(ctx), ErrorGivenUp, p.Deliveries)
 }
 
-func giveUp(ctx context.Context, s *store.Store, deliveries []publicid.Delivery) error {
-	results := make([]store.Result, len(deliveries))
-	for i, id := range deliveries {
-		results[i] = store.Result{ID: id, Error: ErrorGivenUp}
-	}
-	_, err := s.RecordResults(ctx, results)
-	return err
+func runOf(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
+
+// Revived is the answer to Revive.
+type Revived struct {
+	// Run that asked. A run that was made by a reset finds the one before it here.
+	Run string `json:"run"`
+	// Pending are the deliveries to go on with.
+	Pending []Due `json:"pending,omitempty"`
 }
 
-// Revive lets those of the deliveries that failed for good begin anew that failed
-// before the run that asks. It returns what is pending then.
-func (d *Deliveries) Revive(ctx context.Context, p DeliveriesParams) (AttemptResult, error) {
-	rows, err := d.store.ReviveDeliveries(ctx, activity.GetInfo(ctx).WorkflowExecution.RunID, p.Deliveries)
+// Revive lets those of the deliveries that failed for good begin anew that ended
+// before the run that asks.
+func (d *Deliveries) Revive(ctx context.Context, p DeliveriesParams) (Revived, error) {
+	result := Revived{Run: runOf(ctx)}
+	rows, err := d.store.ReviveDeliveries(ctx, result.Run, p.Deliveries)
 	if err != nil {
-		return AttemptResult{}, err
+		return Revived{}, err
 	}
-	var result AttemptResult
 	for _, r := range rows {
-		result.Pending = append(result.Pending, Pending{Due: Due{ID: r.ID, Webhook: r.Webhook, Attempt: r.Attempts + 1}})
+		result.Pending = append(result.Pending, Due{ID: r.ID, Webhook: r.Webhook, Attempt: r.Attempts + 1})
 	}
 	return result, nil
 }

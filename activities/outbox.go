@@ -129,7 +129,7 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, grace time.Duration, resul
 				start = append(start, dispatchOf(r))
 			}
 		}
-		if err := giveUp(ctx, o.store, end); err != nil {
+		if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end); err != nil {
 			return err
 		}
 		result.GivenUp += len(end)
@@ -207,7 +207,7 @@ func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error)
 		if state, err := o.stateOf(ctx, run.WorkflowID, states); err != nil || state != RunTerminated {
 			return err
 		}
-		if err := giveUp(ctx, o.store, rows); err != nil {
+		if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, rows); err != nil {
 			return err
 		}
 		result.GivenUp += len(rows)

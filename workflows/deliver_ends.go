@@ -154,30 +154,38 @@ func (d *delivering) abandon(ctx workflow.Context, flights []flight) error {
 
 // revive begins again, in a run that was made by a reset, with the deliveries that
 // had failed before it. It comes last, so that it doesn't matter to which point the
-// run was reset: nothing that was recorded before that point changes.
+// run was reset: nothing that was recorded before that point changes. Was the run that
+// was reset made by a reset itself, then its own beginning again is recorded, and
+// tells which run it was.
 func (d *delivering) revive(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
-	if info.OriginalRunID == info.WorkflowExecution.RunID {
-		return nil
-	}
-	var p activities.DeliveriesParams
-	for _, o := range d.all {
-		if !o.ending {
+	run := info.WorkflowExecution.RunID
+	for by := info.OriginalRunID; by != run; {
+		var p activities.DeliveriesParams
+		for _, o := range d.all {
 			p.Deliveries = append(p.Deliveries, o.ID)
 		}
+		var again activities.Revived
+		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, transaction), ReviveActivity, p).Get(ctx, &again); err != nil {
+			return err
+		}
+		by = again.Run
+		d.beginAgain(ctx, again.Pending)
+		if err := d.runLater(ctx); err != nil {
+			return err
+		}
 	}
-	var left activities.AttemptResult
-	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, transaction), ReviveActivity, p).Get(ctx, &left); err != nil {
-		return err
-	}
-	for _, again := range left.Pending {
+	return nil
+}
+
+func (d *delivering) beginAgain(ctx workflow.Context, of []activities.Due) {
+	for _, due := range of {
 		for _, o := range d.all {
-			if o.ID == again.ID {
-				o.Due, o.status, o.at = again.Due, pending, workflow.Now(ctx)
+			if o.ID == due.ID {
+				o.Due, o.status, o.at, o.ending = due, pending, workflow.Now(ctx), false
 			}
 		}
 	}
-	return d.runLater(ctx)
 }
 
 // failureType is the error's of a run whose deliveries failed.

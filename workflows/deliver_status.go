@@ -74,16 +74,15 @@ func (d *delivering) show(ctx workflow.Context) {
 
 // details are a list and no table, for which the web UI's panel is too narrow.
 func (d *delivering) details() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d succeeded, %d pending, %d failed\n\n", d.count(succeeded), d.count(pending), d.count(failed))
-	for _, p := range d.all {
-		fmt.Fprintf(&text, "- %s to %s: **%s**, %s", p.ID, p.Webhook, p.status, p.when())
+	lines := make([]string, len(d.all))
+	for i, p := range d.all {
+		lines[i] = fmt.Sprintf("- %s to %s: **%s**, %s", p.ID, p.Webhook, p.status, p.when())
 		if p.answer != "" {
-			fmt.Fprintf(&text, "; last answer: %s", p.answer)
+			lines[i] += "; last answer: " + p.answer
 		}
-		text.WriteByte('\n')
 	}
-	return text.String()
+	return fmt.Sprintf("%d succeeded, %d pending, %d failed\n\n", d.count(succeeded), d.count(pending), d.count(failed)) +
+		strings.Join(lines, "\n")
 }
 
 func (p *progress) when() string {

@@ -24,6 +24,7 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 		}
 		switch {
 		case answer.Due == nil && rescheduled.Len() == 0:
+			workflow.SetCurrentDetails(ctx, "Nothing is left to wait for: the entry is published, a draft, or deleted.")
 			return nil
 		case answer.Due == nil:
 			continue
@@ -31,6 +32,8 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 			// Moved some thousand times: a new run, which looks at once.
 			return workflow.NewContinueAsNewError(ctx, PublishChangelogName, p)
 		}
+		workflow.SetCurrentDetails(ctx, "Waits until **"+answer.Due.UTC().Format(time.RFC3339)+"**. "+
+			"To move it, PATCH the entry's publishedAt.")
 		waiting, cancel := workflow.WithCancel(ctx)
 		timer := workflow.NewTimerWithOptions(waiting, wait(answer.Due.Sub(workflow.Now(ctx))), workflow.TimerOptions{Summary: "until the publication"})
 		workflow.NewSelector(ctx).

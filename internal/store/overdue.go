@@ -56,11 +56,7 @@ WHERE id = ANY ($1::uuid[]) AND status = 'pending' AND (workflow_id IS NULL OR w
 // Abandoned are those of the deliveries that are pending and that no workflow but
 // the given one has taken on.
 func (s *Store) Abandoned(ctx context.Context, workflowID string, deliveries []publicid.Delivery) ([]publicid.Delivery, error) {
-	ids := make([]string, len(deliveries))
-	for i, d := range deliveries {
-		ids[i] = d.UUID().String()
-	}
-	rows, err := s.pool.Query(ctx, abandonedSQL, ids, workflowID)
+	rows, err := s.pool.Query(ctx, abandonedSQL, uuids(deliveries), workflowID)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for abandoned deliveries")
 	}

@@ -126,6 +126,24 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bo
 	return moved, nil
 }
 
+const endSQL = `
+WITH held AS (
+  SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE deliveries d
+SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NULL, lease_until = NULL,
+  workflow_run_id = coalesce(nullif($3, ''), d.workflow_run_id)
+FROM held WHERE d.id = held.id AND d.status = 'pending'`
+
+// EndDeliveries fails those of the deliveries that are pending, without an attempt
+// and for the reason given. Run is the one that does it, empty where none does.
+func (s *Store) EndDeliveries(ctx context.Context, run, reason string, deliveries []publicid.Delivery) error {
+	if err := again(func() error { _, err := s.pool.Exec(ctx, endSQL, uuids(deliveries), reason, run); return err }); err != nil {
+		return errors.Wrap(err, "end deliveries")
+	}
+	return nil
+}
+
 const reviveSQL = `
 WITH held AS (
   SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
@@ -149,10 +167,7 @@ type Revived struct {
 // took them on pending again, with a schedule that begins anew, and returns all that
 // are pending: doing it again, before an attempt was made, returns the same.
 func (s *Store) ReviveDeliveries(ctx context.Context, run string, deliveries []publicid.Delivery) ([]Revived, error) {
-	ids := make([]string, len(deliveries))
-	for i, d := range deliveries {
-		ids[i] = d.UUID().String()
-	}
+	ids := uuids(deliveries)
 	if err := again(func() error { _, err := s.pool.Exec(ctx, reviveSQL, ids, run); return err }); err != nil {
 		return nil, errors.Wrap(err, "revive deliveries")
 	}
@@ -167,4 +182,12 @@ func (s *Store) ReviveDeliveries(ctx context.Context, run string, deliveries []p
 		return nil, errors.Wrap(err, "read revived deliveries")
 	}
 	return found, nil
+}
+
+func uuids(deliveries []publicid.Delivery) []string {
+	ids := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		ids[i] = d.UUID().String()
+	}
+	return ids
 }
