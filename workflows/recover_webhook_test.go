@@ -51,7 +51,7 @@ func newOutage(t *testing.T, deliveries int) *outage {
 	return o
 }
 
-// start gives the service a worker, until the test ends or stop is called.
+// start gives the service a worker, until the test ends.
 func (o *outage) start(t *testing.T) *testkit.App {
 	t.Helper()
 	return testkit.Start(t, testkit.Options{Worker: true, Temporal: &o.temporal, DatabaseURL: o.database})
