@@ -271,6 +271,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	if !o.OK() && due.Attempt <= len(d.delays) {
 		r.Retry = &d.delays[due.Attempt-1]
 	}
+	countAttempt(ctx, r)
 	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
 		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
 		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),

@@ -94,7 +94,9 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 		late[i] = feedback.Schedule{Entry: e.ID, Organization: e.Organization}
 	}
 	o.dispatch.Schedule(late)
-	if result.Entries = len(late); result != (SweepResult{}) {
+	result.Entries = len(late)
+	countSwept(ctx, result)
+	if result != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue",
 			"neverStarted", result.NeverStarted, "lost", result.Lost, "entries", result.Entries)
 	}

@@ -54,11 +54,17 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, starter, starter, log)
 		},
 		activities.NewChangelog,
-		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog) Activities {
-			return Activities{Deliveries: d, Outbox: o, Changelog: c}
+		func(s *store.Store, set config.Config, log *slog.Logger) *activities.Retention {
+			return activities.NewRetention(s, set.Retention, log)
 		},
-		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, set config.Config, log *slog.Logger) *Worker {
-			w := New(c, does, Options{Drain: set.DrainTimeout, Log: log})
+		func(d *activities.Deliveries, o *activities.Outbox, c *activities.Changelog, r *activities.Retention) Activities {
+			return Activities{Deliveries: d, Outbox: o, Changelog: c, Retention: r}
+		},
+		func(set config.Config, log *slog.Logger) Options {
+			return Options{Drain: set.DrainTimeout, Log: log}
+		},
+		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, o Options) *Worker {
+			w := New(c, does, o)
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },
 				OnStop:  func(context.Context) error { w.Stop(); return nil },

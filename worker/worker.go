@@ -33,7 +33,10 @@ const (
 type Options struct {
 	// Drain is how long a stop waits for attempts that are under way.
 	Drain time.Duration
-	Log   *slog.Logger
+	// SchedulesEvery is how often it looks whether its schedules are there; 0 is
+	// every minute.
+	SchedulesEvery time.Duration
+	Log            *slog.Logger
 }
 
 // Activities are what the workflows need done.
@@ -41,6 +44,7 @@ type Activities struct {
 	Deliveries *activities.Deliveries
 	Outbox     *activities.Outbox
 	Changelog  *activities.Changelog
+	Retention  *activities.Retention
 }
 
 // Worker runs workflows and activities in this process.
@@ -56,6 +60,9 @@ type Worker struct {
 
 // New makes a worker; nothing runs before Start.
 func New(c *workflows.Connection, does Activities, options Options) *Worker {
+	if options.SchedulesEvery == 0 {
+		options.SchedulesEvery = schedulesEvery
+	}
 	return &Worker{temporal: c, does: does, options: options}
 }
 
@@ -79,7 +86,7 @@ func (w *Worker) runOnce(ctx context.Context) {
 	broken, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	stop := w.comeUp(ctx, giveUp)
-	<-broken.Done()
+	w.keepSchedules(broken)
 	w.running.Store(false)
 	if ctx.Err() == nil {
 		w.options.Log.Error("worker was given up and comes up again", "error", context.Cause(broken))
@@ -143,14 +150,18 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 		first.Stop()
 		<-ended
 	}
-	if err := workflows.EnsureSweep(ctx, c); err != nil {
+	err = workflows.EnsureSchedules(ctx, c)
+	if err == nil {
+		err = workflows.SweepNow(ctx, c)
+	}
+	if err != nil {
 		stop()
 		return nil, err
 	}
 	return stop, nil
 }
 
-// main runs the workflows with their first rounds, and the sweep.
+// main runs the workflows with their first rounds, the sweep and the retention.
 func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 	m := worker.New(c, workflows.MainQueue, worker.Options{
 		WorkerStopTimeout: w.options.Drain, OnFatalError: giveUp,
@@ -160,6 +171,7 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
 		workflows.PublishActivity:  w.does.Changelog.PublishEntry,
 		workflows.SweepActivity:    w.does.Outbox.SweepOutbox,
+		workflows.RemoveActivity:   w.does.Retention.RemoveExpired,
 	})
 	return m
 }
@@ -190,6 +202,7 @@ func Register(r worker.WorkflowRegistry) {
 		workflows.DeliverWebhooksName:  workflows.DeliverWebhooks,
 		workflows.PublishChangelogName: workflows.PublishChangelog,
 		workflows.SweepOutboxName:      workflows.SweepOutbox,
+		workflows.RemoveExpiredName:    workflows.RemoveExpired,
 	} {
 		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})
 	}

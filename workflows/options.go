@@ -16,6 +16,8 @@ const (
 	// often enough; a delivery waits its turn for seconds at the most.
 	sweepEvery = time.Minute
 	sweepGrace = 30 * time.Second
+	// Expired rows are in nobody's way: often enough that a run finds little.
+	retentionEvery = time.Hour
 )
 
 var (
@@ -58,5 +60,13 @@ var (
 		StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout:    time.Minute,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3},
+	}
+
+	removeRound = workflow.ActivityOptions{
+		// It ends by itself after 5 minutes; the next run goes on.
+		StartToCloseTimeout: 10 * time.Minute,
+		// A batch takes milliseconds.
+		HeartbeatTimeout: time.Minute,
+		RetryPolicy:      &temporal.RetryPolicy{MaximumAttempts: 3},
 	}
 )

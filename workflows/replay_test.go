@@ -92,6 +92,7 @@ func TestRecord(t *testing.T) {
 	t.Run("group with failures", recordGroup)
 	t.Run("sweep", recordSweep)
 	t.Run("publication", recordPublication)
+	t.Run("retention", recordRetention)
 }
 
 func recordDelivery(t *testing.T, name, end string, statuses ...int) {
@@ -150,6 +151,16 @@ func recordSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, run.Get(t.Context(), nil))
 	writeHistory(t, b.app.Temporal, workflows.SweepOutboxName, "nothing_to_do", run.GetID())
+}
+
+func recordRetention(t *testing.T) {
+	b := setup(t, testkit.Options{Worker: true})
+	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.RemoveExpiredName)
+	require.NoError(t, err)
+	require.NoError(t, run.Get(t.Context(), nil))
+	writeHistory(t, b.app.Temporal, workflows.RemoveExpiredName, "nothing_to_do", run.GetID())
 }
 
 // recordPublication has an entry whose moment is moved, and then comes.

@@ -43,6 +43,7 @@ type Config struct {
 	WebhookAllowHTTP   bool            `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
 	WebhookRetryDelays []time.Duration `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
 	CommentEditWindow  time.Duration   `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
+	Retention          time.Duration   `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
 	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
@@ -166,6 +167,11 @@ func (c *Config) problems(known string) []string {
 	}
 	if len(c.EmailHashKey) != 32 {
 		complain("EARSHOT_EMAIL_HASH_KEY", "must be the base64 of 32 bytes; make one with: openssl rand -base64 32")
+	}
+	// A delivery takes more than an hour to fail for good, and who wants to replay
+	// it needs time to notice.
+	if c.Retention != 0 && c.Retention < 24*time.Hour {
+		complain("EARSHOT_RETENTION", "must be at least 24h, or 0 to keep everything")
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")

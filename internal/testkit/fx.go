@@ -43,6 +43,9 @@ type App struct {
 type Options struct {
 	// Worker runs deliveries. Without it their workflows start and wait.
 	Worker bool
+	// SchedulesEvery is how often the worker looks after its schedules; 0 is as in
+	// production.
+	SchedulesEvery time.Duration
 	// Environ are further settings, KEY=value.
 	Environ []string
 	// Checks of /readyz.
@@ -93,7 +96,10 @@ func Start(t testing.TB, o Options) *App {
 		fx.Populate(&a.Store, &a.Feedback, &a.Connection),
 	}
 	if o.Worker {
-		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries))
+		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries), fx.Decorate(func(w worker.Options) worker.Options {
+			w.SchedulesEvery = o.SchedulesEvery
+			return w
+		}))
 	}
 	app := fx.New(append(parts, worker.Drain, fx.Populate(&handler))...)
 	require.NoError(t, app.Start(t.Context()))
