@@ -8,9 +8,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Our own metrics. They go the way of the SDK's, which adds the namespace, the
-// queue and the activity to their labels, and nowhere when nobody asked for
-// metrics. A label never holds an id: there would be no end of them.
+// Our own metrics. They go the way of the SDK's, which adds the namespace and the
+// queue to their labels, and nowhere when nobody asked for metrics. A label never holds an id: there would be no end of them.
 const (
 	attemptsMetric = "earshot_attempts"
 	sweptMetric    = "earshot_swept"

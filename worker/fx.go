@@ -13,13 +13,15 @@ import (
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/workflows"
 )
 
 // Starts provides the connection to Temporal and the dispatcher, which every
-// process has that makes changes. It needs client.Options.
+// process has that makes changes. It needs client.Options and telemetry.Module.
 var Starts = fx.Module("starts", fx.Provide(
-	func(lc fx.Lifecycle, o client.Options) *workflows.Connection {
+	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics) *workflows.Connection {
+		o.MetricsHandler = m.Handler()
 		c := workflows.NewConnection(o)
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
 		return c

@@ -34,6 +34,8 @@ var allowed = map[string][]string{
 	"internal/seal":     nil,
 	"internal/event":    {"internal/publicid"},
 	"internal/send":     {"webhook"},
+	// What a process counts.
+	"internal/telemetry": {"internal/config"},
 	// The data.
 	"ent/schema":     {"internal/publicid"},
 	"ent/db/...":     {"ent/db/...", "ent/schema", "internal/publicid"},
@@ -59,7 +61,8 @@ var allowed = map[string][]string{
 	"mcp":    {"api", "api/gen", "internal/problem"},
 	"client": nil,
 	"worker": {
-		"activities", "internal/config", "internal/feedback", "internal/seal", "internal/send", "internal/store", "workflows",
+		"activities", "internal/config", "internal/feedback", "internal/seal", "internal/send", "internal/store",
+		"internal/telemetry", "workflows",
 	},
 	// What puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},

@@ -46,6 +46,10 @@ type Config struct {
 	Retention          time.Duration   `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
 	DeliveryGroupMax   int             `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 
+	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning"`
+	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`
+	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is none"`
+
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
 }
@@ -158,6 +162,16 @@ func (c *Config) problems(known string) []string {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		complain("EARSHOT_LISTEN", "wants host:port")
+	}
+	if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil && c.MetricsListen != "" {
+		complain("EARSHOT_METRICS_LISTEN", "wants host:port")
+	}
+	if (c.WorkerDeployment == "") != (c.WorkerBuildID == "") {
+		complain("EARSHOT_WORKER_DEPLOYMENT", "goes together with EARSHOT_WORKER_BUILD_ID: set both, or none")
+	}
+	// Temporal writes the two as one: deployment.build.
+	if strings.ContainsAny(c.WorkerDeployment, ".:") {
+		complain("EARSHOT_WORKER_DEPLOYMENT", "must not have a dot or a colon")
 	}
 	if len(c.SecretKeys) == 0 {
 		complain("EARSHOT_SECRET_KEYS", "is missing; make one with: echo \"k1:$(openssl rand -base64 32)\"")

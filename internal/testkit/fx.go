@@ -19,6 +19,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/feedback"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -34,6 +35,7 @@ type App struct {
 	Connection *workflows.Connection
 	// Deliveries are the activities of a worker; nil without one.
 	Deliveries *activities.Deliveries
+	Metrics    *telemetry.Metrics
 	Config     config.Config
 
 	t testing.TB
@@ -92,8 +94,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		store.Module, feedback.Module, worker.Starts, api.Handler,
-		fx.Populate(&a.Store, &a.Feedback, &a.Connection),
+		telemetry.Module, store.Module, feedback.Module, worker.Starts, api.Handler,
+		fx.Populate(&a.Store, &a.Feedback, &a.Connection, &a.Metrics),
 	}
 	if o.Worker {
 		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries), fx.Decorate(func(w worker.Options) worker.Options {
