@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
 
 	"earshot/activities"
@@ -27,10 +28,19 @@ var Starts = fx.Module("starts", fx.Provide(
 		return c
 	},
 	func(c *workflows.Connection, set config.Config, log *slog.Logger) *workflows.Starter {
-		return workflows.NewStarter(c, set.DeliveryGroupMax, log)
+		s := workflows.NewStarter(c, set.DeliveryGroupMax, log)
+		if version(set) != (worker.WorkerDeploymentVersion{}) {
+			s.ThroughQueues()
+		}
+		return s
 	},
 	func(s *workflows.Starter) feedback.Dispatcher { return s },
 ))
+
+// version is zero when the settings name none.
+func version(c config.Config) worker.WorkerDeploymentVersion {
+	return worker.WorkerDeploymentVersion{DeploymentName: c.WorkerDeployment, BuildID: c.WorkerBuildID}
+}
 
 // Drain starts, when the process stops, what still waits for its start. It comes
 // after Module, because parts stop in reverse order: what is started then may
@@ -63,7 +73,7 @@ var Module = fx.Module("worker",
 			return Activities{Deliveries: d, Outbox: o, Changelog: c, Retention: r}
 		},
 		func(set config.Config, log *slog.Logger) Options {
-			return Options{Drain: set.DrainTimeout, Log: log}
+			return Options{Drain: set.DrainTimeout, Log: log, Version: version(set)}
 		},
 		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, o Options) *Worker {
 			w := New(c, does, o)

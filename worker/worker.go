@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// Groups of later attempts at once. Each may hold 60 deliveries, of which
-	// the activities let 64 at a time go to one webhook.
-	laterGroups = 200
 	// How long one try to come up may take, and the pauses between two.
 	tryTimeout = 10 * time.Second
 	firstPause = 250 * time.Millisecond
@@ -36,7 +33,10 @@ type Options struct {
 	// SchedulesEvery is how often it looks whether its schedules are there; 0 is
 	// every minute.
 	SchedulesEvery time.Duration
-	Log            *slog.Logger
+	// Version of this program's workers in a worker deployment of Temporal; the
+	// zero value is no versioning.
+	Version worker.WorkerDeploymentVersion
+	Log     *slog.Logger
 }
 
 // Activities are what the workflows need done.
@@ -135,7 +135,12 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 	if err := checkNamespace(ctx, c, w.temporal.Namespace()); err != nil {
 		return nil, err
 	}
-	first, later := w.main(c, giveUp), w.later(c, giveUp)
+	worker.SetStickyWorkflowCacheSize(cachedRuns) // of all workers that start from here on
+	first := w.main(c, giveUp)
+	later, err := w.later(c, giveUp)
+	if err != nil {
+		return nil, err
+	}
 	if err := later.Start(); err != nil {
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.LaterQueue)
 	}
@@ -163,9 +168,7 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 
 // main runs the workflows with their first rounds, the sweep and the retention.
 func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
-	m := worker.New(c, workflows.MainQueue, worker.Options{
-		WorkerStopTimeout: w.options.Drain, OnFatalError: giveUp,
-	})
+	m := worker.New(c, workflows.MainQueue, w.base(giveUp))
 	Register(m)
 	register(m, map[string]any{
 		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
@@ -177,15 +180,16 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 }
 
 // later runs what came after the first round.
-func (w *Worker) later(c client.Client, giveUp func(error)) worker.Worker {
-	l := worker.New(c, workflows.LaterQueue, worker.Options{
-		DisableWorkflowWorker:              true,
-		MaxConcurrentActivityExecutionSize: laterGroups,
-		WorkerStopTimeout:                  w.options.Drain,
-		OnFatalError:                       giveUp,
-	})
+func (w *Worker) later(c client.Client, giveUp func(error)) (worker.Worker, error) {
+	o := w.base(giveUp)
+	o.DisableWorkflowWorker = true
+	var err error
+	if o.Tuner, err = laterTuner(); err != nil {
+		return nil, err
+	}
+	l := worker.New(c, workflows.LaterQueue, o)
 	register(l, map[string]any{workflows.AttemptLaterName: w.does.Deliveries.AttemptLater})
-	return l
+	return l, nil
 }
 
 // register adds activities under their wire names.

@@ -20,6 +20,10 @@ const (
 	retentionEvery = time.Hour
 )
 
+// VersioningBehavior moves open runs to the current version of the workers, where
+// those have versions: recorded histories of every version are replayed by each.
+const VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
+
 var (
 	// The first round runs inside the first workflow task: 10 s for the
 	// attempt, the rest for the place, the claim and the record. It isn't
