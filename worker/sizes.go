@@ -25,15 +25,16 @@ const (
 	laterRamp = 20 * time.Millisecond
 
 	// Requests for tasks that wait at Temporal, of each kind. Two at least, so that
-	// one can take a task while the other brings one in; one by itself is enough
-	// for the few activities of the main queue. Each holds a call open, and twenty
-	// bring in more workflow tasks than two processors can do.
+	// one can bring in a task while the other waits for the next. Each holds a call
+	// open, which costs Temporal something too, and ten bring in more than two
+	// processors can do.
 	pollersMin = 2
-	pollersMax = 20
+	pollersMax = 10
 
 	// Runs whose state this process keeps between two of their tasks, most of them
-	// waiting for a retry. Any other is replayed from a history of some dozens of
-	// events, which takes a few milliseconds, at most four times in its life.
+	// waiting for a retry. One takes some 60 kB (measured), so all take 120 MB. Any
+	// other is replayed from a history of some dozens of events, which takes a few
+	// milliseconds, at most four times in its life.
 	cachedRuns = 2000
 )
 
