@@ -209,8 +209,11 @@ func (p *program) subscribe(r *testkit.Receiver) {
 }
 
 // post makes an event and returns the post's id, "" when it wasn't acknowledged.
-func (p *program) post() string {
-	status, data := p.send(http.MethodPost, "/v1/boards/"+p.board+"/posts", map[string]any{"title": "Dark mode"})
+func (p *program) post() string { return p.postOf("Dark mode") }
+
+// postOf is post with a title. Thousands of one title would look for a slug long.
+func (p *program) postOf(title string) string {
+	status, data := p.send(http.MethodPost, "/v1/boards/"+p.board+"/posts", map[string]any{"title": title})
 	if status != http.StatusCreated {
 		return ""
 	}

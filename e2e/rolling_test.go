@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,19 +23,34 @@ import (
 type load struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
+	// underWay has a place for each post that hasn't arrived, so that a machine
+	// that is slow gets less to do and not a queue.
+	underWay chan struct{}
 
 	mu    sync.Mutex
 	posts []string
 }
 
-// startLoad posts from four goroutines, one post after the other.
-func startLoad(p *program) *load {
+// startLoad posts from four goroutines.
+func startLoad(p *program, r *testkit.Receiver) *load {
 	ctx, stop := context.WithCancel(p.t.Context())
-	l := &load{stop: stop}
-	for range 4 {
+	l := &load{stop: stop, underWay: make(chan struct{}, 40)}
+	r.Answer(func(int, testkit.Received) int {
+		select {
+		case <-l.underWay:
+		default: // a duplicate, which the test finds
+		}
+		return http.StatusOK
+	})
+	for poster := range 4 {
 		l.all.Go(func() {
-			for ctx.Err() == nil {
-				id := p.post()
+			for i := 0; ; i++ {
+				select {
+				case <-ctx.Done():
+					return
+				case l.underWay <- struct{}{}:
+				}
+				id := p.postOf(fmt.Sprintf("Idea %d of %d", i, poster))
 				l.mu.Lock()
 				l.posts = append(l.posts, id)
 				l.mu.Unlock()
@@ -124,7 +141,7 @@ func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T)
 	p.serveAlone()
 	workers := []*process{p.worker(), p.worker()}
 	p.subscribe(r)
-	load := startLoad(p)
+	load := startLoad(p, r)
 	for i := range 6 {
 		load.await(t, 50)
 		fresh := p.worker()
@@ -147,7 +164,7 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	build := func(id string) []string {
 		return []string{"EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=" + id}
 	}
-	p := newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=5s,5s,5s,5s")...)
+	p := newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)
 	p.serveAlone(build("a")...)
 	p.subscribe(r)
 	// The first attempt is made by the workers before, the second by the next.
@@ -155,12 +172,14 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	before := p.worker()
 	first := p.post()
 	r.Await(t, 1)
-	p.worker(build("a")...)
-	makeCurrent(t, namespace, "a")
+	// Stopped first, so that the retry is the next one's whenever that comes.
 	require.Zero(t, before.signal(syscall.SIGTERM))
+	a := p.worker(build("a")...)
+	makeCurrent(t, namespace, "a")
 	r.Await(t, 2)
 	second := p.post()
 	r.Await(t, 3)
+	require.Zero(t, a.signal(syscall.SIGTERM))
 	p.worker(build("b")...)
 	makeCurrent(t, namespace, "b")
 	r.Await(t, 4)

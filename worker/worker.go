@@ -148,22 +148,13 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 		later.Stop()
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.MainQueue)
 	}
-	stop = func() {
+	return func() {
 		// Both have the drain time, at once.
 		ended := make(chan struct{})
 		go func() { defer close(ended); later.Stop() }()
 		first.Stop()
 		<-ended
-	}
-	err = workflows.EnsureSchedules(ctx, c)
-	if err == nil {
-		err = workflows.SweepNow(ctx, c)
-	}
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	return stop, nil
+	}, nil
 }
 
 // main runs the workflows with their first rounds, the sweep and the retention.
