@@ -39,8 +39,6 @@ func (m *machine) MemoryUsage(*worker.SysInfoContext) (float64, error) {
 
 // CpuUsage is the share of the processor time in use since the answer before, 0 to
 // 1. It is the whole machine's in a container too.
-//
-//nolint:revive // the SDK's name
 func (m *machine) CpuUsage(*worker.SysInfoContext) (float64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

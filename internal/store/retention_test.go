@@ -93,14 +93,14 @@ func TestAnEventIsRemovedWhenItIsOldAndNoDeliveryRefersToIt(t *testing.T) {
 func TestRecoveriesThatEndedAreRemovedWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	recover := func(d time.Duration, status recovery.Status) {
+	recovered := func(d time.Duration, status recovery.Status) {
 		o.store.Client().Recovery.Create().SetID(publicid.RecoveryAt(ago(d))).SetWebhookID(o.webhook).
 			SetSince(ago(d)).SetUntil(ago(0)).SetStatus(status).SaveX(o.ctx)
 	}
-	recover(month+time.Hour, recovery.StatusCompleted)
-	recover(month+2*time.Hour, recovery.StatusStopped)
-	recover(month+3*time.Hour, recovery.StatusRunning)
-	recover(month-time.Hour, recovery.StatusCompleted)
+	recovered(month+time.Hour, recovery.StatusCompleted)
+	recovered(month+2*time.Hour, recovery.StatusStopped)
+	recovered(month+3*time.Hour, recovery.StatusRunning)
+	recovered(month-time.Hour, recovery.StatusCompleted)
 	require.Equal(t, 2, o.removeAll(store.ExpiredRecoveries))
 	require.Equal(t, 2, o.store.Client().Recovery.Query().CountX(o.ctx))
 }
