@@ -9,7 +9,8 @@ import (
 )
 
 // Our own metrics. They go the way of the SDK's, which adds the namespace and the
-// queue to their labels, and nowhere when nobody asked for metrics. A label never holds an id: there would be no end of them.
+// queue to their labels, and nowhere when nobody asked for metrics. A label never
+// holds an id: there would be no end of them.
 const (
 	attemptsMetric = "earshot_attempts"
 	sweptMetric    = "earshot_swept"

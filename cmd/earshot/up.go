@@ -27,7 +27,8 @@ func newUpCommand() *cobra.Command {
 			"and the worker until Ctrl-C. The data stays; `earshot reset` removes it.\n\n" +
 			"Every setting of the service passes through from the environment. The ports are chosen with\n" +
 			"EARSHOT_PORT, EARSHOT_POSTGRES_PORT, EARSHOT_METRICS_PORT, EARSHOT_TEMPORAL_PORT and\n" +
-			"EARSHOT_TEMPORAL_UI_PORT; 0 is any free one. Where everything is, and API keys, stand in dev.env in the state directory, for shells to source.",
+			"EARSHOT_TEMPORAL_UI_PORT; 0 is any free one. Where everything is, and API keys,\n" +
+			"stand in dev.env in the state directory, for shells to source.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			environ := lookup(os.Environ())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"earshot/internal/publicid"
@@ -22,16 +23,16 @@ import (
 type Expired struct {
 	statement string
 	// before is the id that divides old from young.
-	before func(time.Time) string
+	before func(time.Time) uuid.UUID
 }
 
 var (
 	// ExpiredDeliveries are deliveries that have ended, with their attempts.
-	ExpiredDeliveries = Expired{expiredDeliveriesSQL, func(at time.Time) string { return publicid.DeliveryAt(at).UUID().String() }}
+	ExpiredDeliveries = Expired{expiredDeliveriesSQL, func(at time.Time) uuid.UUID { return publicid.DeliveryAt(at).UUID() }}
 	// ExpiredEvents are events that no delivery refers to.
-	ExpiredEvents = Expired{expiredEventsSQL, func(at time.Time) string { return publicid.EventAt(at).UUID().String() }}
+	ExpiredEvents = Expired{expiredEventsSQL, func(at time.Time) uuid.UUID { return publicid.EventAt(at).UUID() }}
 	// ExpiredRecoveries are recoveries that have ended.
-	ExpiredRecoveries = Expired{expiredRecoveriesSQL, func(at time.Time) string { return publicid.RecoveryAt(at).UUID().String() }}
+	ExpiredRecoveries = Expired{expiredRecoveriesSQL, func(at time.Time) uuid.UUID { return publicid.RecoveryAt(at).UUID() }}
 )
 
 const expiredDeliveriesSQL = `
@@ -68,13 +69,15 @@ SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)
 // RemoveExpired removes one page of rows that are older than a moment: the page
 // that follows the place "after", "" being the first. It returns how many went,
 // and the place of the page after; "" says that there is none.
-func (s *Store) RemoveExpired(ctx context.Context, kind Expired, olderThan time.Time, after string) (removed int, next string, err error) {
+func (s *Store) RemoveExpired(
+	ctx context.Context, kind Expired, olderThan time.Time, after string,
+) (removed int, next string, err error) {
 	if after == "" {
 		after = pgtype.UUID{Valid: true}.String()
 	}
 	var last pgtype.UUID
 	err = again(func() error {
-		return s.pool.QueryRow(ctx, kind.statement, after, kind.before(olderThan)).Scan(&removed, &last)
+		return s.pool.QueryRow(ctx, kind.statement, after, kind.before(olderThan).String()).Scan(&removed, &last)
 	})
 	if err != nil {
 		return 0, "", errors.Wrap(err, "remove what is expired")
