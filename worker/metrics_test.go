@@ -46,7 +46,8 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 		for _, line := range []string{
 			`earshot_attempts_total\{.*result="retry",task_queue="earshot",.*\} 1`,
 			`earshot_attempts_total\{.*result="succeeded",task_queue="earshot-later",.*\} 1`,
-			`earshot_swept_total\{.*found="never_started".*\} 0`,
+			// The first sweep may meet the delivery on its way.
+			`earshot_swept_total\{.*found="never_started".*\} [01]`,
 			`earshot_swept_total\{.*found="lost".*\} 0`,
 			`earshot_swept_total\{.*found="entries".*\} 0`,
 			`earshot_removed_total\{.*kind="deliveries".*\} 1`,
