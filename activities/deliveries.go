@@ -334,6 +334,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		r.Retry = &d.options.Delays[n-1]
 	}
 	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
+	countAttempt(ctx, r)
 	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
 		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
 		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),

@@ -96,6 +96,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 			return result, err
 		}
 	}
+	countSwept(ctx, result)
 	if result != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"entries", result.Entries, "recoveries", result.Recoveries, "streaks", result.Streaks, "givenUp", result.GivenUp)
@@ -214,6 +215,7 @@ func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error)
 		o.log.WarnContext(ctx, "deliveries were given up with their run", "workflowId", run.WorkflowID, "deliveries", len(rows))
 		return nil
 	})
+	countGivenUp(ctx, result.GivenUp)
 	return result, err
 }
 

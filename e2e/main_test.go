@@ -74,7 +74,8 @@ func newStack(t *testing.T, env ...string) *stack {
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
 	s := &stack{t: t, dir: dir, env: append(cleanEnviron(),
 		"EARSHOT_DIR="+dir, "EARSHOT_BIN="+earshot,
-		"EARSHOT_PORT=0", "EARSHOT_POSTGRES_PORT=0", "EARSHOT_TEMPORAL_PORT=0", "EARSHOT_TEMPORAL_UI_PORT=0",
+		"EARSHOT_PORT=0", "EARSHOT_POSTGRES_PORT=0", "EARSHOT_METRICS_PORT=0",
+		"EARSHOT_TEMPORAL_PORT=0", "EARSHOT_TEMPORAL_UI_PORT=0",
 	)}
 	s.env = append(s.env, env...)
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
@@ -53,7 +54,11 @@ func newProgram(t *testing.T, database string, settings ...string) *program {
 // temporalSettings point a program at a namespace of its own.
 func temporalSettings(t *testing.T) []string {
 	t.Helper()
-	n := testkit.Namespace(t)
+	return settingsOf(testkit.Namespace(t))
+}
+
+// settingsOf point a program at a namespace.
+func settingsOf(n client.Options) []string {
 	return []string{"TEMPORAL_ADDRESS=" + n.HostPort, "TEMPORAL_NAMESPACE=" + n.Namespace}
 }
 
@@ -75,7 +80,7 @@ func (p *program) json(into any, args ...string) {
 	require.NoError(p.t, json.Unmarshal([]byte(out), into), out)
 }
 
-// process is one run of `earshot serve`.
+// process is one run of `earshot serve` or `earshot worker`.
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -83,11 +88,17 @@ type process struct {
 	log   *testkit.Logs
 }
 
-// launch starts a process and doesn't wait for it to be ready. Further settings
-// win.
+// launch starts `earshot serve` and doesn't wait for it to be ready. Further
+// settings win.
 func (p *program) launch(settings ...string) *process {
 	p.t.Helper()
-	s := &process{t: p.t, cmd: exec.Command(earshot, "serve"), ended: make(chan struct{}), log: testkit.NewLogs()}
+	return p.start([]string{"serve"}, settings...)
+}
+
+// start starts a process. Further settings win.
+func (p *program) start(args []string, settings ...string) *process {
+	p.t.Helper()
+	s := &process{t: p.t, cmd: exec.Command(earshot, args...), ended: make(chan struct{}), log: testkit.NewLogs()}
 	s.cmd.Env = append(append([]string{}, p.env...), settings...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	require.NoError(p.t, s.cmd.Start())
@@ -106,6 +117,22 @@ func (p *program) serve(settings ...string) *process {
 	p.t.Helper()
 	s := p.launch(settings...)
 	p.awaitStatus("/readyz", http.StatusOK)
+	return s
+}
+
+// serveAlone starts the API without a worker and waits until it is ready.
+func (p *program) serveAlone(settings ...string) *process {
+	p.t.Helper()
+	s := p.start([]string{"serve", "--no-worker"}, settings...)
+	p.awaitStatus("/readyz", http.StatusOK)
+	return s
+}
+
+// worker starts `earshot worker` and waits until it takes work.
+func (p *program) worker(settings ...string) *process {
+	p.t.Helper()
+	s := p.start([]string{"worker"}, settings...)
+	require.Eventually(p.t, func() bool { return strings.Contains(s.log.String(), `"worker runs"`) }, patience, glance)
 	return s
 }
 
@@ -182,8 +209,11 @@ func (p *program) subscribe(r *testkit.Receiver) {
 }
 
 // post makes an event and returns the post's id, "" when it wasn't acknowledged.
-func (p *program) post() string {
-	status, data := p.send(http.MethodPost, "/v1/boards/"+p.board+"/posts", map[string]any{"title": "Dark mode"})
+func (p *program) post() string { return p.postOf("Dark mode") }
+
+// postOf is post with a title. Thousands of one title would look for a slug long.
+func (p *program) postOf(title string) string {
+	status, data := p.send(http.MethodPost, "/v1/boards/"+p.board+"/posts", map[string]any{"title": title})
 	if status != http.StatusCreated {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -51,6 +52,13 @@ func TestTheStackOfADeveloper(t *testing.T) {
 	t.Run("the printed lines work when they are pasted", func(t *testing.T) {
 		require.Contains(t, s.paste(first), `"name":"Development"`)
 		require.Equal(t, []string{"Feature requests"}, s.boards())
+	})
+	t.Run("metrics are where it says", func(t *testing.T) {
+		require.Contains(t, first, s.sourced("EARSHOT_METRICS_URL"))
+		answer, err := http.Get(s.sourced("EARSHOT_METRICS_URL"))
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusOK, answer.StatusCode)
 	})
 	t.Run("a second up says that it runs already", func(t *testing.T) {
 		require.Contains(t, s.mustRun(earshot, "up", "--detach"), "runs already: "+s.sourced("EARSHOT_BASE_URL"))

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
 
 	"earshot/activities"
@@ -14,22 +15,33 @@ import (
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/workflows"
 )
 
 // Starts provides the connection to Temporal and the dispatcher, which every
-// process has that makes changes. It needs client.Options.
+// process has that makes changes. It needs client.Options and telemetry.Module.
 var Starts = fx.Module("starts", fx.Provide(
-	func(lc fx.Lifecycle, o client.Options) *workflows.Connection {
+	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics) *workflows.Connection {
+		o.MetricsHandler = m.Handler()
 		c := workflows.NewConnection(o)
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
 		return c
 	},
 	func(c *workflows.Connection, set config.Config, log *slog.Logger) *workflows.Starter {
-		return workflows.NewStarter(c, set.DeliveryGroupMax, log)
+		s := workflows.NewStarter(c, set.DeliveryGroupMax, log)
+		if version(set) != (worker.WorkerDeploymentVersion{}) {
+			s.ThroughQueues()
+		}
+		return s
 	},
 	func(s *workflows.Starter) feedback.Dispatcher { return s },
 ))
+
+// version is zero when the settings name none.
+func version(c config.Config) worker.WorkerDeploymentVersion {
+	return worker.WorkerDeploymentVersion{DeploymentName: c.WorkerDeployment, BuildID: c.WorkerBuildID}
+}
 
 // Drain starts, when the process stops, what still waits for its start. It comes
 // after Module, because parts stop in reverse order: what is started then may
@@ -53,6 +65,7 @@ type parts struct {
 	Recoveries *activities.Recoveries
 	Streaks    *activities.Streaks
 	Mails      *activities.Mails
+	Retention  *activities.Retention
 }
 
 // Module runs the worker. It needs Starts.
@@ -70,14 +83,20 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, starter, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails,
+		func(s *store.Store, set config.Config, log *slog.Logger) *activities.Retention {
+			return activities.NewRetention(s, set.Retention, log)
+		},
 		func(p parts) Activities {
 			return Activities{
 				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
-				Streaks: p.Streaks, Mails: p.Mails,
+				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention,
 			}
 		},
-		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, set config.Config, log *slog.Logger) *Worker {
-			w := New(c, does, Options{Drain: set.DrainTimeout, Log: log})
+		func(set config.Config, log *slog.Logger) Options {
+			return Options{Drain: set.DrainTimeout, Log: log, Version: version(set)}
+		},
+		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, o Options) *Worker {
+			w := New(c, does, o)
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },
 				OnStop:  func(context.Context) error { w.Stop(); return nil },

@@ -154,16 +154,6 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 	completed(t, n, hook+"/recoveries/"+open)
 }
 
-func TestTheSweepRunsOnASchedule(t *testing.T) {
-	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		d, err := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).Describe(t.Context())
-		require.NoError(c, err)
-		require.Equal(c, time.Minute, d.Schedule.Spec.Intervals[0].Every)
-	}, testkit.Wait, 50*time.Millisecond)
-}
-
 func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()

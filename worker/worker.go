@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// Groups of later attempts at once. Each may hold 60 deliveries, of which
-	// the activities let 64 at a time go to one webhook.
-	laterGroups = 200
 	// How long one try to come up may take, and the pauses between two.
 	tryTimeout = 10 * time.Second
 	firstPause = 250 * time.Millisecond
@@ -33,7 +30,13 @@ const (
 type Options struct {
 	// Drain is how long a stop waits for attempts that are under way.
 	Drain time.Duration
-	Log   *slog.Logger
+	// SchedulesEvery is how often it looks whether its schedules are there; 0 is
+	// every minute.
+	SchedulesEvery time.Duration
+	// Version of this program's workers in a worker deployment of Temporal; the
+	// zero value is no versioning.
+	Version worker.WorkerDeploymentVersion
+	Log     *slog.Logger
 }
 
 // Activities are what the workflows need done.
@@ -44,6 +47,7 @@ type Activities struct {
 	Recoveries *activities.Recoveries
 	Streaks    *activities.Streaks
 	Mails      *activities.Mails
+	Retention  *activities.Retention
 }
 
 // Worker runs workflows and activities in this process.
@@ -59,6 +63,9 @@ type Worker struct {
 
 // New makes a worker; nothing runs before Start.
 func New(c *workflows.Connection, does Activities, options Options) *Worker {
+	if options.SchedulesEvery == 0 {
+		options.SchedulesEvery = schedulesEvery
+	}
 	return &Worker{temporal: c, does: does, options: options}
 }
 
@@ -82,7 +89,7 @@ func (w *Worker) runOnce(ctx context.Context) {
 	broken, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	stop := w.comeUp(ctx, giveUp)
-	<-broken.Done()
+	w.keepSchedules(broken)
 	w.running.Store(false)
 	if ctx.Err() == nil {
 		w.options.Log.Error("worker was given up and comes up again", "error", context.Cause(broken))
@@ -131,7 +138,12 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 	if err := checkNamespace(ctx, c, w.temporal.Namespace()); err != nil {
 		return nil, err
 	}
-	first, later := w.main(c, giveUp), w.later(c, giveUp)
+	worker.SetStickyWorkflowCacheSize(cachedRuns) // of all workers that start from here on
+	first := w.main(c, giveUp)
+	later, err := w.later(c, giveUp)
+	if err != nil {
+		return nil, err
+	}
 	if err := later.Start(); err != nil {
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.LaterQueue)
 	}
@@ -139,25 +151,18 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 		later.Stop()
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.MainQueue)
 	}
-	stop = func() {
+	return func() {
 		// Both have the drain time, at once.
 		ended := make(chan struct{})
 		go func() { defer close(ended); later.Stop() }()
 		first.Stop()
 		<-ended
-	}
-	if err := workflows.EnsureSweep(ctx, c); err != nil {
-		stop()
-		return nil, err
-	}
-	return stop, nil
+	}, nil
 }
 
-// main runs the workflows with their first rounds, and the sweep.
+// main runs the workflows with their first rounds, the sweep and the retention.
 func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
-	m := worker.New(c, workflows.MainQueue, worker.Options{
-		WorkerStopTimeout: w.options.Drain, OnFatalError: giveUp,
-	})
+	m := worker.New(c, workflows.MainQueue, w.base(giveUp))
 	Register(m)
 	register(m, map[string]any{
 		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
@@ -175,20 +180,22 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.CountFailedActivity:    w.does.Recoveries.CountFailed,
 		workflows.ReplayFailedActivity:   w.does.Recoveries.ReplayFailed,
 		workflows.CancelRecoveryActivity: w.does.Recoveries.CancelRecovery,
+		workflows.RemoveActivity:         w.does.Retention.RemoveExpired,
 	})
 	return m
 }
 
 // later runs what came after the first round.
-func (w *Worker) later(c client.Client, giveUp func(error)) worker.Worker {
-	l := worker.New(c, workflows.LaterQueue, worker.Options{
-		DisableWorkflowWorker:              true,
-		MaxConcurrentActivityExecutionSize: laterGroups,
-		WorkerStopTimeout:                  w.options.Drain,
-		OnFatalError:                       giveUp,
-	})
+func (w *Worker) later(c client.Client, giveUp func(error)) (worker.Worker, error) {
+	o := w.base(giveUp)
+	o.DisableWorkflowWorker = true
+	var err error
+	if o.Tuner, err = laterTuner(); err != nil {
+		return nil, err
+	}
+	l := worker.New(c, workflows.LaterQueue, o)
 	register(l, map[string]any{workflows.AttemptLaterName: w.does.Deliveries.AttemptLater})
-	return l
+	return l, nil
 }
 
 // register adds activities under their wire names.
@@ -209,6 +216,7 @@ func Register(r worker.WorkflowRegistry) {
 		workflows.RecoverWebhookName:   workflows.RecoverWebhook,
 		workflows.ReplayDeliveryName:   workflows.ReplayDelivery,
 		workflows.SweepOutboxName:      workflows.SweepOutbox,
+		workflows.RemoveExpiredName:    workflows.RemoveExpired,
 	} {
 		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})
 	}

@@ -10,6 +10,8 @@ const (
 	DeliverWebhooksName = "deliver_webhooks"
 	// SweepOutboxName is the workflow that finds forgotten deliveries.
 	SweepOutboxName = "sweep_outbox"
+	// RemoveExpiredName is the workflow of the retention.
+	RemoveExpiredName = "remove_expired"
 
 	// PublishChangelogName is the workflow of an entry whose publication is
 	// scheduled. Its id is the entry's.
@@ -33,6 +35,7 @@ const (
 	AttemptLaterName = "attempt_later"
 	SweepActivity    = "sweep_outbox_rows"
 	PublishActivity  = "publish_entry"
+	RemoveActivity   = "remove_expired_rows"
 
 	// ReplayActivity is replay_delivery's, the others recover_webhook's.
 	ReplayActivity         = "insert_replay"
@@ -66,8 +69,9 @@ const (
 	// StreakSignal tells that a webhook's streak grew or ended.
 	StreakSignal = "streak_moved"
 
-	// SweepSchedule starts the sweep.
-	SweepSchedule = "sweep_outbox"
+	// SweepSchedule starts the sweep, RetentionSchedule the retention.
+	SweepSchedule     = "sweep_outbox"
+	RetentionSchedule = "remove_expired"
 )
 
 // Task queues. The lane of later attempts has workers and slots of its own, so

@@ -20,7 +20,13 @@ const (
 	// has just come back isn't knocked down by what it missed, and what happens
 	// meanwhile gets through. 100,000 deliveries take a quarter of an hour.
 	recoverPause = 500 * time.Millisecond
+	// Expired rows are in nobody's way: often enough that a run finds little.
+	retentionEvery = time.Hour
 )
+
+// VersioningBehavior moves open runs to the current version of the workers, where
+// those have versions: recorded histories of every version are replayed by each.
+const VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
 
 var (
 	// For what fails for reasons of our own only.
@@ -82,5 +88,13 @@ var (
 		StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout:    time.Minute,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3},
+	}
+
+	removeRound = workflow.ActivityOptions{
+		// It ends by itself after 5 minutes; the next run goes on.
+		StartToCloseTimeout: 10 * time.Minute,
+		// A batch takes milliseconds.
+		HeartbeatTimeout: time.Minute,
+		RetryPolicy:      &temporal.RetryPolicy{MaximumAttempts: 3},
 	}
 )

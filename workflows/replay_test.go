@@ -96,6 +96,7 @@ func TestRecord(t *testing.T) {
 	t.Run("publication", recordPublication)
 	t.Run("recovery", recordRecovery)
 	t.Run("replay", recordReplay)
+	t.Run("retention", recordRetention)
 }
 
 func recordDelivery(t *testing.T, name, end string, statuses ...int) {
@@ -154,6 +155,16 @@ func recordSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, run.Get(t.Context(), nil))
 	writeHistory(t, b.app.Temporal, workflows.SweepOutboxName, "nothing_to_do", run.GetID())
+}
+
+func recordRetention(t *testing.T) {
+	b := setup(t, testkit.Options{Worker: true})
+	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.RemoveExpiredName)
+	require.NoError(t, err)
+	require.NoError(t, run.Get(t.Context(), nil))
+	writeHistory(t, b.app.Temporal, workflows.RemoveExpiredName, "nothing_to_do", run.GetID())
 }
 
 // recordPublication has an entry whose moment is moved, and then comes.

@@ -40,6 +40,7 @@ const (
 type Starter struct {
 	temporal *Connection
 	groupMax int
+	eager    bool
 	log      *slog.Logger
 
 	mu      sync.Mutex
@@ -55,10 +56,15 @@ type Starter struct {
 
 // NewStarter makes a starter whose groups have at most groupMax deliveries.
 func NewStarter(c *Connection, groupMax int, log *slog.Logger) *Starter {
-	s := &Starter{temporal: c, groupMax: groupMax, log: log, quit: make(chan struct{})}
+	s := &Starter{temporal: c, groupMax: groupMax, eager: true, log: log, quit: make(chan struct{})}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
+
+// ThroughQueues makes every start go through its queue. Workers with versions need
+// it: an eager start runs in this process, whatever the current version is. It is
+// called before anything is started.
+func (s *Starter) ThroughQueues() { s.eager = false }
 
 // Dispatch queues deliveries for their start and returns at once.
 func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
@@ -201,7 +207,7 @@ func (s *Starter) start(group []feedback.Dispatch) bool {
 		WorkflowTaskTimeout:                      workflowTaskTimeout,
 		// This process has the worker too, most of the time: then the first
 		// workflow task comes back with the answer to the start.
-		EnableEagerStart:      true,
+		EnableEagerStart:      s.eager,
 		TypedSearchAttributes: attributesOf(group),
 		StaticSummary:         summaryOf(group),
 	}, DeliverWebhooksName, params)

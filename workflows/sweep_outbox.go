@@ -7,7 +7,6 @@ import (
 	"github.com/go-faster/errors"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/activities"
@@ -28,28 +27,10 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	return result, err
 }
 
-// EnsureSweep makes the schedule that runs the sweep, if it isn't there, and
-// runs it at once: a process that starts may follow one that was killed between
-// a commit and the start of its deliveries.
-func EnsureSweep(ctx context.Context, c client.Client) error {
-	_, err := c.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID: SweepSchedule,
-		Spec: client.ScheduleSpec{
-			Intervals: []client.ScheduleIntervalSpec{{Every: sweepEvery}},
-		},
-		Action: &client.ScheduleWorkflowAction{
-			ID: SweepSchedule, Workflow: SweepOutboxName, TaskQueue: MainQueue,
-			Args: []any{activities.SweepParams{Grace: sweepGrace}},
-		},
-		// A sweep that was missed while nobody ran is made up for by the next.
-		CatchupWindow: 2 * sweepEvery,
-		Overlap:       enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
-		Note:          "Starts deliveries whose start was lost.",
-	})
-	if err != nil && !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return errors.Wrap(err, "create the sweep's schedule")
-	}
-	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+// SweepNow runs the sweep once, without its grace: a process that starts may
+// follow one that was killed between a commit and the start of its deliveries.
+func SweepNow(ctx context.Context, c client.Client) error {
+	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: SweepSchedule + "-at-start", TaskQueue: MainQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "once at the start of a process",

@@ -17,6 +17,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/feedback"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -46,7 +47,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		// Requests, then starts have the drain time, then three kinds of the
 		// worker's tasks one after the other.
 		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
-		store.Module, feedback.Module, worker.Starts,
+		telemetry.Module, store.Module, feedback.Module, worker.Starts,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
 	// has accepted still wants to be started.

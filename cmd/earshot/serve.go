@@ -7,7 +7,7 @@ import (
 )
 
 func newServeCommand() *cobra.Command {
-	var apiOnly bool
+	var noWorker bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the API and the worker",
@@ -16,13 +16,13 @@ func newServeCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := roleAPI | roleWorker
-			if apiOnly {
+			if noWorker {
 				r = roleAPI
 			}
 			return runService(cmd.Context(), os.Environ(), r, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&apiOnly, "api-only", false, "run no worker in this process; `earshot worker` runs it elsewhere")
+	cmd.Flags().BoolVar(&noWorker, "no-worker", false, "run no worker in this process; `earshot worker` runs it elsewhere")
 	return cmd
 }
 

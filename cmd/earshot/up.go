@@ -26,8 +26,9 @@ func newUpCommand() *cobra.Command {
 		Long: "Starts a private Postgres and a Temporal dev server with its web UI, prepares both, and runs the API\n" +
 			"and the worker until Ctrl-C. The data stays; `earshot reset` removes it.\n\n" +
 			"Every setting of the service passes through from the environment. The ports are chosen with\n" +
-			"EARSHOT_PORT, EARSHOT_POSTGRES_PORT, EARSHOT_TEMPORAL_PORT and EARSHOT_TEMPORAL_UI_PORT; 0 is any free\n" +
-			"one. Where everything is, and API keys, stand in dev.env in the state directory, for shells to source.",
+			"EARSHOT_PORT, EARSHOT_POSTGRES_PORT, EARSHOT_METRICS_PORT, EARSHOT_TEMPORAL_PORT and\n" +
+			"EARSHOT_TEMPORAL_UI_PORT; 0 is any free one. Where everything is, and API keys,\n" +
+			"stand in dev.env in the state directory, for shells to source.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			environ := lookup(os.Environ())

@@ -17,6 +17,7 @@ func (u *up) banner(took time.Duration) {
 	row("API", u.baseURL())
 	row("API docs", u.baseURL()+"/v1/docs")
 	row("Temporal UI", u.temporal.UIURL())
+	row("Metrics", "http://"+u.metricsAddress()+"/metrics")
 	row("Log", shortPath(u.dir.serviceLog()))
 	row("E-mail", u.eMail())
 	row("Settings", devEnv+"  (keys and addresses; in a shell: set -a; . "+shellWord(dotted(devEnv))+")")

@@ -137,13 +137,12 @@ func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err e
 // writeDevEnv tells shells where everything is. It comes before the service
 // runs, because the keys must not get lost when that fails.
 func (u *up) writeDevEnv() error {
-	port, err := u.apiPort()
-	if err != nil {
+	if err := u.servicePorts(); err != nil {
 		return err
 	}
-	u.ports.api = port
 	return writeEnvFile(u.dir.devEnv(), "Written by `earshot up` at each start. In a shell: set -a; . "+shellWord(u.dir.devEnv()), []setting{
 		{"EARSHOT_BASE_URL", u.baseURL()},
+		{"EARSHOT_METRICS_URL", "http://" + u.metricsAddress() + "/metrics"},
 		{keyVariable, u.keys.write},
 		{readKeyVariable, u.keys.read},
 		{config.DatabaseURL, u.databaseURL()},

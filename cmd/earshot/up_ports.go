@@ -16,11 +16,14 @@ import (
 const (
 	defaultAPIPort      = 4280
 	defaultPostgresPort = 4281
+	defaultMetricsPort  = 4282
 )
 
 const (
 	apiPortVariable      = "EARSHOT_PORT"
 	listenVariable       = "EARSHOT_LISTEN"
+	metricsVariable      = "EARSHOT_METRICS_LISTEN"
+	metricsPortVariable  = "EARSHOT_METRICS_PORT"
 	postgresPortVariable = "EARSHOT_POSTGRES_PORT"
 	temporalPortVariable = "EARSHOT_TEMPORAL_PORT"
 	uiPortVariable       = "EARSHOT_TEMPORAL_UI_PORT"
@@ -28,8 +31,8 @@ const (
 
 // ports are the preferred ports of a stack; 0 is any free one.
 type ports struct {
-	host                           string // that the API listens at
-	api, postgres, temporal, webUI int
+	host                                    string // that the API listens at
+	api, postgres, metrics, temporal, webUI int
 }
 
 // wish is one port on its way from a default or a variable to a decision.
@@ -45,7 +48,7 @@ type wish struct {
 // error, because whoever chose it relies on it; a default that is taken moves
 // later, when it is needed.
 func choosePorts(environ lookup, temporalDev string) (ports, error) {
-	p := ports{host: "127.0.0.1", api: defaultAPIPort, postgres: defaultPostgresPort}
+	p := ports{host: "127.0.0.1", api: defaultAPIPort, postgres: defaultPostgresPort, metrics: defaultMetricsPort}
 	var err error
 	if p.temporal, p.webUI, err = temporalPorts(temporalDev); err != nil {
 		return ports{}, err
@@ -53,6 +56,7 @@ func choosePorts(environ lookup, temporalDev string) (ports, error) {
 	wishes := []*wish{
 		{variable: apiPortVariable, number: &p.api},
 		{variable: postgresPortVariable, number: &p.postgres},
+		{variable: metricsPortVariable, number: &p.metrics},
 		{variable: temporalPortVariable, number: &p.temporal},
 		{variable: uiPortVariable, number: &p.webUI},
 	}

@@ -16,12 +16,13 @@ func TestPortsWithoutVariablesAreTheDefaults(t *testing.T) {
 	t.Parallel()
 	p, err := choosePorts(nil, temporalDevFile)
 	require.NoError(t, err)
-	require.Equal(t, ports{host: "127.0.0.1", api: 4280, postgres: 4281, temporal: 7233, webUI: 8233}, p)
+	require.Equal(t, ports{host: "127.0.0.1", api: 4280, postgres: 4281, metrics: 4282, temporal: 7233, webUI: 8233}, p)
 }
 
 func TestChosenPortsAreTaken(t *testing.T) {
 	t.Parallel()
-	p, err := choosePorts(lookup{"EARSHOT_PORT=0", "EARSHOT_POSTGRES_PORT=0", "EARSHOT_TEMPORAL_PORT=0", "EARSHOT_TEMPORAL_UI_PORT=0"}, temporalDevFile)
+	p, err := choosePorts(lookup{"EARSHOT_PORT=0", "EARSHOT_POSTGRES_PORT=0", "EARSHOT_METRICS_PORT=0",
+		"EARSHOT_TEMPORAL_PORT=0", "EARSHOT_TEMPORAL_UI_PORT=0"}, temporalDevFile)
 	require.NoError(t, err)
 	require.Equal(t, ports{host: "127.0.0.1"}, p)
 

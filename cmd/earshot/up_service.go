@@ -39,16 +39,24 @@ func (s *service) stop() error {
 	return s.err
 }
 
-// apiPort decides where the API listens.
-func (u *up) apiPort() (int, error) {
-	port, moved, err := devstack.FreePort(u.ports.api)
-	if err != nil {
-		return 0, errors.Wrap(err, "choose a port for the API")
+// servicePorts decides where API and metrics listen.
+func (u *up) servicePorts() error {
+	for name, preferred := range map[string]*int{"the API": &u.ports.api, "metrics": &u.ports.metrics} {
+		port, moved, err := devstack.FreePort(*preferred)
+		if err != nil {
+			return errors.Wrapf(err, "choose a port for %s", name)
+		}
+		if moved {
+			u.report("port %d is taken; port of %s: %d", *preferred, name, port)
+		}
+		*preferred = port
 	}
-	if moved {
-		u.report("port %d is taken, the API listens on %d", u.ports.api, port)
-	}
-	return port, nil
+	return nil
+}
+
+// metricsAddress is on loopback, as all but the API.
+func (u *up) metricsAddress() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(u.ports.metrics))
 }
 
 // baseURL is where a person on this machine reaches the API.
@@ -99,7 +107,8 @@ func (u *up) settings() []string {
 	for _, pair := range u.environ {
 		name, _, _ := strings.Cut(pair, "=")
 		// What the caller has for other servers: theirs, or an earlier dev.env's.
-		if !strings.HasPrefix(name, "TEMPORAL_") && name != config.DatabaseURL && name != listenVariable {
+		if !strings.HasPrefix(name, "TEMPORAL_") && name != config.DatabaseURL &&
+			name != listenVariable && name != metricsVariable {
 			environ = append(environ, pair)
 		}
 	}
@@ -121,6 +130,7 @@ func (u *up) serviceEnviron() []string {
 	return append(u.settings(),
 		config.DatabaseURL+"="+u.databaseURL(),
 		listenVariable+"="+net.JoinHostPort(u.ports.host, strconv.Itoa(u.ports.api)),
+		metricsVariable+"="+u.metricsAddress(),
 		"TEMPORAL_ADDRESS="+u.temporal.Address(),
 		"TEMPORAL_NAMESPACE="+namespace,
 		"TEMPORAL_CONFIG_FILE="+os.DevNull, // else the person's own is read

@@ -35,6 +35,8 @@ var allowed = map[string][]string{
 	"internal/event":    {"internal/publicid"},
 	"internal/mail":     {"internal/config"},
 	"internal/send":     {"webhook"},
+	// What a process counts.
+	"internal/telemetry": {"internal/config"},
 	// The data.
 	"ent/schema":     {"internal/publicid"},
 	"ent/db/...":     {"ent/db/...", "ent/schema", "internal/publicid"},
@@ -61,7 +63,7 @@ var allowed = map[string][]string{
 	"client": nil,
 	"worker": {
 		"activities", "internal/config", "internal/feedback", "internal/mail", "internal/seal", "internal/send",
-		"internal/store", "workflows",
+		"internal/store", "internal/telemetry", "workflows",
 	},
 	// What puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},

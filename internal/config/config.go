@@ -44,11 +44,16 @@ type Config struct {
 	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
 	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"what counts towards the 50 failures in a row that disable a webhook: deliveries that failed for good, or attempts"`
 	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
+	Retention            time.Duration        `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
 	DeliveryGroupMax     int                  `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 
 	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
 	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"the sender of e-mails, such as Earshot <no-reply@example.com>"`
 	MailDir  string      `env:"EARSHOT_MAIL_DIR" help:"without a mail server: the directory that e-mails are written into, for development"`
+
+	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning"`
+	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`
+	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is none"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
@@ -172,6 +177,16 @@ func (c *Config) problems(known string) []string {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		complain("EARSHOT_LISTEN", "wants host:port")
 	}
+	if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil && c.MetricsListen != "" {
+		complain("EARSHOT_METRICS_LISTEN", "wants host:port")
+	}
+	if (c.WorkerDeployment == "") != (c.WorkerBuildID == "") {
+		complain("EARSHOT_WORKER_DEPLOYMENT", "goes together with EARSHOT_WORKER_BUILD_ID: set both, or none")
+	}
+	// Temporal writes the two as one: deployment.build.
+	if strings.ContainsAny(c.WorkerDeployment, ".:") {
+		complain("EARSHOT_WORKER_DEPLOYMENT", "must not have a dot or a colon")
+	}
 	if len(c.SecretKeys) == 0 {
 		complain("EARSHOT_SECRET_KEYS", "is missing; make one with: echo \"k1:$(openssl rand -base64 32)\"")
 	}
@@ -186,6 +201,11 @@ func (c *Config) problems(known string) []string {
 	}
 	if w := c.WebhookDisableCounts; w != CountDeliveries && w != CountAttempts {
 		complain("EARSHOT_WEBHOOK_DISABLE_COUNTS", "must be deliveries or attempts")
+	}
+	// A delivery takes more than an hour to fail for good, and who wants to replay
+	// it needs time to notice.
+	if c.Retention != 0 && c.Retention < 24*time.Hour {
+		complain("EARSHOT_RETENTION", "must be at least 24h, or 0 to keep everything")
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")

@@ -49,11 +49,12 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		ContactCapPro:    10_000,
 		WebhookCap:       25,
 		// Specification, Delivery and retries, rule 2.
-		WebhookRetryDelays: []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
-		CommentEditWindow:  15 * time.Minute,
-		DeliveryGroupMax:   60,
-		LogLevel:           slog.LevelInfo,
-		LogFormat:          "json",
+		WebhookRetryDelays:   []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
+		WebhookDisableCounts: config.CountDeliveries, CommentEditWindow: 15 * time.Minute,
+		Retention:        30 * 24 * time.Hour,
+		DeliveryGroupMax: 60,
+		LogLevel:         slog.LevelInfo,
+		LogFormat:        "json",
 	}, c)
 }
 
@@ -64,8 +65,9 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_SECRET_KEYS=k2:"+encoded(strings.ToUpper(key))+", k1:"+encoded(key),
 		"EARSHOT_CONTACT_CAP_FREE=2", "EARSHOT_CONTACT_CAP_PRO=3", "EARSHOT_WEBHOOK_CAP=4",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,fd00::/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
-		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1",
+		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
+		"EARSHOT_RETENTION=24h", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
 		"EARSHOT_LOG_LEVEL=debug", "EARSHOT_LOG_FORMAT=text",
 	))
 	require.NoError(t, err)
@@ -130,6 +132,10 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 		"EARSHOT_DATABASE_MAX_CONNS=0":                                            "must be at least 1",
 		"EARSHOT_RATE_LIMIT=0":                                                    "must be at least 1",
 		"EARSHOT_DELIVERY_GROUP_MAX=0":                                            "must be 1 to 60",
+		"EARSHOT_RETENTION=1h":                                                    "must be at least 24h",
+		"EARSHOT_RETENTION=-24h":                                                  "must be at least 24h",
+		"EARSHOT_METRICS_LISTEN=4282":                                             "wants host:port",
+		"EARSHOT_WORKER_DEPLOYMENT=earshot":                                       "set both, or none",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s":                                   "wants four durations",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s,1s":                             "wants four durations",
 		"EARSHOT_EMAIL_HASH_KEY=" + encoded(key[:31]):                             "must be the base64 of 32 bytes",

@@ -92,6 +92,9 @@ func (s *Service) Delivery(ctx context.Context, of publicid.Webhook, id publicid
 	}
 	d := &DeliveryDetail{Delivery: found}
 	happened, err := client.Event.Query().Where(event.ID(found.EventID)).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("delivery") // the retention took both away meanwhile
+	}
 	if err != nil {
 		return nil, errors.Wrap(err, "load the event")
 	}

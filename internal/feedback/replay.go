@@ -32,7 +32,8 @@ func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id pu
 		if err != nil {
 			return err
 		}
-		old, err := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)))
+		// Held, so that the retention doesn't take it away with its event meanwhile.
+		old, err := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(keyShare))
 		if err != nil {
 			return err
 		}

@@ -113,6 +113,12 @@ func NewDelivery() Delivery { return Delivery{fresh[deliveryKind]()} }
 // moment, to the millisecond.
 func DeliveryAt(at time.Time) Delivery { return Delivery{firstAt[deliveryKind](at)} }
 
+// EventAt is DeliveryAt for events.
+func EventAt(at time.Time) Event { return Event{firstAt[eventKind](at)} }
+
+// RecoveryAt is DeliveryAt for recoveries.
+func RecoveryAt(at time.Time) Recovery { return Recovery{firstAt[recoveryKind](at)} }
+
 // NewAttempt makes a fresh id.
 func NewAttempt() Attempt { return Attempt{fresh[attemptKind]()} }
 

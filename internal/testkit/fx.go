@@ -19,6 +19,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/feedback"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -34,6 +35,7 @@ type App struct {
 	Connection *workflows.Connection
 	// Deliveries are the activities of a worker; nil without one.
 	Deliveries *activities.Deliveries
+	Metrics    *telemetry.Metrics
 	Config     config.Config
 
 	t testing.TB
@@ -43,6 +45,9 @@ type App struct {
 type Options struct {
 	// Worker runs deliveries. Without it their workflows start and wait.
 	Worker bool
+	// SchedulesEvery is how often the worker looks after its schedules; 0 is as in
+	// production.
+	SchedulesEvery time.Duration
 	// Environ are further settings, KEY=value.
 	Environ []string
 	// Checks of /readyz.
@@ -89,11 +94,14 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		store.Module, feedback.Module, worker.Starts, api.Handler,
-		fx.Populate(&a.Store, &a.Feedback, &a.Connection),
+		telemetry.Module, store.Module, feedback.Module, worker.Starts, api.Handler,
+		fx.Populate(&a.Store, &a.Feedback, &a.Connection, &a.Metrics),
 	}
 	if o.Worker {
-		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries))
+		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries), fx.Decorate(func(w worker.Options) worker.Options {
+			w.SchedulesEvery = o.SchedulesEvery
+			return w
+		}))
 	}
 	app := fx.New(append(parts, worker.Drain, fx.Populate(&handler))...)
 	require.NoError(t, app.Start(t.Context()))

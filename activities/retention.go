@@ -1,0 +1,93 @@
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"earshot/internal/store"
+)
+
+// removeTime is how long one run removes. At some thousand rows a second a run
+// takes seconds; the first one of an old deployment goes on an hour later.
+const removeTime = 5 * time.Minute
+
+// Retention removes what is older than the deployment keeps.
+type Retention struct {
+	store *store.Store
+	keep  time.Duration
+	log   *slog.Logger
+}
+
+// NewRetention makes the activity. Rows are kept for so long; 0 is for ever.
+func NewRetention(s *store.Store, keep time.Duration, log *slog.Logger) *Retention {
+	return &Retention{store: s, keep: keep, log: log}
+}
+
+// RemoveResult counts what was removed.
+type RemoveResult struct {
+	Deliveries int `json:"deliveries"`
+	Events     int `json:"events"`
+	Recoveries int `json:"recoveries"`
+	// Unfinished says that the time was up before everything was looked at.
+	Unfinished bool `json:"unfinished,omitempty"`
+}
+
+// progress is the heartbeat of a removal: what the next try needs to know when
+// this one is cut off.
+type progress struct {
+	// Step is the kind that is being removed, After the place in it.
+	Step   int          `json:"step"`
+	After  string       `json:"after,omitempty"`
+	Result RemoveResult `json:"result"`
+}
+
+// removals are the kinds in their order: a delivery before the event that it
+// refers to.
+var removals = []struct {
+	kind  store.Expired
+	name  string
+	count func(*RemoveResult) *int
+}{
+	{store.ExpiredDeliveries, "deliveries", func(r *RemoveResult) *int { return &r.Deliveries }},
+	{store.ExpiredEvents, "events", func(r *RemoveResult) *int { return &r.Events }},
+	{store.ExpiredRecoveries, "recoveries", func(r *RemoveResult) *int { return &r.Recoveries }},
+}
+
+// RemoveExpired removes deliveries that ended, with their attempts, events that
+// nothing refers to any more, and recoveries that ended, when they are old. A try
+// goes on where the one before it was cut off.
+func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
+	if r.keep == 0 {
+		return RemoveResult{}, nil
+	}
+	var p progress
+	if activity.HasHeartbeatDetails(ctx) {
+		// What can't be read was another version's; then it begins anew.
+		if err := activity.GetHeartbeatDetails(ctx, &p); err != nil {
+			p = progress{}
+		}
+	}
+	began := time.Now()
+	for p.Step < len(removals) && !p.Result.Unfinished {
+		step := removals[p.Step]
+		removed, next, err := r.store.RemoveExpired(ctx, step.kind, began.Add(-r.keep), p.After)
+		if err != nil {
+			return p.Result, err
+		}
+		countRemoved(ctx, step.name, removed)
+		*step.count(&p.Result) += removed
+		if p.After = next; next == "" {
+			p.Step++
+		}
+		activity.RecordHeartbeat(ctx, p)
+		p.Result.Unfinished = p.Step < len(removals) && time.Since(began) > removeTime
+	}
+	if p.Result != (RemoveResult{}) {
+		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
+			"recoveries", p.Result.Recoveries, "unfinished", p.Result.Unfinished)
+	}
+	return p.Result, nil
+}

@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"earshot/internal/devstack"
+	"earshot/internal/testkit"
+)
+
+// load posts until it is stopped.
+type load struct {
+	stop context.CancelFunc
+	all  sync.WaitGroup
+	// underWay has a place for each post that hasn't arrived, so that a machine
+	// that is slow gets less to do and not a queue.
+	underWay chan struct{}
+
+	mu    sync.Mutex
+	posts []string
+}
+
+// startLoad posts from four goroutines.
+func startLoad(p *program, r *testkit.Receiver) *load {
+	ctx, stop := context.WithCancel(p.t.Context())
+	l := &load{stop: stop, underWay: make(chan struct{}, 40)}
+	r.Answer(func(int, testkit.Received) int {
+		select {
+		case <-l.underWay:
+		default: // a duplicate, which the test finds
+		}
+		return http.StatusOK
+	})
+	for poster := range 4 {
+		l.all.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-ctx.Done():
+					return
+				case l.underWay <- struct{}{}:
+				}
+				id := p.postOf(fmt.Sprintf("Idea %d of %d", i, poster))
+				l.mu.Lock()
+				l.posts = append(l.posts, id)
+				l.mu.Unlock()
+			}
+		})
+	}
+	p.t.Cleanup(func() { l.end() })
+	return l
+}
+
+// end stops the load and returns what was posted.
+func (l *load) end() []string {
+	l.stop()
+	l.all.Wait()
+	return l.posts
+}
+
+// await waits for so many further posts.
+func (l *load) await(t *testing.T, n int) {
+	t.Helper()
+	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.posts) }
+	before := count()
+	require.Eventually(t, func() bool { return count() >= before+n }, patience, glance)
+}
+
+// dial is a client in the namespace that temporalSettings point at.
+func dial(t *testing.T, o client.Options) client.Client {
+	t.Helper()
+	c, err := client.Dial(o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// runs are those that a visibility query finds.
+func runs(t require.TestingT, c client.Client, query string) (found []*workflow.WorkflowExecutionInfo) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
+	for {
+		page, err := c.ListWorkflow(context.Background(), request)
+		require.NoError(t, err)
+		found = append(found, page.GetExecutions()...)
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return found
+		}
+	}
+}
+
+// awaitDeliveryRuns returns the runs of deliveries when all of them are closed:
+// nothing is sent after that.
+func awaitDeliveryRuns(t *testing.T, c client.Client) []*workflow.WorkflowExecutionInfo {
+	t.Helper()
+	const deliveries = "WorkflowType = 'deliver_webhooks'"
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		require.Empty(collect, runs(collect, c, deliveries+" AND ExecutionStatus = 'Running'"))
+	}, afterKill, glance)
+	return runs(t, c, deliveries)
+}
+
+// requireNoFailedTask looks through the histories for a workflow task that failed,
+// as one does whose replay comes to something else.
+func requireNoFailedTask(t *testing.T, c client.Client, all []*workflow.WorkflowExecutionInfo) {
+	t.Helper()
+	require.NotEmpty(t, all)
+	for _, run := range all {
+		id := run.GetExecution()
+		events := c.GetWorkflowHistory(t.Context(), id.GetWorkflowId(), id.GetRunId(), false, 0)
+		for events.HasNext() {
+			e, err := events.Next()
+			require.NoError(t, err)
+			require.NotEqual(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, e.GetEventType(), "%s: %v", id, e)
+		}
+	}
+}
+
+// once is one arrival of each post.
+func once(posts []string) map[string]int {
+	times := map[string]int{}
+	for _, id := range posts {
+		times[id] = 1
+	}
+	return times
+}
+
+func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T) {
+	t.Parallel()
+	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
+	p.serveAlone()
+	workers := []*process{p.worker(), p.worker()}
+	p.subscribe(r)
+	load := startLoad(p, r)
+	for i := range 6 {
+		load.await(t, 50)
+		fresh := p.worker()
+		require.Zero(t, workers[i%2].signal(syscall.SIGTERM), "exit code of an orderly stop")
+		workers[i%2] = fresh
+	}
+	posts := load.end()
+	require.NotContains(t, posts, "", "every post is acknowledged")
+	awaitPosts(t, r, posts)
+	c := dial(t, namespace)
+	requireNoFailedTask(t, c, awaitDeliveryRuns(t, c))
+	require.Equal(t, once(posts), arrived(t, r))
+}
+
+// TestANewBuildTakesOverFromTheCurrentOne goes from workers without versions to
+// build a and on to build b, by the command of the operator's page.
+func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
+	t.Parallel()
+	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	build := func(id string) []string {
+		return []string{"EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=" + id}
+	}
+	p := newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)
+	p.serveAlone(build("a")...)
+	p.subscribe(r)
+	// The first attempt is made by the workers before, the second by the next.
+	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 503, false: 200}[n%2 == 1] })
+	before := p.worker()
+	first := p.post()
+	r.Await(t, 1)
+	// Stopped first, so that the retry is the next one's whenever that comes.
+	require.Zero(t, before.signal(syscall.SIGTERM))
+	a := p.worker(build("a")...)
+	makeCurrent(t, namespace, "a")
+	r.Await(t, 2)
+	second := p.post()
+	r.Await(t, 3)
+	require.Zero(t, a.signal(syscall.SIGTERM))
+	p.worker(build("b")...)
+	makeCurrent(t, namespace, "b")
+	r.Await(t, 4)
+	require.Equal(t, map[string]int{first: 2, second: 2}, arrived(t, r))
+
+	c := dial(t, namespace)
+	all := awaitDeliveryRuns(t, c)
+	requireNoFailedTask(t, c, all)
+	built := map[string]int{}
+	for _, run := range all {
+		d, err := c.DescribeWorkflowExecution(t.Context(), run.GetExecution().GetWorkflowId(), "")
+		require.NoError(t, err)
+		built[d.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId()]++
+	}
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, built, "the build that finished each")
+}
+
+// makeCurrent waits for a build's workers and gives them the work.
+func makeCurrent(t *testing.T, namespace client.Options, build string) {
+	t.Helper()
+	binary, err := devstack.TemporalBinary(t.Context(), repository, t.Logf)
+	require.NoError(t, err)
+	s := &stack{t: t, env: append(cleanEnviron(), settingsOf(namespace)...)}
+	var out string
+	require.Eventually(t, func() bool {
+		var code int
+		out, code = s.run(binary, "worker", "deployment", "set-current-version",
+			"--deployment-name", "earshot", "--build-id", build, "--yes")
+		return code == 0
+	}, patience, glance, "%s", out)
+}

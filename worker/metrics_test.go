@@ -1,0 +1,85 @@
+package worker_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// scraped is what a path of the metrics' listener answers.
+func scraped(t require.TestingT, app *testkit.App, path string) string {
+	answer, err := http.Get("http://" + app.Metrics.Address() + path)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// measured starts a service with metrics.
+func measured(t *testing.T, o testkit.Options) *testkit.App {
+	t.Helper()
+	o.Environ = append(o.Environ, "EARSHOT_METRICS_LISTEN=127.0.0.1:0")
+	return testkit.Start(t, o)
+}
+
+func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewReceiver(t)
+	// The first delivery succeeds at its second attempt.
+	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
+	app := measured(t, testkit.Options{Worker: true})
+	seed(t, app, r)
+	r.Await(t, 2)
+	sweep(t, app)
+	newOld(t, app)
+	removed(t, removal(t, app))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		text := scraped(c, app, "/metrics")
+		for _, line := range []string{
+			`earshot_attempts_total\{.*result="retry",task_queue="earshot",.*\} 1`,
+			`earshot_attempts_total\{.*result="succeeded",task_queue="earshot-later",.*\} 1`,
+			// The first sweep may meet the delivery on its way.
+			`earshot_swept_total\{.*found="never_started".*\} [01]`,
+			`earshot_swept_total\{.*found="lost".*\} 0`,
+			`earshot_swept_total\{.*found="entries".*\} 0`,
+			`earshot_removed_total\{.*kind="deliveries".*\} 1`,
+			`earshot_removed_total\{.*kind="events".*\} 1`,
+			`earshot_removed_total\{.*kind="recoveries".*\} 0`,
+			// The SDK's own, with a bound in seconds.
+			`temporal_workflow_task_execution_latency_seconds_bucket\{.*le="0.25".*\}`,
+			`go_goroutines \d+`,
+		} {
+			require.Regexp(c, line, text)
+		}
+	}, testkit.Wait, 50*time.Millisecond)
+}
+
+func TestMetricsNameNoWebhookAndNoOrganization(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewReceiver(t)
+	app := measured(t, testkit.Options{Worker: true})
+	seed(t, app, r)
+	r.Await(t, 1)
+	sweep(t, app)
+	require.NotRegexp(t, `(whk|org|dlv|evt)_[0-9a-z]{26}`, scraped(t, app, "/metrics"))
+}
+
+func TestTheMetricsListenerAnswersHealthChecksOfAWorker(t *testing.T) {
+	t.Parallel()
+	app := measured(t, testkit.Options{Worker: true})
+	require.JSONEq(t, `{"status":"ok"}`, scraped(t, app, "/healthz"))
+}
+
+func TestNothingListensWithoutAnAddressForMetrics(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	require.Empty(t, app.Metrics.Address())
+}

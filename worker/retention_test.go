@@ -1,0 +1,113 @@
+package worker_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"earshot/activities"
+	"earshot/ent/db/delivery"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// month is the retention that a deployment has unless it says otherwise.
+const month = 30 * 24 * time.Hour
+
+// removal starts the retention.
+func removal(t *testing.T, app *testkit.App) client.WorkflowRun {
+	t.Helper()
+	run, err := app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewEvent().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.RemoveExpiredName)
+	require.NoError(t, err)
+	return run
+}
+
+func removed(t *testing.T, run client.WorkflowRun) (result activities.RemoveResult) {
+	t.Helper()
+	require.NoError(t, run.Get(t.Context(), &result))
+	return result
+}
+
+// old is a webhook's delivery that failed more than a month ago, with its event.
+type old struct {
+	tenant   *testkit.Tenant
+	webhook  string
+	delivery publicid.Delivery
+}
+
+func newOld(t *testing.T, app *testkit.App) old {
+	t.Helper()
+	o := old{tenant: app.Tenant(t), delivery: publicid.DeliveryAt(time.Now().Add(-month - time.Hour))}
+	o.webhook = o.tenant.Register(t, testkit.NewReceiver(t), "post.created")
+	var webhook publicid.Webhook
+	require.NoError(t, webhook.UnmarshalText([]byte(o.webhook)))
+	ctx, c := o.tenant.Context(t.Context()), app.Store.Client()
+	event := c.Event.Create().SetID(publicid.EventAt(time.Now().Add(-month - time.Hour))).
+		SetType("post.created").SetPayload([]byte("{}")).SaveX(ctx).ID
+	c.Delivery.Create().SetID(o.delivery).SetWebhookID(webhook).SetEventID(event).SetEventType("post.created").
+		SetStatus(delivery.StatusFailed).ExecX(ctx)
+	return o
+}
+
+func (o old) replay(t *testing.T) int {
+	t.Helper()
+	return o.tenant.Do(t, http.MethodPost, "/v1/webhooks/"+o.webhook+"/deliveries/"+o.delivery.String()+"/replay", nil).Status
+}
+
+func TestWhatIsOlderThanTheRetentionIsRemovedAndCanNotBeReplayed(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Worker: true})
+	o := newOld(t, app)
+	require.Equal(t, activities.RemoveResult{Deliveries: 1, Events: 1}, removed(t, removal(t, app)))
+	require.Equal(t, http.StatusNotFound, o.replay(t))
+	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
+}
+
+func TestEverythingIsKeptWhenTheRetentionIsZero(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
+	o := newOld(t, app)
+	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
+	require.Equal(t, http.StatusCreated, o.replay(t))
+}
+
+func connect(t *testing.T, database string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// Its database connection is cut while it waits for the third of three kinds of
+// rows.
+func TestARemovalThatIsCutOffMidwayGoesOnAndCountsEverything(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	app := testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: database})
+	newOld(t, app)
+	holder, other := connect(t, database), connect(t, database)
+	tx, err := holder.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "LOCK TABLE recoveries IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	run := removal(t, app)
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		// A transaction sees the list of connections as it was first: not in tx.
+		var cut int
+		require.NoError(collect, other.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%recoveries%'`).Scan(&cut))
+		require.Positive(collect, cut)
+	}, testkit.Wait, 20*time.Millisecond)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, activities.RemoveResult{Deliveries: 1, Events: 1}, removed(t, run))
+}

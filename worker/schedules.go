@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"earshot/workflows"
+)
+
+// schedulesEvery is how often a worker looks whether its schedules are there. A
+// look costs Temporal one call for each.
+const schedulesEvery = time.Minute
+
+// keepSchedules sets the schedules up, sweeps, and makes schedules again that
+// somebody deletes, until ctx ends. The worker runs meanwhile: a Temporal that is
+// too busy for this needs it all the more.
+func (w *Worker) keepSchedules(ctx context.Context) {
+	for pause := firstPause; !w.withTemporal(ctx, "set up the schedules", begin); pause = min(2*pause, maxPause) {
+		if !wait(ctx, pause) {
+			return
+		}
+	}
+	for wait(ctx, w.options.SchedulesEvery) {
+		w.withTemporal(ctx, "look after the schedules", w.restore)
+	}
+}
+
+// begin is what a worker does once: it sweeps because it may follow a process that
+// was killed.
+func begin(ctx context.Context, c client.Client) error {
+	if err := workflows.SweepNow(ctx, c); err != nil {
+		return err
+	}
+	return workflows.EnsureSchedules(ctx, c)
+}
+
+func (w *Worker) restore(ctx context.Context, c client.Client) error {
+	restored, err := workflows.RestoreSchedules(ctx, c)
+	if len(restored) > 0 {
+		w.options.Log.WarnContext(ctx, "schedules that were deleted are back", "schedules", restored)
+	}
+	return err
+}
+
+// withTemporal reports whether do succeeded, within the time of one try.
+func (w *Worker) withTemporal(ctx context.Context, what string, do func(context.Context, client.Client) error) bool {
+	limited, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	c, err := w.temporal.Client(limited)
+	if err == nil {
+		err = do(limited, c)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.options.Log.WarnContext(ctx, "Temporal is away or too busy", "for", what, "error", err)
+	}
+	return err == nil
+}
+
+// wait reports false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
