@@ -29,9 +29,14 @@ func cut(s string, high int) string {
 	return strings.TrimRight(s, "-")
 }
 
-// slugTries bounds how often a race for the same slug is lost before we give
-// up: each loss means that another request won, so a hundred at once pass.
-const slugTries = 200
+const (
+	// slugRounds bounds how often a race for the same slug is lost before we give up.
+	slugRounds = 100
+	// slugTries are the slugs from the end on that are tried in a round. Each loss
+	// means that another request won; when that happens more often than we try, the
+	// end has moved on and is looked for again.
+	slugTries = 4
+)
 
 // freeSlug inserts under base, base-2, base-3, … whichever is free first. insert
 // reports whether the row went in. With many rows under one base it finds the
@@ -48,11 +53,28 @@ func freeSlug(base string, high int, taken func(slug string) (bool, error), inse
 	if ok || err != nil {
 		return err
 	}
-	low, top := 1, 2
-	for {
-		used, err := taken(numbered(top))
+	for range slugRounds {
+		end, err := firstFree(func(n int) (bool, error) { return taken(numbered(n)) })
 		if err != nil {
 			return err
+		}
+		for n := end; n < end+slugTries; n++ {
+			ok, err := insert(numbered(n))
+			if ok || err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Errorf("no free slug after %d rounds", slugRounds)
+}
+
+// firstFree is a number above 1 that isn't taken, of which the one below is.
+func firstFree(taken func(n int) (bool, error)) (int, error) {
+	low, top := 1, 2
+	for {
+		used, err := taken(top)
+		if err != nil {
+			return 0, err
 		}
 		if !used {
 			break
@@ -61,9 +83,9 @@ func freeSlug(base string, high int, taken func(slug string) (bool, error), inse
 	}
 	for top-low > 1 {
 		middle := (low + top) / 2
-		used, err := taken(numbered(middle))
+		used, err := taken(middle)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if used {
 			low = middle
@@ -71,11 +93,5 @@ func freeSlug(base string, high int, taken func(slug string) (bool, error), inse
 			top = middle
 		}
 	}
-	for n := top; n < top+slugTries; n++ {
-		ok, err := insert(numbered(n))
-		if ok || err != nil {
-			return err
-		}
-	}
-	return errors.Errorf("no free slug after %d tries", slugTries)
+	return top, nil
 }
