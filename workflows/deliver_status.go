@@ -76,10 +76,11 @@ func (d *delivering) show(ctx workflow.Context) {
 func (d *delivering) details() string {
 	lines := make([]string, len(d.all))
 	for i, p := range d.all {
-		lines[i] = fmt.Sprintf("- %s to %s: **%s**, %s", p.ID, p.Webhook, p.status, p.when())
+		lines[i] = fmt.Sprintf("- **%s**, %s", p.status, p.when())
 		if p.answer != "" {
 			lines[i] += "; last answer: " + p.answer
 		}
+		lines[i] += fmt.Sprintf(" (%s to %s)", p.ID, p.Webhook)
 	}
 	return fmt.Sprintf("%d succeeded, %d pending, %d failed\n\n", d.count(succeeded), d.count(pending), d.count(failed)) +
 		strings.Join(lines, "\n")

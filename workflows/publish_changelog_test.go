@@ -1,14 +1,21 @@
 package workflows_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
 
+	"earshot/activities"
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/workflows"
 )
 
 // changelog is a board whose publications a receiver hears of.
@@ -98,4 +105,80 @@ func TestAnEntryThatBecomesADraftAgainOrIsDeletedIsNeverPublished(t *testing.T) 
 	c.ends(t, deleted)
 	require.Equal(t, "draft", c.Make(t, http.MethodGet, "/v1/changelog/"+drafted, nil)["state"])
 	require.Empty(t, c.receiver.All())
+}
+
+func TestWhatIsEditedWhileItWaitsIsPublishedAsEdited(t *testing.T) {
+	t.Parallel()
+	c := newChangelog(t)
+	id := c.schedule(t, time.Now().Add(time.Hour))
+	c.waits(t, id, 1)
+	c.Make(t, http.MethodPatch, "/v1/changelog/"+id, map[string]any{"title": "Darker than ever"})
+	c.move(t, id, time.Now().Add(300*time.Millisecond))
+	require.Contains(t, string(c.receiver.Await(t, 1)[0].Body), `"title":"Darker than ever"`)
+	c.ends(t, id)
+}
+
+func TestAScheduleYearsAheadWaitsAndCanBeMoved(t *testing.T) {
+	t.Parallel()
+	c := newChangelog(t)
+	id := c.schedule(t, time.Now().AddDate(15, 0, 0))
+	c.waits(t, id, 1)
+	answer, err := c.app.Temporal.QueryWorkflow(t.Context(), id, "", "__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var shown sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&shown))
+	require.Contains(t, shown.GetCurrentDetails(), time.Now().AddDate(15, 0, 0).UTC().Format("2006-01-02"))
+	c.move(t, id, time.Now().Add(300*time.Millisecond))
+	c.receiver.Await(t, 1)
+	c.ends(t, id)
+}
+
+func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T) {
+	t.Parallel()
+	database, temporal := testkit.Database(t), testkit.Namespace(t)
+	// Nobody works: the run is started and waits for its first task.
+	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
+	c := &changelog{waiting.Tenant(t), waiting, testkit.NewReceiver(t), ""}
+	c.Register(t, c.receiver, "changelog.published")
+	c.path = "/v1/boards/" + c.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
+	due := time.Now().Add(200 * time.Millisecond)
+	id := c.schedule(t, due)
+	require.Eventually(t, func() bool { return time.Now().After(due) }, testkit.Wait, 10*time.Millisecond)
+	// Two that start together, each with a sweep of its own.
+	for range 2 {
+		testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
+	}
+	c.receiver.Await(t, 1)
+	c.ends(t, id)
+	require.Equal(t, "published", c.Make(t, http.MethodGet, "/v1/changelog/"+id, nil)["state"])
+	require.Len(t, c.receiver.All(), 1)
+}
+
+// TestAClockThatJumpsPublishesNeitherEarlyNorTwice has Temporal's clock, which is the
+// workflow's, run ahead of the worker's, which decides: the run looks, isn't there
+// yet, and looks again.
+func TestAClockThatJumpsPublishesNeitherEarlyNorTwice(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	c := &changelog{app.Tenant(t), app, testkit.NewReceiver(t), ""}
+	c.path = "/v1/boards/" + c.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
+	due := time.Now().Add(2 * time.Second)
+	id, err := publicid.Parse[publicid.ChangelogEntry](c.schedule(t, due))
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(time.Now().Add(24 * time.Hour)) // a day ahead
+	env.SetTestTimeout(testkit.Wait)
+	looks := 0
+	publish := activities.NewChangelog(app.Feedback)
+	env.RegisterActivityWithOptions(func(ctx context.Context, p activities.PublishParams) (activities.PublishResult, error) {
+		looks++
+		return publish.PublishEntry(ctx, p)
+	}, activity.RegisterOptions{Name: workflows.PublishActivity})
+	env.ExecuteWorkflow(workflows.PublishChangelog, activities.PublishParams{Entry: id})
+	require.NoError(t, env.GetWorkflowError())
+	require.Greater(t, looks, 1, "it looked too early")
+	require.False(t, time.Now().Before(due))
+	entry := c.Make(t, http.MethodGet, "/v1/changelog/"+id.String(), nil)
+	require.Equal(t, "published", entry["state"])
 }
