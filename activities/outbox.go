@@ -19,13 +19,13 @@ const sweepPage = 1000
 // RunState is what Temporal knows of a workflow's last run.
 type RunState int
 
+// The states. An unknown run is none, or one that Temporal has forgotten; a
+// terminated one was ended by an operator without a word to it, or canceled; a
+// closed one came to an end of its own.
 const (
-	// RunUnknown: there is none, or Temporal has forgotten it.
 	RunUnknown RunState = iota
 	RunOpen
-	// RunTerminated: an operator ended it without a word to it, or canceled it.
 	RunTerminated
-	// RunClosed: it came to an end of its own.
 	RunClosed
 )
 

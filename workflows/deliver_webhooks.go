@@ -240,13 +240,13 @@ func (d *delivering) takeDue(now time.Time) []*progress {
 
 func (d *delivering) earliest() (time.Time, bool) {
 	var first time.Time
-	any := false
+	found := false
 	for _, p := range d.all {
-		if p.waits() && (!any || p.at.Before(first)) {
-			first, any = p.at, true
+		if p.waits() && (!found || p.at.Before(first)) {
+			first, found = p.at, true
 		}
 	}
-	return first, any
+	return first, found
 }
 
 func (d *delivering) count(s deliveryStatus) int {

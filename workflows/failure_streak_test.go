@@ -243,7 +243,7 @@ func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 	t.Parallel()
 	f := newFailing(t, testkit.Options{})
 	var n atomic.Int32
-	f.receiver.Answer(func(_ int, got testkit.Received) int {
+	f.receiver.Answer(func(int, testkit.Received) int {
 		// Every tenth request.
 		if n.Add(1)%10 == 0 {
 			return http.StatusOK
