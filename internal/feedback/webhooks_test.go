@@ -1,6 +1,7 @@
 package feedback_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -44,6 +45,7 @@ func secretOnce(t *testing.T, n *tenant) {
 	require.Equal(t, object{
 		"organizationId": n.Organization.ID.String(), "url": registration["url"], "events": []any{"post.created"},
 		"enabled": true, "disabledAt": nil,
+		"disabledReason": nil, "consecutiveFailures": json.Number("0"),
 	}, without(made, "id", "secret", "createdAt", "updatedAt"))
 	shown := without(made, "secret")
 	hook := "/v1/webhooks/" + made["id"].(string)
@@ -113,8 +115,11 @@ func patchWebhook(t *testing.T, n *tenant) {
 			before[name] = value
 		}
 		require.Equal(t, got["enabled"] == true, got["disabledAt"] == nil)
+		require.Equal(t, map[bool]any{true: nil, false: "requested"}[got["enabled"] == true], got["disabledReason"])
 		later(t, got, before, "updatedAt")
-		before["updatedAt"], before["disabledAt"] = got["updatedAt"], got["disabledAt"]
+		for _, name := range []string{"updatedAt", "disabledAt", "disabledReason"} {
+			before[name] = got[name]
+		}
 		require.Equal(t, before, got)
 		unchanged := n.Watch(t)
 		require.Equal(t, got, n.patch(t, hook, got), "sent back as it was read")
