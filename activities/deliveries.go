@@ -5,7 +5,6 @@ package activities
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -189,22 +188,6 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 	return resultOf(p.Deliveries, outcomes), nil
 }
 
-func resultOf(of []Due, outcomes []outcome) AttemptResult {
-	result := AttemptResult{Answers: make([]string, len(of))}
-	for i, o := range outcomes {
-		result.Answers[i] = o.answer
-		switch {
-		case o.pending:
-			// Delays run from the end of each attempt, not of the slowest one.
-			o.next.In = max(0, o.next.In-time.Since(o.at))
-			result.Pending = append(result.Pending, o.next)
-		case o.failed:
-			result.Failed = append(result.Failed, of[i].ID)
-		}
-	}
-	return result
-}
-
 // untilStop ends with the activity, or when its worker takes no more work: who
 // waits for a place then waits in the workflow instead.
 func untilStop(ctx context.Context) (waiting context.Context, stop context.CancelFunc) {
@@ -218,23 +201,6 @@ func untilStop(ctx context.Context) (waiting context.Context, stop context.Cance
 		}
 	}()
 	return waiting, stop
-}
-
-// outcome is what became of one delivery.
-type outcome struct {
-	pending bool
-	next    Pending
-	// at is when the delay began.
-	at time.Time
-	// failed for good.
-	failed bool
-	answer string
-	streak streakMove
-}
-
-func again(due Due, attempt int, in time.Duration) outcome {
-	due.Attempt = attempt
-	return outcome{pending: true, next: Pending{Due: due, In: in}, at: time.Now()}
 }
 
 // attempt is the life of one attempt: a place, the claim, the request, the
@@ -280,28 +246,6 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		o.next.Attempt++
 	}
 	return o, nil
-}
-
-// gone is the outcome of a delivery whose row has ended: its attempt was made,
-// perhaps by a worker that was killed before it could say so. The streak may not
-// be followed yet for the same reason.
-func gone(ended *store.Ended) outcome {
-	if ended == nil {
-		return outcome{} // deleted with its webhook
-	}
-	o := outcome{failed: ended.Failed, answer: answerOf(ended.Response, ended.Error)}
-	if ended.Error != ErrorWebhookDisabled && ended.Error != ErrorGivenUp {
-		o.streak = moveOf(ended.Failed)
-	}
-	return o
-}
-
-// answerOf is what an operator sees of an attempt.
-func answerOf(status int, failure string) string {
-	if status > 0 && failure != ErrorWebhookDisabled && failure != ErrorGivenUp { // those leave the last status as it is
-		return strconv.Itoa(status)
-	}
-	return failure
 }
 
 // deferral is how long to wait for a place with a timer, in proportion to the
