@@ -67,6 +67,15 @@ func NewOutbox(s *store.Store, e Engine, log *slog.Logger) *Outbox {
 type SweepParams struct {
 	// Grace is how long a delivery may be overdue.
 	Grace time.Duration `json:"grace"`
+	// Before takes the place of the grace where it is set: what was overdue then.
+	Before time.Time `json:"before,omitzero"`
+}
+
+func (p SweepParams) grace() time.Duration {
+	if p.Before.IsZero() {
+		return p.Grace
+	}
+	return time.Since(p.Before)
 }
 
 // SweepResult tells what the sweep found.
@@ -92,7 +101,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 	for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
 		o.sweepDeliveries, o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
 	} {
-		if err := part(ctx, p.Grace, &result); err != nil {
+		if err := part(ctx, p.grace(), &result); err != nil {
 			return result, err
 		}
 	}

@@ -17,7 +17,7 @@ const schedulesEvery = time.Minute
 // somebody deletes, until ctx ends. The worker runs meanwhile: a Temporal that is
 // too busy for this needs it all the more.
 func (w *Worker) keepSchedules(ctx context.Context) {
-	for pause := firstPause; !w.withTemporal(ctx, "set up the schedules", begin); pause = min(2*pause, maxPause) {
+	for pause := firstPause; !w.withTemporal(ctx, "set up the schedules", w.begin); pause = min(2*pause, maxPause) {
 		if !wait(ctx, pause) {
 			return
 		}
@@ -29,8 +29,8 @@ func (w *Worker) keepSchedules(ctx context.Context) {
 
 // begin is what a worker does once: it sweeps because it may follow a process that
 // was killed.
-func begin(ctx context.Context, c client.Client) error {
-	if err := workflows.SweepNow(ctx, c); err != nil {
+func (w *Worker) begin(ctx context.Context, c client.Client) error {
+	if err := workflows.SweepNow(ctx, c, w.started); err != nil {
 		return err
 	}
 	return workflows.EnsureSchedules(ctx, c)

@@ -57,6 +57,7 @@ type Worker struct {
 	options  Options
 
 	running atomic.Bool
+	started time.Time
 	quit    context.CancelFunc
 	done    chan struct{}
 }
@@ -74,7 +75,7 @@ func New(c *workflows.Connection, does Activities, options Options) *Worker {
 // writes meanwhile.
 func (w *Worker) Start() {
 	ctx, quit := context.WithCancel(context.Background())
-	w.quit, w.done = quit, make(chan struct{})
+	w.quit, w.done, w.started = quit, make(chan struct{}), time.Now()
 	go func() {
 		defer close(w.done)
 		for ctx.Err() == nil {

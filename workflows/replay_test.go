@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -23,10 +24,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"earshot/activities"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/worker"
 	"earshot/workflows"
@@ -63,8 +61,11 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 		require.NotEmpty(t, files, "workflow %s has no recorded history; see the flag -record", name)
 		for _, file := range files {
 			t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
-				err := replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), readHistory(t, file))
-				require.NoError(t, err)
+				h := readHistory(t, file)
+				quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+				require.NoError(t, replayer.ReplayWorkflowHistoryWithOptions(quiet, h, sdk.ReplayWorkflowHistoryOptions{
+					OriginalExecution: workflow.Execution{ID: "recorded", RunID: runAfterReset(h)},
+				}))
 			})
 		}
 	}
@@ -82,79 +83,38 @@ func readHistory(t *testing.T, file string) *history.History {
 	return h
 }
 
+// runAfterReset is the id of the run that a reset made; empty in the history of a run
+// that wasn't reset, where the replayer takes the first run's.
+func runAfterReset(h *history.History) string {
+	run := ""
+	for _, event := range h.GetEvents() {
+		failed := event.GetWorkflowTaskFailedEventAttributes()
+		if failed.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
+			run = failed.GetNewRunId()
+		}
+	}
+	return run
+}
+
+// TestRecord has a subtest for each history or few, so that each can be recorded by
+// itself: the others stay as they are.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("records only with -record")
 	}
-	t.Run("first attempt succeeds", func(t *testing.T) { recordDelivery(t, "first_attempt_succeeds", "succeeded") })
-	t.Run("one retry", func(t *testing.T) { recordDelivery(t, "one_retry", "succeeded", 500) })
-	t.Run("fails for good", func(t *testing.T) {
-		recordDelivery(t, "fails_for_good", "failed", 500, 500, 500, 500, 500)
-	})
+	t.Run("first attempt succeeds", recordDelivery("first_attempt_succeeds"))
+	t.Run("one retry", recordDelivery("one_retry", 500))
+	t.Run("fails for good", recordDelivery("fails_for_good", 500, 500, 500, 500, 500))
 	t.Run("group with failures", recordGroup)
+	t.Run("retry now", recordUpdate("retry_now", workflows.RetryNowUpdate))
+	t.Run("give up", recordUpdate("give_up", workflows.GiveUpUpdate))
+	t.Run("canceled", recordCanceled)
+	t.Run("reset", recordReset)
 	t.Run("sweep", recordSweep)
 	t.Run("publication", recordPublication)
 	t.Run("recovery", recordRecovery)
 	t.Run("replay", recordReplay)
 	t.Run("retention", recordRetention)
-}
-
-func recordDelivery(t *testing.T, name, end string, statuses ...int) {
-	b := setup(t, testkit.Options{Worker: true})
-	b.receiver.Answer(answers(statuses...))
-	b.post(t)
-	id := fmt.Sprint(b.delivery(t, end)["id"])
-	writeHistory(t, b.app.Temporal, workflows.DeliverWebhooksName, name, id)
-}
-
-// recordGroup has deliveries of one group that end at different attempts.
-func recordGroup(t *testing.T) {
-	temporal := testkit.Namespace(t)
-	database := testkit.Database(t)
-	waiting := setup(t, testkit.Options{Temporal: &temporal, DatabaseURL: database})
-	for range 5 {
-		waiting.post(t)
-	}
-	rows, err := waiting.app.Store.OverdueDeliveries(t.Context(), 0, store.Overdue{}, 10)
-	require.NoError(t, err)
-	require.Len(t, rows, 5)
-	var group []feedback.Dispatch
-	for _, r := range rows {
-		// In the place of the runs that wait for a worker already.
-		require.NoError(t, waiting.app.Temporal.TerminateWorkflow(t.Context(), r.ID.String(), "", "recording"))
-		group = append(group, feedback.Dispatch{
-			ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType,
-		})
-	}
-	running := testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
-	seen := map[string]int{}
-	waiting.receiver.Answer(func(_ int, r testkit.Received) int {
-		// Each delivery fails once more than the one before it.
-		for i, d := range group {
-			if d.ID.String() == r.DeliveryID() {
-				if seen[r.DeliveryID()]++; seen[r.DeliveryID()] <= i {
-					return http.StatusServiceUnavailable
-				}
-			}
-		}
-		return http.StatusOK
-	})
-	starter := workflows.NewStarter(running.Connection, 60, testkit.Log(t))
-	starter.Dispatch(group)
-	starter.Drain(t.Context())
-	id := group[0].ID.String() + "+4"
-	require.NoError(t, running.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
-	writeHistory(t, running.Temporal, workflows.DeliverWebhooksName, "group_with_failures", id)
-}
-
-func recordSweep(t *testing.T) {
-	b := setup(t, testkit.Options{Worker: true})
-	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
-	}, workflows.SweepOutboxName, activities.SweepParams{})
-	require.NoError(t, err)
-	require.NoError(t, run.Get(t.Context(), nil))
-	writeHistory(t, b.app.Temporal, workflows.SweepOutboxName, "nothing_to_do", run.GetID())
 }
 
 func recordRetention(t *testing.T) {
@@ -230,6 +190,10 @@ func writeHistory(t *testing.T, c client.Client, workflowName, name, id string) 
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(t, err)
+		queue := event.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue()
+		if queue.GetKind() == enumspb.TASK_QUEUE_KIND_STICKY {
+			queue.Name = "sticky" // begins with the name of the machine
+		}
 		h.Events = append(h.Events, event)
 	}
 	file := filepath.Join("testdata", workflowName, strings.Join([]string{*record, name}, "_")+".json.gz")

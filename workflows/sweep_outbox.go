@@ -27,15 +27,16 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	return result, err
 }
 
-// SweepNow runs the sweep once, without its grace: a process that starts may
-// follow one that was killed between a commit and the start of its deliveries.
-func SweepNow(ctx context.Context, c client.Client) error {
+// SweepNow runs the sweep once, for what was overdue at a moment: a process that
+// starts may follow one that was killed between a commit and the start of its
+// deliveries. What is due since is on its way from this process or another.
+func SweepNow(ctx context.Context, c client.Client, before time.Time) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: SweepSchedule + "-at-start", TaskQueue: MainQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "once at the start of a process",
 		WorkflowRunTimeout:       10 * time.Minute,
-	}, SweepOutboxName, activities.SweepParams{})
+	}, SweepOutboxName, activities.SweepParams{Before: before})
 	if err != nil {
 		return errors.Wrap(err, "start the first sweep")
 	}

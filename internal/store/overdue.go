@@ -51,10 +51,11 @@ func (s *Store) OverdueDeliveries(ctx context.Context, grace time.Duration, last
 
 const abandonedSQL = `
 SELECT id FROM deliveries
-WHERE id = ANY ($1::uuid[]) AND status = 'pending' AND (workflow_id IS NULL OR workflow_id = $2)`
+WHERE id = ANY ($1::uuid[]) AND status = 'pending' AND (workflow_id IS NULL OR workflow_id = $2)
+  AND (lease_until IS NULL OR lease_until < now())`
 
-// Abandoned are those of the deliveries that are pending and that no workflow but
-// the given one has taken on.
+// Abandoned are those of the deliveries that are pending, have no attempt in flight,
+// and that no workflow but the given one has taken on.
 func (s *Store) Abandoned(ctx context.Context, workflowID string, deliveries []publicid.Delivery) ([]publicid.Delivery, error) {
 	rows, err := s.pool.Query(ctx, abandonedSQL, uuids(deliveries), workflowID)
 	if err != nil {

@@ -138,11 +138,12 @@ func TestADeliveryThatFailedBeginsItsScheduleAnewForAnotherRun(t *testing.T) {
 func TestOnlyWhatNobodyElseTookOnIsAbandoned(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	never, own, others := o.delivery(), o.delivery(), o.delivery()
+	never, own, flying, others := o.delivery(), o.delivery(), o.delivery(), o.delivery()
 	over := o.delivery(ended(delivery.StatusFailed))
-	o.claim(own, 1)
+	o.claim(flying, 1)
+	require.NoError(t, o.update(own).SetWorkflowID(run).Exec(o.ctx))
 	require.NoError(t, o.update(others).SetWorkflowID("dlv_other").Exec(o.ctx))
-	found, err := o.store.Abandoned(t.Context(), run, []publicid.Delivery{never, own, others, over})
+	found, err := o.store.Abandoned(t.Context(), run, []publicid.Delivery{never, own, flying, others, over})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []publicid.Delivery{never, own}, found)
 }

@@ -1,0 +1,165 @@
+package worker_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"earshot/activities"
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// dying is a service whose one delivery failed at its first attempt and waits an hour
+// for the second.
+type dying struct {
+	app      *testkit.App
+	database string
+	receiver *testkit.Receiver
+	// id is the delivery's and the run's.
+	id string
+}
+
+func newDying(t *testing.T) *dying {
+	t.Helper()
+	d := &dying{database: testkit.Database(t), receiver: testkit.NewReceiver(t)}
+	d.receiver.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
+	d.app = testkit.Start(t, testkit.Options{
+		DatabaseURL: d.database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
+	})
+	seed(t, d.app, d.receiver)
+	d.id = d.receiver.Await(t, 1)[0].DeliveryID()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Equal(c, 1, d.row(t).AttemptCount)
+	}, testkit.Wait, 20*time.Millisecond)
+	return d
+}
+
+func (d *dying) row(t *testing.T) *db.Delivery {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Delivery](d.id)
+	require.NoError(t, err)
+	row, err := d.app.Store.Client().Delivery.Get(store.System(t.Context(), "a test"), id)
+	require.NoError(t, err)
+	return row
+}
+
+// terminate ends the run as the web UI does, and comes back when it is listed so.
+func (d *dying) terminate(t *testing.T) {
+	t.Helper()
+	require.NoError(t, d.app.Temporal.TerminateWorkflow(t.Context(), d.id, "", "enough"))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		list, err := d.app.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+			Query: fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Terminated'", d.id),
+		})
+		require.NoError(c, err)
+		require.Len(c, list.GetExecutions(), 1)
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// requireGivenUp holds the row against what an operator has ended.
+func (d *dying) requireGivenUp(t *testing.T) {
+	t.Helper()
+	row := d.row(t)
+	require.EqualValues(t, "failed", row.Status)
+	require.Equal(t, activities.ErrorGivenUp, *row.LastError)
+	require.NotNil(t, row.FailedAt)
+	require.Nil(t, row.NextAttemptAt)
+	require.Len(t, d.receiver.All(), 1)
+}
+
+func TestADeliveryWhoseRunWasTerminatedIsGivenUpLongBeforeItsNextAttempt(t *testing.T) {
+	t.Parallel()
+	d := newDying(t)
+	d.terminate(t)
+	// The schedule's own sweep may come first.
+	sweep(t, d.app)
+	d.requireGivenUp(t)
+	require.Equal(t, activities.SweepResult{}, sweep(t, d.app), "it has ended")
+}
+
+func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testing.T) {
+	t.Parallel()
+	d := newDying(t)
+	makeOverdue(t, d.database)
+	d.terminate(t)
+	sweep(t, d.app)
+	d.requireGivenUp(t)
+	run, err := d.app.Temporal.DescribeWorkflow(t.Context(), d.id, "")
+	require.NoError(t, err)
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, run.Status)
+}
+
+func TestADeliveryThatIsGivenUpWithItsRunIsSentByAReset(t *testing.T) {
+	t.Parallel()
+	d := newDying(t)
+	d.terminate(t)
+	sweep(t, d.app)
+	d.requireGivenUp(t)
+	d.reset(t)
+	require.NoError(t, d.app.Temporal.GetWorkflow(t.Context(), d.id, "").Get(t.Context(), nil))
+	require.EqualValues(t, "succeeded", d.row(t).Status)
+	require.Len(t, d.receiver.All(), 2)
+}
+
+func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
+	t.Parallel()
+	d := newDying(t)
+	d.reset(t) // which terminates the open run, and makes another
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		answer, err := d.app.Temporal.QueryWorkflow(t.Context(), d.id, "", workflows.StatusQuery)
+		require.NoError(c, err)
+		var status workflows.Status
+		require.NoError(c, answer.Get(&status))
+		require.NotNil(c, status.Deliveries[0].DueAt, "it waits for the second attempt")
+	}, testkit.Wait, 20*time.Millisecond)
+	makeOverdue(t, d.database)
+	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
+	require.EqualValues(t, "pending", d.row(t).Status)
+}
+
+// reset begins the run again after its first workflow task.
+func (d *dying) reset(t *testing.T) {
+	t.Helper()
+	var end int64
+	for events := d.app.Temporal.GetWorkflowHistory(t.Context(), d.id, "", false, 0); events.HasNext() && end == 0; {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			end = event.GetEventId()
+		}
+	}
+	_, err := d.app.Temporal.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace:         d.app.Connection.Namespace(),
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: d.id},
+		Reason:            "a test", RequestId: publicid.NewEvent().String(), WorkflowTaskFinishEventId: end,
+	})
+	require.NoError(t, err)
+}
+
+func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
+	t.Parallel()
+	database, r := testkit.Database(t), testkit.NewReceiver(t)
+	status := make(chan int)
+	r.Answer(func(int, testkit.Received) int { return <-status })
+	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	seed(t, app, r)
+	d := &dying{app: app, database: database, receiver: r, id: r.Await(t, 1)[0].DeliveryID()}
+	d.terminate(t)
+	sweep(t, app)
+	status <- http.StatusOK
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.EqualValues(c, "succeeded", d.row(t).Status)
+	}, testkit.Wait, 20*time.Millisecond)
+	require.Equal(t, activities.SweepResult{}, sweep(t, app))
+}

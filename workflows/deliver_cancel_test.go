@@ -1,0 +1,81 @@
+package workflows_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+func TestCancelingARunGivesUpWhatIsPending(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil, []int{500})
+	g.waits(t, g.run, 2)
+	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
+	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
+	givenUp(t, g.row(t, g.deliveries[0]), 1)
+	givenUp(t, g.row(t, g.deliveries[2]), 1)
+	require.Equal(t, "succeeded", g.row(t, g.deliveries[1])["status"])
+	require.Equal(t, []int{1, 1, 1}, g.requests())
+}
+
+func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[int]string{
+		http.StatusOK:                 "succeeded <nil>",
+		http.StatusServiceUnavailable: "failed given_up",
+	} {
+		for n, which := range map[int]string{1: "first", 2: "second"} {
+			t.Run(which+" "+http.StatusText(answer), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, testkit.Options{Worker: true, Environ: []string{hours}})
+				status := make(chan int)
+				b.receiver.Answer(held(n, status, answers(500)))
+				b.post(t)
+				id := b.receiver.Await(t, 1)[0].DeliveryID()
+				if n == 2 {
+					b.waits(t, id, 2)
+					_, err := b.ask(t, id, workflows.RetryNowUpdate)
+					require.NoError(t, err)
+					b.receiver.Await(t, 2)
+				}
+				require.NoError(t, b.app.Temporal.CancelWorkflow(t.Context(), id, ""))
+				status <- answer
+				err := b.over(t, id)
+				row := b.row(t, id)
+				require.Equal(t, want, fmt.Sprint(row["status"], " ", row["lastError"]))
+				require.Len(t, row["attempts"], n)
+				require.Len(t, b.receiver.All(), n)
+				if n == 1 && answer == http.StatusOK {
+					require.NoError(t, err, "all was done already")
+				} else {
+					require.True(t, temporal.IsCanceledError(err), "%v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestCancelingARunAnswersWhoWaitsForAnUpdate(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g.waits(t, g.run, 2)
+	status := make(chan int)
+	g.receiver.Answer(held(2, status, answers()))
+	retrying, err := g.ask(t, g.run, workflows.RetryNowUpdate)
+	require.NoError(t, err)
+	g.receiver.Await(t, 2)
+	ending, err := g.ask(t, g.run, workflows.GiveUpUpdate)
+	require.NoError(t, err)
+	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
+	require.ErrorContains(t, retrying.Get(t.Context(), nil), "canceled")
+	require.ErrorContains(t, ending.Get(t.Context(), nil), "canceled")
+	status <- http.StatusServiceUnavailable
+	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
+	givenUp(t, g.row(t, g.run), 2)
+}

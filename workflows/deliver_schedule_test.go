@@ -1,0 +1,82 @@
+package workflows_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/testkit"
+	"earshot/worker"
+	"earshot/workflows"
+)
+
+// TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification runs the workflow on a clock
+// that skips over its timers, with the activities of production: rows, requests and
+// receiver are real. A run on the server would take as long as it says.
+func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	// The service has no worker: the run that it starts waits.
+	b := setup(t, testkit.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(testkit.Wait)
+	worker.Register(env)
+	for name, does := range delivers(t, b) {
+		env.RegisterActivityWithOptions(does, activity.RegisterOptions{Name: name})
+	}
+	var mu sync.Mutex
+	var ends []time.Time
+	b.receiver.Answer(func(int, testkit.Received) int {
+		mu.Lock()
+		defer mu.Unlock()
+		ends = append(ends, env.Now())
+		return http.StatusInternalServerError
+	})
+	b.post(t)
+	id, err := publicid.Parse[publicid.Delivery](b.delivery(t, "pending")["id"].(string))
+	require.NoError(t, err)
+	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
+	require.NoError(t, err)
+
+	env.ExecuteWorkflow(workflows.DeliverWebhooksName, workflows.DeliverParams{
+		Deliveries: []workflows.DeliveryRef{{ID: id, Webhook: webhook}},
+	})
+	require.ErrorContains(t, env.GetWorkflowError(), "1 of 1 deliveries failed for good")
+	require.Len(t, b.receiver.All(), 5)
+	requireNumbered(t, b.delivery(t, "failed"), 5)
+	for i, delay := range []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour} {
+		// Never earlier; later by the rest of a second, and what an attempt takes.
+		between := ends[i+1].Sub(ends[i])
+		require.GreaterOrEqual(t, between, delay-100*time.Millisecond, "before attempt %d", i+2)
+		require.Less(t, between, delay+3*time.Second, "before attempt %d", i+2)
+	}
+}
+
+// delivers are the activities that a delivery needs, with the service's settings.
+func delivers(t *testing.T, b *bundle) map[string]any {
+	t.Helper()
+	c := b.app.Config
+	box := seal.New()
+	for _, k := range c.SecretKeys {
+		require.NoError(t, box.Add(k.ID, k.Key))
+	}
+	sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
+	t.Cleanup(sender.Close)
+	starter := workflows.NewStarter(b.app.Connection, 1, testkit.Log(t))
+	d := activities.NewDeliveries(b.app.Store, sender, box, starter, activities.DeliveryOptions{
+		Delays: c.WebhookRetryDelays, Log: testkit.Log(t),
+	})
+	return map[string]any{
+		workflows.AttemptFirstName: d.AttemptFirst, workflows.AttemptLaterName: d.AttemptLater,
+		workflows.ReviveActivity: d.Revive,
+	}
+}

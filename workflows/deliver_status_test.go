@@ -1,0 +1,84 @@
+package workflows_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+func TestARunFailsWhenADeliveryFailedForGoodAndNamesIt(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, testkit.Options{Worker: true}, nil, []int{500, 500, 500, 500, 500})
+	err := g.over(t, g.run)
+	var failed *temporal.ApplicationError
+	require.True(t, errors.As(err, &failed), "%v", err)
+	require.Equal(t, "DeliveryFailed", failed.Type())
+	var ids []string
+	require.NoError(t, failed.Details(&ids))
+	require.Equal(t, g.deliveries[1:], ids)
+	requireShown(t, g, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, "failed")
+}
+
+func TestARunCompletesWhenEverythingWasDelivered(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, testkit.Options{Worker: true}, nil, []int{500})
+	require.NoError(t, g.over(t, g.run))
+	requireShown(t, g, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, "succeeded")
+}
+
+// requireShown holds against what Temporal lists of a run's end.
+func requireShown(t *testing.T, g *group, of enumspb.WorkflowExecutionStatus, status string) {
+	t.Helper()
+	for _, id := range g.deliveries {
+		run := runs(t, g.app, fmt.Sprintf("DeliveryID = '%s' AND DeliveryStatus = '%s'", id, status), 1)[0]
+		require.Equal(t, of, run.GetStatus())
+	}
+	runs(t, g.app, fmt.Sprintf("OrganizationID = '%s' AND EventType = 'post.created' AND DeliveryStatus = '%s'",
+		g.tenant.Organization.ID, status), 1)
+	runs(t, g.app, "DeliveryStatus = 'pending'", 0)
+}
+
+func TestOperatorsFindADeliveryThatIsPendingAndSeeWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{503}, nil)
+	g.waits(t, g.run, 2)
+	runs(t, g.app, fmt.Sprintf("WebhookID = '%s' AND DeliveryStatus = 'pending'", g.webhook), 1)
+	waiting := g.due(t)
+	require.Contains(t, g.details(t, g.run), fmt.Sprintf("**pending**, attempt 2 at %s; last answer: 503", waiting))
+	require.Contains(t, g.details(t, g.run), "**succeeded**, at attempt 1; last answer: 200")
+
+	status := make(chan int)
+	g.receiver.Answer(held(2, status, answers()))
+	retrying, err := g.ask(t, g.run, workflows.RetryNowUpdate)
+	require.NoError(t, err)
+	g.receiver.Await(t, 2)
+	require.Contains(t, g.details(t, g.run), "**pending**, attempt 2 is under way; last answer: 503")
+	status <- http.StatusServiceUnavailable
+	told(t, retrying)
+	g.update(t, g.run, workflows.GiveUpUpdate)
+	require.Error(t, g.over(t, g.run))
+	details := g.details(t, g.run)
+	require.Contains(t, details, "1 succeeded, 0 pending, 1 failed")
+	require.Contains(t, details, "**failed**, at attempt 3; last answer: given_up")
+	require.NotContains(t, details, g.receiver.URL)
+}
+
+// due is when the first delivery is, as operators read it.
+func (g *group) due(t *testing.T) string {
+	t.Helper()
+	for _, d := range g.status(t.Context(), t, g.run) {
+		if d.DueAt != nil {
+			return d.DueAt.UTC().Format("2006-01-02 15:04:05 UTC")
+		}
+	}
+	require.Fail(t, "nothing is due")
+	return ""
+}

@@ -1,0 +1,121 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// hours is a schedule whose second attempt never comes by itself while a test runs.
+const hours = "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"
+
+// group has a run of several deliveries: those of one event, each to a receiver of
+// its own.
+type group struct {
+	*bundle
+	// receivers and deliveries are in the same order.
+	receivers  []*testkit.Receiver
+	deliveries []string
+	// run is the workflow's id.
+	run string
+}
+
+// newGroup starts one in which each receiver answers with its list of statuses, then
+// with 200, and comes back after the first round.
+func newGroup(t *testing.T, o testkit.Options, statuses ...[]int) *group {
+	t.Helper()
+	g := &group{bundle: setup(t, o)}
+	for i, list := range statuses {
+		r := g.receiver
+		if i > 0 {
+			r = testkit.NewReceiver(t)
+			g.tenant.Register(t, r, "post.created")
+		}
+		r.Answer(answers(list...))
+		g.receivers = append(g.receivers, r)
+	}
+	if o.Worker {
+		g.swept(t)
+	}
+	g.post(t)
+	for _, r := range g.receivers {
+		g.deliveries = append(g.deliveries, r.Await(t, 1)[0].DeliveryID())
+	}
+	g.run = runs(t, g.app, fmt.Sprintf("DeliveryID = '%s'", g.deliveries[0]), 1)[0].GetExecution().GetWorkflowId()
+	if more := len(statuses) - 1; more > 0 {
+		require.True(t, strings.HasSuffix(g.run, fmt.Sprintf("+%d", more)), "all are of one group: %s", g.run)
+	}
+	return g
+}
+
+// swept comes back when the process has made the sweep of its start, which could take
+// a delivery into a run of its own that was committed a moment ago.
+func (b *bundle) swept(t *testing.T) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		run, err := b.app.Temporal.DescribeWorkflow(t.Context(), workflows.SweepSchedule+"-at-start", "")
+		require.NoError(c, err)
+		require.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, run.Status)
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// requests are how many each receiver got.
+func (g *group) requests() []int {
+	n := make([]int, len(g.receivers))
+	for i, r := range g.receivers {
+		n[i] = len(r.All())
+	}
+	return n
+}
+
+// status asks a run.
+func (b *bundle) status(ctx context.Context, t require.TestingT, run string) []workflows.DeliveryStatus {
+	answer, err := b.app.Temporal.QueryWorkflow(ctx, run, "", workflows.StatusQuery)
+	require.NoError(t, err)
+	var s workflows.Status
+	require.NoError(t, answer.Get(&s))
+	return s.Deliveries
+}
+
+// waits comes back when every delivery of the run that is pending waits for the
+// attempt of that number.
+func (b *bundle) waits(t *testing.T, run string, attempt int) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		for _, d := range b.status(t.Context(), c, run) {
+			if d.Status == "pending" {
+				require.Equal(c, attempt, d.Attempt)
+				require.NotNil(c, d.DueAt)
+			}
+		}
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// over waits for the end of a run, which is an error unless all was delivered.
+func (b *bundle) over(t *testing.T, run string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	err := b.app.Temporal.GetWorkflow(ctx, run, "").Get(ctx, nil)
+	require.NoError(t, ctx.Err(), "the run has no end")
+	return err
+}
+
+// held has a receiver's answers of one number wait until they are chosen.
+func held(n int, status <-chan int, others func(int, testkit.Received) int) func(int, testkit.Received) int {
+	return func(i int, r testkit.Received) int {
+		if i == n {
+			return <-status
+		}
+		return others(i, r)
+	}
+}

@@ -1,0 +1,79 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// recordDelivery has one whose attempts get the statuses, then 200.
+func recordDelivery(name string, statuses ...int) func(*testing.T) {
+	return func(t *testing.T) {
+		g := newGroup(t, testkit.Options{Worker: true}, statuses)
+		writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, name, g.run)
+	}
+}
+
+// recordGroup has deliveries of one group that end at different attempts.
+func recordGroup(t *testing.T) {
+	g := newGroup(t, testkit.Options{Worker: true},
+		nil, []int{500}, []int{500, 500}, []int{500, 500, 500}, []int{500, 500, 500, 500, 500})
+	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "group_with_failures", g.run)
+}
+
+// recordUpdate has a group of which an update ends what failed at first.
+func recordUpdate(name, update string) func(*testing.T) {
+	return func(t *testing.T) {
+		g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+		g.waits(t, g.run, 2)
+		g.update(t, g.run, update, g.deliveries[0])
+		g.update(t, g.run, update)
+		writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, name, g.run)
+	}
+}
+
+func recordCanceled(t *testing.T) {
+	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil)
+	g.waits(t, g.run, 2)
+	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
+	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "canceled", g.run)
+}
+
+// recordReset has a run that failed, was reset to its end and failed again, and was
+// reset to its end once more.
+func recordReset(t *testing.T) {
+	dead := []int{500, 500, 500, 500, 500}
+	g := newGroup(t, testkit.Options{Worker: true}, append(append(dead, dead...), 500), nil)
+	for range 2 {
+		require.Error(t, g.over(t, g.run))
+		g.reset(t, g.run, -1)
+	}
+	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "reset_twice", g.run)
+}
+
+// recordSweep has one with nothing to do, and one that gives up what an operator
+// terminated.
+func recordSweep(t *testing.T) {
+	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g.waits(t, g.run, 2)
+	sweep := func(name string, givenUp int) {
+		run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+			ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+		}, workflows.SweepOutboxName, activities.SweepParams{})
+		require.NoError(t, err)
+		var result activities.SweepResult
+		require.NoError(t, run.Get(t.Context(), &result))
+		require.Equal(t, givenUp, result.GivenUp)
+		writeHistory(t, g.app.Temporal, workflows.SweepOutboxName, name, run.GetID())
+	}
+	sweep("nothing_to_do", 0)
+	require.NoError(t, g.app.Temporal.TerminateWorkflow(t.Context(), g.run, "", "a test"))
+	runs(t, g.app, "ExecutionStatus = 'Terminated'", 1)
+	sweep("given_up", 1)
+}
