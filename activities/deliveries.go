@@ -223,7 +223,13 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 	case claimed.Gone:
 		return gone(claimed.Ended), nil
 	case claimed.Wait:
-		return again(due, claimed.Attempt, claimed.Delay), nil
+		o := again(due, claimed.Attempt, claimed.Delay)
+		if d.options.CountAttempts && claimed.Attempt > due.Attempt {
+			// This attempt was made and failed, perhaps by a worker that was killed
+			// before it could say so.
+			o.streak = streakGrew
+		}
+		return o, nil
 	case !claimed.Enabled:
 		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
 		return outcome{failed: true, answer: ErrorWebhookDisabled}, err

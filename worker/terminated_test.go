@@ -75,7 +75,7 @@ func (d *dying) requireGivenUp(t *testing.T) {
 	require.Equal(t, activities.ErrorGivenUp, *row.LastError)
 	require.NotNil(t, row.FailedAt)
 	require.Nil(t, row.NextAttemptAt)
-	require.Len(t, d.receiver.All(), 1)
+	require.Len(t, d.receiver.All(), row.AttemptCount)
 }
 
 func TestADeliveryWhoseRunWasTerminatedIsGivenUpLongBeforeItsNextAttempt(t *testing.T) {
@@ -162,4 +162,24 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 		require.EqualValues(c, "succeeded", d.row(t).Status)
 	}, testkit.Wait, 20*time.Millisecond)
 	require.Equal(t, activities.SweepResult{}, sweep(t, app))
+}
+
+func TestWhatIsTerminatedBeforeAnybodyWorkedOnItIsNotSent(t *testing.T) {
+	t.Parallel()
+	database, engine, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
+	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine})
+	seed(t, waiting, r)
+	rows, err := waiting.Store.OverdueDeliveries(t.Context(), 0, store.Overdue{}, 10)
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+	d := &dying{app: waiting, database: database, receiver: r, id: rows[0].ID.String()}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		_, err := waiting.Temporal.DescribeWorkflowExecution(t.Context(), d.id, "")
+		require.NoError(c, err)
+	}, testkit.Wait, 20*time.Millisecond)
+	d.terminate(t)
+	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
+	sweep(t, app)
+	d.requireGivenUp(t)
+	require.Empty(t, r.All())
 }

@@ -79,3 +79,21 @@ func TestCancelingARunAnswersWhoWaitsForAnUpdate(t *testing.T) {
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
 	givenUp(t, g.row(t, g.run), 2)
 }
+
+func TestARunThatIsCanceledBeforeItBeginsMakesNoAttempt(t *testing.T) {
+	t.Parallel()
+	database, engine := testkit.Database(t), testkit.Namespace(t)
+	// Nobody works: the run is started and waits for its first task.
+	b := setup(t, testkit.Options{DatabaseURL: database, Temporal: &engine})
+	b.post(t)
+	id := fmt.Sprint(b.delivery(t, "pending")["id"])
+	runs(t, b.app, fmt.Sprintf("DeliveryID = '%s'", id), 1)
+	require.NoError(t, b.app.Temporal.CancelWorkflow(t.Context(), id, ""))
+	testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
+	require.True(t, temporal.IsCanceledError(b.over(t, id)))
+	givenUp(t, b.row(t, id), 0)
+	require.Empty(t, b.receiver.All())
+	if *record != "" {
+		writeHistory(t, b.app.Temporal, workflows.DeliverWebhooksName, "canceled_before_it_began", id)
+	}
+}

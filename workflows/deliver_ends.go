@@ -115,27 +115,35 @@ func (d *delivering) giveUp(ctx workflow.Context, of string) ([]DeliveryStatus, 
 
 // end fails those of the deliveries that are pending.
 func (d *delivering) end(ctx workflow.Context, of []*progress) error {
-	var p activities.DeliveriesParams
+	var left []*progress
 	for _, o := range of {
 		if o.status == pending {
-			p.Deliveries = append(p.Deliveries, o.ID)
+			left = append(left, o)
 		}
 	}
-	if len(p.Deliveries) == 0 {
+	if len(left) == 0 {
 		return nil
 	}
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), transaction), GiveUpActivity, p).
-		Get(uncanceled(ctx), nil)
-	if err != nil {
+	if err := giveUpRows(ctx, left); err != nil {
 		return err
 	}
-	for _, o := range of {
+	for _, o := range left {
 		if o.status == pending {
 			o.status, o.answer = failed, activities.ErrorGivenUp
 		}
 	}
 	d.show(ctx)
 	return nil
+}
+
+// giveUpRows fails those of the rows that are pending.
+func giveUpRows(ctx workflow.Context, of []*progress) error {
+	var p activities.DeliveriesParams
+	for _, o := range of {
+		p.Deliveries = append(p.Deliveries, o.ID)
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), transaction), GiveUpActivity, p).
+		Get(uncanceled(ctx), nil)
 }
 
 // abandon ends a run that was canceled: what is under way comes to its end, what

@@ -10,13 +10,14 @@ import (
 	"earshot/internal/publicid"
 )
 
-// deliveryStatus is one of those in the API.
+// deliveryStatus is one of those in the API, or gone: deleted with its webhook.
 type deliveryStatus string
 
 const (
 	pending   deliveryStatus = "pending"
 	succeeded deliveryStatus = "succeeded"
 	failed    deliveryStatus = "failed"
+	gone      deliveryStatus = "gone"
 )
 
 // Status is what the status query answers: the deliveries of the run, in its order.
@@ -60,8 +61,10 @@ func (d *delivering) show(ctx workflow.Context) {
 	case d.count(pending) > 0:
 	case d.count(failed) > 0:
 		status = failed
-	default:
+	case d.count(succeeded) > 0:
 		status = succeeded
+	default:
+		status = gone
 	}
 	if d.shown == "" || d.shown == string(status) {
 		return

@@ -38,6 +38,14 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
+	canceled := p.Version >= mindsCancellation && ctx.Err() != nil
+	if canceled {
+		// Before it began, or while the first round was under way for the first time:
+		// the round finds what became of each row.
+		if err := giveUpRows(ctx, d.all); err != nil {
+			return err
+		}
+	}
 	d.first(ctx)
 	if err := d.runLater(ctx); err != nil {
 		return err
@@ -47,6 +55,9 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 	}
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return err
+	}
+	if canceled && d.count(failed) > 0 {
+		return ctx.Err()
 	}
 	return d.failure()
 }
@@ -210,8 +221,10 @@ func (d *delivering) land(ctx workflow.Context, f flight, left activities.Attemp
 			p.Attempt, p.at = left.Pending[again].Attempt, wholeSecond(now, left.Pending[again].In)
 		case slices.Contains(left.Failed, p.ID):
 			p.status = failed
+		case i < len(left.Answers) && left.Answers[i] == "":
+			p.status = gone
 		default:
-			p.status = succeeded // or deleted with its webhook
+			p.status = succeeded
 		}
 	}
 	d.show(ctx)

@@ -152,6 +152,7 @@ func TestTheDeliveriesOfADeletedWebhookEndQuietly(t *testing.T) {
 	id := b.receiver.Await(t, 1)[0].DeliveryID()
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 	require.Len(t, b.receiver.All(), 1)
+	require.Equal(t, "gone", b.status(t.Context(), t, id)[0].Status)
 }
 
 func TestAHangingReceiverHoldsNobodyUp(t *testing.T) {

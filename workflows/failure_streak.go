@@ -96,7 +96,10 @@ func (f *following) wait(ctx workflow.Context, moved workflow.ReceiveChannel) er
 // disable disables the webhook, unless the streak is over meanwhile, and leaves it
 // to a run of its own to tell the admins: a mail server that is away for days holds
 // up no other streak.
+//
+// It isn't canceled halfway: nobody would be told of what the transaction did.
 func (f *following) disable(ctx workflow.Context) (bool, error) {
+	ctx = uncanceled(ctx)
 	run := workflow.GetInfo(ctx).WorkflowExecution.RunID
 	var done activities.Disabled
 	err := workflow.ExecuteActivity(ctx, DisableWebhookActivity, activities.DisableParams{Webhook: f.webhook, Run: run}).Get(ctx, &done)
@@ -106,8 +109,9 @@ func (f *following) disable(ctx workflow.Context) (bool, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Disabled %s after %d failures in a row. %d admins are told by mail_admins.",
 		f.webhook, f.streak.Failures, len(done.Admins)))
 	mails := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		// One for each time that the webhook is disabled.
-		WorkflowID:            MailAdminsName + "/" + f.webhook.String() + "/" + run,
+		// One for each time that the webhook is disabled, and the same in a run that
+		// was made by a reset: a replay holds a child's id against the history.
+		WorkflowID:            MailAdminsName + "/" + f.webhook.String() + "/" + workflow.GetInfo(ctx).OriginalRunID,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		StaticSummary:         "tells the admins that a webhook is disabled",
 		TypedSearchAttributes: workflow.GetTypedSearchAttributes(ctx),

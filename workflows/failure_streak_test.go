@@ -290,3 +290,17 @@ func TestNothingWaitsForMailWhereNoneIsConfigured(t *testing.T) {
 	f.isDisabled(t)
 	require.Empty(t, f.mailsEnd(t, 1))
 }
+
+func TestAStreaksRunThatIsResetEndsAgainAndTellsNobodyTwice(t *testing.T) {
+	t.Parallel()
+	f := newFailing(t, testkit.Options{})
+	f.posts(t, 50)
+	f.isDisabled(t)
+	require.Len(t, f.mailsEnd(t, 1), 1)
+	for name, point := range resetPoints {
+		f.streakEnds(t)
+		f.reset(t, f.webhook, point)
+		require.NoError(t, f.over(t, f.webhook), name)
+	}
+	require.Len(t, f.mailsEnd(t, 1), 1)
+}

@@ -56,10 +56,7 @@ func (s *Starter) TerminatedRuns(ctx context.Context, since time.Time, do func(a
 			return errors.Wrap(err, "list terminated runs")
 		}
 		for _, info := range page.GetExecutions() {
-			run := activities.TerminatedRun{WorkflowID: info.GetExecution().GetWorkflowId()}
-			if run.Deliveries, err = deliveriesOf(info); err != nil {
-				return err
-			}
+			run := activities.TerminatedRun{WorkflowID: info.GetExecution().GetWorkflowId(), Deliveries: deliveriesOf(info)}
 			if err := do(run); err != nil {
 				return err
 			}
@@ -70,16 +67,13 @@ func (s *Starter) TerminatedRuns(ctx context.Context, since time.Time, do func(a
 	}
 }
 
-// deliveriesOf reads the search attribute. What isn't an id was put there by
+// deliveriesOf reads the search attribute. What isn't a list of ids was put there by
 // somebody else and is left out.
-func deliveriesOf(info *workflowpb.WorkflowExecutionInfo) ([]publicid.Delivery, error) {
-	var texts []string
+func deliveriesOf(info *workflowpb.WorkflowExecutionInfo) []publicid.Delivery {
 	payload := info.GetSearchAttributes().GetIndexedFields()[deliveryIDs.GetName()]
-	if payload == nil {
-		return nil, nil
-	}
-	if err := converter.GetDefaultDataConverter().FromPayload(payload, &texts); err != nil {
-		return nil, errors.Wrap(err, "read a search attribute")
+	var texts []string
+	if payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &texts) != nil {
+		return nil
 	}
 	var ids []publicid.Delivery
 	for _, text := range texts {
@@ -87,5 +81,5 @@ func deliveriesOf(info *workflowpb.WorkflowExecutionInfo) ([]publicid.Delivery, 
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	return ids
 }

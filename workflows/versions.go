@@ -10,11 +10,19 @@ import "go.temporal.io/sdk/workflow"
 const (
 	// showsStatus: the status is a search attribute, from the start to the end.
 	showsStatus = 1
+	// mindsCancellation: one that comes before the first attempts keeps them
+	// from being made.
+	mindsCancellation = 2
 	// deliverVersion is the newest.
-	deliverVersion = showsStatus
+	deliverVersion = mindsCancellation
 )
 
 // endsTerminated: the sweep also ends the deliveries of runs that were terminated.
 func endsTerminated(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "end-terminated", workflow.DefaultVersion, 1) >= 1
+}
+
+// endsTerminatedFirst: it does so before it starts what nobody started.
+func endsTerminatedFirst(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "end-terminated-first", workflow.DefaultVersion, 1) >= 1
 }

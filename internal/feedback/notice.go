@@ -63,7 +63,7 @@ What failed, and why:
 
 When the endpoint is well again, enable the webhook and send it what it missed:
   PATCH /v1/webhooks/%s          {"enabled": true}
-  POST  /v1/webhooks/%s/recover  {"since": "<when it began to fail>"}
+  POST  /v1/webhooks/%s/recover  {"since": "<an hour before it began to fail>"}
 
 Events that happen while the webhook is disabled are not kept for it.
 `

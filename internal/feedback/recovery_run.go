@@ -77,6 +77,12 @@ func recoverNext(ctx context.Context, c *change, hook *db.Webhook, r *db.Recover
 	if reason := refusal(hook, r.EventType); reason != "" {
 		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason).SetEndedAt(at).Save(ctx)
 	}
+	// The oldest first, so that the rate is the webhook's however often somebody asked.
+	waits, err := exists(ctx, c.Recovery.Query().Where(
+		recovery.WebhookID(hook.ID), recovery.StatusEQ(recovery.StatusRunning), recovery.IDLT(r.ID)))
+	if waits || err != nil {
+		return r, err
+	}
 	failed, err := c.Delivery.Query().Where(recoverable(hook, r)...).
 		Order(db.Asc(delivery.FieldID)).Limit(recoveryPage).
 		Select(delivery.FieldID, delivery.FieldEventID, delivery.FieldEventType).All(ctx)

@@ -182,19 +182,19 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 // quietly.
 func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
 	return s.change(ctx, func(c *change) error {
+		// The rows that batches of attempts may want, in the batches' order: the
+		// deliveries by id, then the webhook. The deletion below takes them in any.
+		_, err := c.Delivery.Query().Where(delivery.WebhookID(id), delivery.StatusEQ(delivery.StatusPending)).
+			Order(db.Asc(delivery.FieldID)).ForUpdate().Select(delivery.FieldID).All(ctx)
+		if err != nil {
+			return errors.Wrap(err, "lock the deliveries")
+		}
 		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
 			return problem.Missing("webhook")
 		}
 		if err != nil {
 			return errors.Wrap(err, "load the webhook")
-		}
-		// The rows that batches of attempts may want, in the batches' order: the
-		// deletion below takes them in any.
-		_, err = c.Delivery.Query().Where(delivery.WebhookID(id), delivery.StatusEQ(delivery.StatusPending)).
-			Order(db.Asc(delivery.FieldID)).ForUpdate().Select(delivery.FieldID).All(ctx)
-		if err != nil {
-			return errors.Wrap(err, "lock the deliveries")
 		}
 		if err := c.Webhook.DeleteOne(hook).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the webhook")
