@@ -112,6 +112,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 
 	everything := "Replay everything since 3 am"
 	require.Contains(t, r.do(everything, 1), `"status":"running"`)
+	require.Contains(t, r.do(everything, 1), "recover_webhook")
 	require.Contains(t, r.do(everything, 1), `"replayOf":"`+delivery)
 
 	entry := r.must(http.MethodPost, "/v1/boards/"+r.board+"/changelog",
