@@ -55,7 +55,8 @@ const (
 	ReviveActivity        = "revive_deliveries"
 	EndTerminatedActivity = "end_terminated"
 
-	// StatusQuery answers with Status.
+	// StatusQuery answers with Status in deliver_webhooks and with
+	// activities.RecoverProgress in recover_webhook.
 	StatusQuery = "status"
 
 	// RetryNowUpdate and GiveUpUpdate are asked of deliver_webhooks. Their argument is

@@ -29,7 +29,7 @@ func (Recovery) Fields() []ent.Field {
 		// Null is every event that the webhook subscribes to.
 		field.String("event_type").Optional().Nillable().Immutable(),
 		field.Enum("status").Values("running", "completed", "stopped").Default("running"),
-		// Why it stopped early: webhook_disabled or not_subscribed.
+		// Why it stopped early: webhook_disabled, not_subscribed or canceled.
 		field.String("stopped_reason").Optional().Nillable(),
 		// Deliveries that there are to replay, counted when the workflow begins.
 		field.Int("total").Optional().Nillable(),
