@@ -41,6 +41,9 @@ func newDying(t *testing.T) *dying {
 	d.id = d.receiver.Await(t, 1)[0].DeliveryID()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, 1, d.row(t).AttemptCount)
+		// The first attempt is part of the first workflow task, which ends after the
+		// record; before that a run has no point to reset it to.
+		require.NotZero(c, d.firstTaskEnd(t))
 	}, testkit.Wait, 20*time.Millisecond)
 	return d
 }
@@ -131,20 +134,25 @@ func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 // reset begins the run again after its first workflow task.
 func (d *dying) reset(t *testing.T) {
 	t.Helper()
-	var end int64
-	for events := d.app.Temporal.GetWorkflowHistory(t.Context(), d.id, "", false, 0); events.HasNext() && end == 0; {
-		event, err := events.Next()
-		require.NoError(t, err)
-		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			end = event.GetEventId()
-		}
-	}
 	_, err := d.app.Temporal.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:         d.app.Connection.Namespace(),
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: d.id},
-		Reason:            "a test", RequestId: publicid.NewEvent().String(), WorkflowTaskFinishEventId: end,
+		Reason:            "a test", RequestId: publicid.NewEvent().String(), WorkflowTaskFinishEventId: d.firstTaskEnd(t),
 	})
 	require.NoError(t, err)
+}
+
+// firstTaskEnd is the event that completed the first workflow task, 0 before it.
+func (d *dying) firstTaskEnd(t *testing.T) int64 {
+	t.Helper()
+	for events := d.app.Temporal.GetWorkflowHistory(t.Context(), d.id, "", false, 0); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			return event.GetEventId()
+		}
+	}
+	return 0
 }
 
 func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
