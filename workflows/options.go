@@ -5,6 +5,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"earshot/internal/publicid"
 )
 
 const (
@@ -27,6 +29,12 @@ const (
 // VersioningBehavior moves open runs to the current version of the workers, where
 // those have versions: recorded histories of every version are replayed by each.
 const VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
+
+// fairTo has a server with task-queue fairness share its queues between organizations.
+// The run's activities and child workflows inherit it; other servers ignore it.
+func fairTo(organization publicid.Organization) temporal.Priority {
+	return temporal.Priority{FairnessKey: organization.String()}
+}
 
 var (
 	// For what fails for reasons of our own only.

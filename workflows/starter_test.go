@@ -83,6 +83,42 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 	}
 }
 
+func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{})
+	starter := workflows.NewStarter(b.app.Connection, 10, testkit.Log(t))
+	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
+	var deliveries []feedback.Dispatch
+	for range 500 {
+		deliveries = append(deliveries, feedback.Dispatch{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
+	}
+	starter.Dispatch(append(deliveries, feedback.Dispatch{
+		ID: publicid.NewDelivery(), Organization: quiet, EventType: "post.created",
+	}))
+	starter.Drain(t.Context())
+	single := runs(t, b.app, fmt.Sprintf("OrganizationID = '%s'", quiet), 1)[0]
+	before := 0
+	for _, run := range runs(t, b.app, fmt.Sprintf("OrganizationID = '%s'", busy), 50) {
+		if run.GetStartTime().AsTime().Before(single.GetStartTime().AsTime()) {
+			before++
+		}
+	}
+	// The one whose turn it was, and one that was started at the same time.
+	require.LessOrEqual(t, before, 2)
+}
+
+func TestAServerWithFairnessSharesItsQueuesBetweenOrganizations(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(answers(500))
+	b.post(t)
+	d := b.delivery(t, "succeeded")
+	id := fmt.Sprint(d["id"])
+	run, err := b.app.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	require.NoError(t, err)
+	require.Equal(t, b.tenant.Organization.ID.String(), run.GetWorkflowExecutionInfo().GetPriority().GetFairnessKey())
+}
+
 func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, testkit.Options{Worker: true})
