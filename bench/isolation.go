@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,11 +20,13 @@ import (
 
 const (
 	// What the healthy webhook gets a second, and for how long: the first retries are
-	// due 30 s after a burst of some 15 s.
+	// due 30 s after a burst of 20 s.
 	isolationRate   = 20
 	isolationPeriod = time.Minute
-	// Connections that make the burst.
-	isolationConnections = 8
+	// Events of the burst a second, if 32 connections can make as many. More would use
+	// up the processors of a small machine before anything is sent.
+	burstRate        = 500
+	burstConnections = 32
 )
 
 // neighbour is who gets the burst beside the healthy webhook.
@@ -49,7 +52,11 @@ func neighbours() []neighbour {
 
 func answering(answer http.HandlerFunc) func() (string, func(), error) {
 	return func() (string, func(), error) {
-		s := httptest.NewServer(answer)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Only behind the body does the server see that the sender has gone.
+			_, _ = io.Copy(io.Discard, r.Body)
+			answer(w, r)
+		}))
 		return s.URL, func() { s.CloseClientConnections(); s.Close() }, nil
 	}
 }
@@ -136,7 +143,14 @@ func (s *stack) beside(ctx context.Context, n neighbour, events int) (*latencies
 	ended := make(chan error, 1)
 	go func() {
 		began := time.Now()
-		err := burst(ctx, events, isolationConnections, owner.contact)
+		err := burst(ctx, events, burstConnections, func(ctx context.Context, i int) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Until(began.Add(time.Duration(i) * time.Second / burstRate))):
+				return owner.contact(ctx)
+			}
+		})
 		fmt.Fprintf(os.Stderr, "%s: the burst took %s\n", n.name, time.Since(began).Round(100*time.Millisecond))
 		ended <- err
 	}()
@@ -147,7 +161,8 @@ func (s *stack) beside(ctx context.Context, n neighbour, events int) (*latencies
 	return times, err
 }
 
-func (t tenant) contact(ctx context.Context, _ int) error {
+// contact makes one that nobody knows.
+func (t tenant) contact(ctx context.Context) error {
 	answer, err := t.api.CreateContactWithResponse(ctx, earshot.CreateContactRequest{
 		ExternalUserID: nullable.NewNullableWithValue(uuid.NewString()),
 	})
