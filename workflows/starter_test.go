@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -107,16 +110,40 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 	require.LessOrEqual(t, before, 2)
 }
 
-func TestAServerWithFairnessSharesItsQueuesBetweenOrganizations(t *testing.T) {
+// TestTemporalGivesOutRunsInTurnsBetweenOrganizations needs a server with task-queue
+// fairness, as internal/devstack starts it.
+func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
-	b.receiver.Answer(answers(500))
-	b.post(t)
-	d := b.delivery(t, "succeeded")
-	id := fmt.Sprint(d["id"])
-	run, err := b.app.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
-	require.NoError(t, err)
-	require.Equal(t, b.tenant.Organization.ID.String(), run.GetWorkflowExecutionInfo().GetPriority().GetFairnessKey())
+	b := setup(t, testkit.Options{}) // without a worker: the runs wait in the queue
+	starter := workflows.NewStarter(b.app.Connection, 1, testkit.Log(t))
+	starter.ThroughQueues()
+	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
+		all := make([]feedback.Dispatch, n)
+		for i := range all {
+			last = publicid.NewDelivery()
+			all[i] = feedback.Dispatch{ID: last, Organization: organization, EventType: "post.created"}
+		}
+		starter.Dispatch(all)
+		return last
+	}
+	const waiting = 100
+	dispatch(publicid.NewOrganization(), waiting)
+	runs(t, b.app, "ExecutionStatus = 'Running'", waiting)
+	single := dispatch(publicid.NewOrganization(), 1)
+	runs(t, b.app, "ExecutionStatus = 'Running'", waiting+1)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	before := 0
+	for next := ""; next != single.String(); before++ {
+		task, err := b.app.Temporal.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
+			Namespace: b.app.Connection.Namespace(),
+			TaskQueue: &taskqueue.TaskQueue{Name: workflows.MainQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		})
+		require.NoError(t, err)
+		next = task.GetWorkflowExecution().GetWorkflowId()
+	}
+	// Of four partitions each has what it holds in turns.
+	require.Less(t, before, waiting/3)
 }
 
 func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
