@@ -54,6 +54,16 @@ func (s *server) readBody(c *gin.Context) {
 	}
 }
 
+// closeAfterChunks lets no request follow a body in chunks on the same connection.
+// Net/http takes the chunks where a Content-Length stands beside them, and doesn't
+// tell; a proxy that went by the length would take what follows for another
+// client's request (RFC 9112, section 6.1).
+func closeAfterChunks(c *gin.Context) {
+	if len(c.Request.TransferEncoding) > 0 {
+		c.Header("Connection", "close")
+	}
+}
+
 // refuseForm is refuse for a body that can't be decoded as it is.
 func (s *server) refuseForm(c *gin.Context, err error) {
 	p, _ := problem.As(err)

@@ -50,7 +50,7 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	r.RedirectTrailingSlash = false
 	// Nothing here believes in X-Forwarded-For.
 	_ = r.SetTrustedProxies(nil)
-	r.Use(withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	r.Use(closeAfterChunks, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
