@@ -34,7 +34,11 @@ func (s *server) readBody(c *gin.Context) {
 		s.refuse(c, problem.New(problem.UnsupportedMedia, "The body must be application/json."))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	var body []byte
+	var err error = &http.MaxBytesError{Limit: maxBody}
+	if c.Request.ContentLength <= maxBody { // else there is no need to wait for it
+		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
