@@ -16,7 +16,7 @@ import (
 // Handler provides the http.Handler. It needs the checks of /readyz, as a slice
 // of Check.
 var Handler = fx.Provide(func(f *feedback.Service, c config.Config, checks []Check, log *slog.Logger) (http.Handler, error) {
-	return New(f, Options{RateLimit: c.RateLimit, Checks: checks, Log: log})
+	return New(f, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
 })
 
 // Fail ends the service with an error.

@@ -39,6 +39,15 @@ func (b *bucket) take() (ok bool, left float64, at time.Time) {
 	return ok, max(0, b.TokensAt(at)), at
 }
 
+// tell puts the state of the bucket into the answer.
+func (b *bucket) tell(c *gin.Context, left float64, at time.Time) {
+	full := at.Add(time.Duration((float64(b.perMinute) - left) / float64(b.Limit()) * float64(time.Second)))
+	c.Header("X-RateLimit-Limit", strconv.Itoa(b.perMinute))
+	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(left)))
+	// When the bucket is full again.
+	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
+}
+
 // wait is in how many whole seconds there is a token again.
 func (b *bucket) wait(left float64) string {
 	return strconv.Itoa(max(1, int(math.Ceil((1-left)/float64(b.Limit())))))
@@ -84,11 +93,7 @@ func (s *server) limit(c *gin.Context) {
 	caller, _ := callerOf(c)
 	b := s.limits.bucket(caller.Key.ID, caller.Key.RateLimit)
 	ok, left, at := b.take()
-	full := at.Add(time.Duration((float64(b.perMinute) - left) / float64(b.Limit()) * float64(time.Second)))
-	c.Header("X-RateLimit-Limit", strconv.Itoa(b.perMinute))
-	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(left)))
-	// When the bucket is full again.
-	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
+	b.tell(c, left, at)
 	if ok {
 		return
 	}

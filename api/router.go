@@ -5,6 +5,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	// RateLimit is the standard budget of a key, in requests a minute.
 	RateLimit int
+	// Proxies are believed what they say of where a request comes from.
+	Proxies []netip.Prefix
 	// Checks decide on /readyz.
 	Checks []Check
 	Log    *slog.Logger
@@ -27,6 +30,8 @@ type server struct {
 	contract *contract
 	keys     *keyring
 	limits   *limiter
+	guesses  *guesses
+	proxies  []netip.Prefix
 	checks   []Check
 	log      *slog.Logger
 }
@@ -39,7 +44,10 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	}
 	s := &server{
 		feedback: f, contract: c, checks: o.Checks, log: o.Log, limits: newLimiter(o.RateLimit),
-		keys: &keyring{authenticate: f.Authenticate, known: map[[32]byte]remembered{}},
+		guesses: newGuesses(), proxies: o.Proxies,
+		keys: &keyring{
+			authenticate: f.Authenticate, doorman: &doorman{ask: f.KeysThere}, known: map[[32]byte]remembered{},
+		},
 	}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
@@ -48,7 +56,7 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	r.ContextWithFallback = true
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	// Nothing here believes in X-Forwarded-For.
+	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
 	r.Use(closeAfterChunks, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
