@@ -58,7 +58,7 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	r.RedirectTrailingSlash = false
 	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
-	r.Use(closeAfterChunks, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	r.Use(closeAfterChunks, secure, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
