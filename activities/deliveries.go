@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -270,8 +271,12 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
 	}
+	url, err := feedback.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
+	if err != nil {
+		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
+	}
 	o := d.sender.Send(ctx, send.Request{
-		URL: c.URL, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
 	})
 	if ctx.Err() != nil && !o.OK() {
 		// The stop of this process cut the attempt off: not the receiver's fault.

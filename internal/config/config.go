@@ -109,6 +109,24 @@ func (k *SecretKeys) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// LoadSecretKeys reads EARSHOT_SECRET_KEYS alone, for the command line: an operator
+// who rotates keys needs no other setting but the database's.
+func LoadSecretKeys(environ []string) (SecretKeys, error) {
+	const name = "EARSHOT_SECRET_KEYS"
+	var keys SecretKeys
+	text := env.ToMap(environ)[name]
+	if text == "" {
+		return nil, errors.New(name + " is missing: it has to be what the service runs with")
+	}
+	if err := keys.UnmarshalText([]byte(text)); err != nil {
+		return nil, errors.Errorf("%s: %v", name, err)
+	}
+	if found := keys.problems(); len(found) > 0 {
+		return nil, errors.New(name + ": " + strings.Join(found, "; "))
+	}
+	return keys, nil
+}
+
 // Load reads the environment given as KEY=value pairs, as os.Environ returns
 // it. Its error lists every problem, a line each, in plain words.
 func Load(environ []string) (Config, error) {
@@ -243,8 +261,8 @@ func (c *Config) problems(known string) []string {
 func (k SecretKeys) problems() (found []string) {
 	named := map[string]bool{}
 	for i, key := range k {
-		if len(key.Key) != 32 || len(key.ID) > 64 {
-			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 characters", i+1))
+		if len(key.Key) != 32 || len(key.ID) > 64 || !isPlain(key.ID) {
+			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 letters, digits, dots, hyphens and underscores", i+1))
 		}
 		if named[key.ID] {
 			found = append(found, fmt.Sprintf("key number %d has the id of another", i+1))
@@ -252,6 +270,13 @@ func (k SecretKeys) problems() (found []string) {
 		named[key.ID] = true
 	}
 	return found
+}
+
+// isPlain says that an id reads the same in SQL, in JSON and on a command line.
+func isPlain(id string) bool {
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
+	})
 }
 
 // LogValue prints every setting by its variable's name, secrets masked.
