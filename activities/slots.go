@@ -159,7 +159,7 @@ func (p *pace) take(from time.Time, step time.Duration) time.Duration {
 	}
 	end = end.Add(step)
 	if end.Sub(from) > furthest {
-		return furthest/2 + rand.N(furthest/2)
+		return furthest/2 + rand.N(furthest/2) //nolint:gosec // a spread, not a secret
 	}
 	p.next = end
 	return end.Sub(from)
