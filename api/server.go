@@ -41,8 +41,8 @@ func StandardLimits() Limits {
 }
 
 const (
-	// Some 20 KiB each, so 80 MiB; more than the callers of an API keep open.
-	maxConnections = 4096
+	// Some 30 KiB each, so 60 MiB; more than the callers of an API keep open.
+	maxConnections = 2048
 	// What a process may open where nobody limits it.
 	unlimited = 1 << 20
 )

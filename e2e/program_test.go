@@ -103,7 +103,13 @@ func (p *program) launch(settings ...string) *process {
 // start starts a process. Further settings win.
 func (p *program) start(args []string, settings ...string) *process {
 	p.t.Helper()
-	s := &process{t: p.t, cmd: exec.Command(earshot, args...), ended: make(chan struct{}), log: testkit.NewLogs()}
+	return p.run(exec.Command(earshot, args...), settings...)
+}
+
+// run is start for a command that becomes the program.
+func (p *program) run(cmd *exec.Cmd, settings ...string) *process {
+	p.t.Helper()
+	s := &process{t: p.t, cmd: cmd, ended: make(chan struct{}), log: testkit.NewLogs()}
 	s.cmd.Env = append(append([]string{}, p.env...), settings...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	require.NoError(p.t, s.cmd.Start())
