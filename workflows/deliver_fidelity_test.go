@@ -54,7 +54,7 @@ func TestAPayloadArrivesByteForByteAtEachAttemptInAReplayAndInTheLog(t *testing.
 			require.Equal(c, "succeeded", b.tenant.Make(t, http.MethodGet, log, nil)["status"])
 		}, testkit.Wait, 20*time.Millisecond)
 		b.tenant.ID(t, log+"/replay", nil)
-		for i, got := range receiver.Await(t, before + 3)[before:] {
+		for i, got := range receiver.Await(t, before+3)[before:] {
 			require.Equal(t, first, string(got.Body), "request %d", i)
 			require.NoError(t, got.Invalid)
 		}
