@@ -26,16 +26,15 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	if n == 0 {
 		return nil
 	}
-	// A first round may be put off because of a burst that is over in a moment. In the
-	// lane of later attempts what is put off keeps to the budget, and what isn't
-	// grouped to the pace that the lane has for single ones.
-	least, step := turnPlaces/laneOfWebhook, retryStep
+	// A first round may be put off because of a burst that is over in a moment. What is
+	// put off in the lane of later attempts keeps to its budget.
+	step := retryStep
 	if activity.GetInfo(ctx).IsLocalActivity {
-		least, step = 1, 0
+		step = 0
 	}
 	rows := make([]store.PutOff, 0, n)
 	for webhook, which := range waiting {
-		wait := d.slots.turn(webhook, max(len(which), least), step)
+		wait := d.slots.turn(webhook, len(which), step)
 		for _, i := range which {
 			outcomes[i] = again(of[i], of[i].Attempt, wait)
 			rows = append(rows, store.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})

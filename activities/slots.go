@@ -116,10 +116,12 @@ func (s *slots) ended(own *slot, took time.Duration) {
 
 // turn is how long n attempts wait together that found no place: until as many places
 // are given back, at the pace of the receiver, which is taken for one that hangs before
-// anything else is known. Each takes at least a step.
+// anything else is known. Each takes at least a step. They come back as a group in the
+// lane of later attempts, which has room for a few.
 func (s *slots) turn(webhook publicid.Webhook, n int, step time.Duration) time.Duration {
+	places := time.Duration(min(turnPlaces, n*laneOfWebhook))
 	return s.give(webhook, func(own *slot, now time.Time) time.Duration {
-		each := max(step, cmp.Or(own.took, send.AttemptTimeout)/turnPlaces)
+		each := max(step, cmp.Or(own.took, send.AttemptTimeout)/places)
 		return own.turns.take(now, time.Duration(n)*each)
 	})
 }
