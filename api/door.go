@@ -66,7 +66,7 @@ func (d *door) giveWay(n int) {
 		if longest == nil {
 			return
 		}
-		longest.Value.(*visitor).Close()
+		_ = longest.Value.(*visitor).Close()
 	}
 }
 

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -24,6 +26,9 @@ type question struct {
 	done   chan struct{}
 	there  map[[sha256.Size]byte]bool
 	err    error
+	// panicked is what asking ended with, and where. In a goroutine of its own it
+	// would end the process.
+	panicked string
 }
 
 func (d *doorman) knows(ctx context.Context, hash [sha256.Size]byte) (bool, error) {
@@ -41,6 +46,9 @@ func (d *doorman) knows(ctx context.Context, hash [sha256.Size]byte) (bool, erro
 	d.mu.Unlock()
 	select {
 	case <-q.done:
+		if q.panicked != "" {
+			panic(q.panicked)
+		}
 		return q.there[hash], q.err
 	case <-ctx.Done():
 		return false, ctx.Err()
@@ -65,6 +73,11 @@ func (d *doorman) work(ctx context.Context) {
 func (q *question) answer(ctx context.Context, ask func(context.Context, [][]byte) ([][]byte, error)) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
+	defer func() {
+		if what := recover(); what != nil {
+			q.panicked = fmt.Sprintf("%v\n\n%s", what, debug.Stack())
+		}
+	}()
 	there, err := ask(ctx, q.hashes)
 	q.err, q.there = err, make(map[[sha256.Size]byte]bool, len(there))
 	for _, hash := range there {

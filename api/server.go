@@ -55,7 +55,7 @@ func roomForConnections() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
 		files = min(files, limit.Cur)
 	}
-	return max(1, min(maxConnections, int(files/2))) //nolint:gosec // at most unlimited
+	return max(1, min(maxConnections, int(files/2)))
 }
 
 // Server serves a Handler within limits.
