@@ -96,7 +96,7 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := dial(t, app)
-			_, _ = io.WriteString(s, head) // the server may close before its end
+			_, _ = io.WriteString(s, head)        // the server may close before its end
 			a, err := http.ReadResponse(s.r, nil) //nolint:bodyclose // the socket is closed
 			if err != nil {
 				return // it reset the connection, and the answer with it
