@@ -39,7 +39,8 @@ func TestEveryAnswerTellsBrowsersAndCachesToLeaveItAlone(t *testing.T) {
 		secured(t, n.Do(t, o.method, o.filled(t, n.ids), "{", "Origin", "https://a.example"), "no-store")
 	})
 	secured(t, n.Do(t, http.MethodGet, "/v1/me", nil), "no-store")
-	secured(t, n.Do(t, http.MethodOptions, "/v1/me", nil, "Origin", "https://a.example", "Access-Control-Request-Method", "GET"), "no-store")
+	preflight := []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}
+	secured(t, n.Do(t, http.MethodOptions, "/v1/me", nil, preflight...), "no-store")
 	secured(t, n.Do(t, http.MethodGet, "/v1/none", nil), "no-store")
 	secured(t, n.Do(t, http.MethodGet, "/healthz", nil), "no-store")
 	secured(t, n.Do(t, http.MethodGet, "/v1/openapi.json", nil), "no-cache")
@@ -60,8 +61,8 @@ func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	at, err := url.Parse(app.URL)
 	require.NoError(t, err)
-	run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
-		"--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", at.JoinPath("/v1/docs").String())
+	run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
+		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", at.JoinPath("/v1/docs").String())
 	var said strings.Builder
 	run.Stderr = &said
 	page, err := run.Output()
