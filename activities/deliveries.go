@@ -190,13 +190,18 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 		// of the group go on without it.
 		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run.ID, "error", err)
 	}
-	if err := d.putOff(ctx, run, p.Deliveries, outcomes); err != nil {
+	return d.settle(ctx, run, p.Deliveries, outcomes)
+}
+
+// settle does what is left to do when all attempts are over.
+func (d *Deliveries) settle(ctx context.Context, run workflow.Execution, of []Due, outcomes []outcome) (AttemptResult, error) {
+	if err := d.putOff(ctx, run, of, outcomes); err != nil {
 		return AttemptResult{}, err
 	}
-	if err := d.followStreaks(ctx, p.Deliveries, outcomes); err != nil {
+	if err := d.followStreaks(ctx, of, outcomes); err != nil {
 		return AttemptResult{}, err
 	}
-	return resultOf(p.Deliveries, outcomes), nil
+	return resultOf(of, outcomes), nil
 }
 
 // untilStop ends with the activity, or when its worker takes no more work: who

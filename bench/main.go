@@ -3,8 +3,11 @@
 // work, from the same minute on the same machine. Only the ratio of the two
 // travels from one machine to another.
 //
-// It works in an organization of its own, which it removes in the end, and its
-// receiver listens on loopback.
+// With -isolation it measures what a healthy webhook notices of a burst at a receiver
+// that is dead, hangs or drips, and of another organization's.
+//
+// It works in organizations of its own, which it removes in the end, and its
+// receivers listen on loopback.
 package main
 
 import (

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -10,11 +11,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 
 	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	earshotworker "earshot/worker"
 	"earshot/workflows"
 )
 
@@ -125,4 +131,26 @@ func TestRetriesOfWhatFailedTogetherAreSpreadAndTheAPISaysSo(t *testing.T) {
 	slices.SortFunc(due, time.Time.Compare)
 	// 10 ms each; what the records took may have moved the ends a little.
 	require.Greater(t, due[together-1].Sub(due[0]), 400*time.Millisecond)
+}
+
+func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{}) // without a worker, but for the one of the first round
+	first := worker.New(b.app.Temporal, workflows.MainQueue, worker.Options{})
+	earshotworker.Register(first)
+	for name, does := range delivers(t, b) {
+		first.RegisterActivityWithOptions(does, activity.RegisterOptions{Name: name})
+	}
+	require.NoError(t, first.Start())
+	t.Cleanup(first.Stop)
+	b.receiver.Answer(answers(500))
+	b.post(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	task, err := b.app.Temporal.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
+		Namespace: b.app.Connection.Namespace(), TaskQueue: &taskqueue.TaskQueue{Name: workflows.LaterQueue},
+	})
+	require.NoError(t, err)
+	require.Equal(t, workflows.AttemptLaterName, task.GetActivityType().GetName())
+	require.Equal(t, b.tenant.Organization.ID.String(), task.GetPriority().GetFairnessKey())
 }

@@ -55,7 +55,7 @@ var (
 	// Later attempts are repeated for as long as it takes: they fail only for
 	// reasons of our own, which must not use up a receiver's five attempts.
 	laterRound = workflow.ActivityOptions{
-		// 30 s for a place, 10 s for the attempt, the rest for the database.
+		// 10 s for a place, 10 s for the attempt, the rest for the database.
 		StartToCloseTimeout: time.Minute,
 		// Three beats of 4 s: a killed worker is noticed about when its
 		// deliveries' leases end.
