@@ -1,0 +1,103 @@
+package receiver
+
+import (
+	"context"
+	"hash/fnv"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Behaviour is how an endpoint answers.
+type Behaviour string
+
+const (
+	// Healthy answers 200 at once.
+	Healthy Behaviour = "healthy"
+	// Slow answers 200 after 300 ms.
+	Slow Behaviour = "slow"
+	// Flaky answers 500 to the first requests of a delivery, none to two of them by the
+	// delivery's id, and 200 to the others.
+	Flaky Behaviour = "flaky"
+	// Dead answers 503.
+	Dead Behaviour = "dead"
+	// Hanging never answers; the client leaves.
+	Hanging Behaviour = "hanging"
+	// Held answers nothing before its release, and 200 from then on.
+	Held Behaviour = "held"
+)
+
+// slowness is far above what a healthy receiver takes, and far below an attempt's 10 s.
+const slowness = 300 * time.Millisecond
+
+// flakiness is how many numbers of failures there are, beginning with none. A
+// delivery has five attempts, so all of Flaky's succeed, even those whose attempts
+// are made again after a kill.
+const flakiness = 3
+
+// gone is decide's word for a client that left.
+const gone = 0
+
+// endpoint is an Endpoint at work.
+type endpoint struct {
+	Endpoint
+	released chan struct{}
+	release  func()
+	waiting  atomic.Int64
+
+	mu       sync.Mutex
+	requests map[string]int // of a Flaky endpoint, by delivery
+}
+
+func newEndpoint(e Endpoint) *endpoint {
+	released := make(chan struct{})
+	return &endpoint{
+		Endpoint: e, released: released, release: sync.OnceFunc(func() { close(released) }),
+		requests: map[string]int{},
+	}
+}
+
+// decide waits as the endpoint does and returns the status to answer, or gone.
+func (e *endpoint) decide(client context.Context, delivery string) int {
+	switch e.Behaviour {
+	case Slow:
+		select {
+		case <-time.After(slowness):
+		case <-client.Done():
+			return gone
+		}
+	case Flaky:
+		if e.count(delivery) <= Failures(delivery) {
+			return http.StatusInternalServerError
+		}
+	case Dead:
+		return http.StatusServiceUnavailable
+	case Hanging:
+		<-client.Done()
+		return gone
+	case Held:
+		select {
+		case <-e.released:
+		case <-client.Done():
+			return gone
+		}
+	case Healthy:
+	}
+	return http.StatusOK
+}
+
+// count returns the number of a delivery's request, from 1.
+func (e *endpoint) count(delivery string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.requests[delivery]++
+	return e.requests[delivery]
+}
+
+// Failures is how many requests of a delivery a Flaky endpoint answers with 500.
+func Failures(delivery string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(delivery))
+	return int(h.Sum32() % flakiness)
+}

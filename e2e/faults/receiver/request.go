@@ -1,0 +1,56 @@
+package receiver
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tolerance is how far a signature's moment may lie from now (specification,
+// Signature rule 3).
+const tolerance = 300 * time.Second
+
+// genuine says that a request has one signature header, made with the secret, for
+// these bytes and about now (specification, Signature rules 1 to 3).
+func genuine(secret string, headers []string, body []byte, now time.Time) bool {
+	if secret == "" || len(headers) != 1 {
+		return false
+	}
+	moment, signature, ok := strings.Cut(headers[0], ",v1=")
+	seconds, isMoment := strings.CutPrefix(moment, "t=")
+	if !ok || !isMoment {
+		return false
+	}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || now.Sub(time.Unix(at, 0)).Abs() > tolerance {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(seconds + "."))
+	mac.Write(body)
+	return hmac.Equal([]byte(hex.EncodeToString(mac.Sum(nil))), []byte(signature))
+}
+
+// subjectOf is the id of what a payload tells of, empty where it tells of nothing known.
+func subjectOf(body []byte) string {
+	type thing struct {
+		ID string `json:"id"`
+	}
+	// A payload has one of these (specification, Payload shapes).
+	var payload struct {
+		Post, Vote, Comment, Entry, Contact, Webhook thing
+	}
+	if json.Unmarshal(body, &payload) != nil {
+		return ""
+	}
+	for _, t := range []thing{payload.Post, payload.Vote, payload.Comment, payload.Entry, payload.Contact, payload.Webhook} {
+		if t.ID != "" {
+			return t.ID
+		}
+	}
+	return ""
+}
