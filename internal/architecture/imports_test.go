@@ -71,14 +71,14 @@ var allowed = map[string][]string{
 	"internal/testkit":            {"..."},
 	"bench/...":                   {"..."},
 	"e2e/...":                     {"..."},
-	// These judge the service, so they have nothing of it.
-	"e2e/faults/ledger":     nil,
-	"e2e/faults/receiver":   {"e2e/faults/ledger"},
-	"e2e/faults/check":      {"e2e/faults/ledger"},
-	"internal/architecture": nil,
-	"ent":                   nil,
-	"ent/generate":          nil,
-	"ent/newmigration":      {"internal/store"},
+	"internal/architecture":       nil,
+	"ent":                         nil,
+	"ent/generate":                nil,
+	"ent/newmigration":            {"internal/store"},
+	// What judges the service has nothing of it.
+	"e2e/faults/ledger":   nil,
+	"e2e/faults/receiver": {"e2e/faults/ledger"},
+	"e2e/faults/check":    {"e2e/faults/ledger"},
 }
 
 // onlyTests are packages that no program may hold.

@@ -1,0 +1,95 @@
+// Package check holds what a receiver wrote down and what the API acknowledged
+// against the service's tables, after a run in which processes were killed.
+//
+// It is written apart from the service and takes nothing of it: it reads the tables by
+// plain SQL. The ledger is copied into temporary tables beside them, so each rule is a
+// query, and a million deliveries need no memory here. It changes nothing.
+//
+// Moments of the database, of the ledger and of the kills are compared: they have to
+// come from one machine's clock.
+package check
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+)
+
+// Input is what is known of a run from outside.
+type Input struct {
+	// LedgerPath is the receiver's ledger.
+	LedgerPath string
+	// Database is the URL of the service's database, as an owner of it. There must be
+	// quiet: see Pending.
+	Database string
+	// Acknowledged are the writes that the API answered with 2xx.
+	Acknowledged []Write
+	Kills        []Kill
+	// MaxAttempts of a delivery, 5 unless the service is told otherwise.
+	MaxAttempts int
+	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
+	Deleted []string
+}
+
+// Write is a change that was acknowledged.
+type Write struct {
+	// Subject is the id of what was made or changed: pst_…, cmt_…, vot_…, ctc_… or chg_….
+	Subject string
+	// Type is the event that this makes. Several writes of one subject and type make as
+	// many events.
+	Type string
+	// At is when the answer came.
+	At time.Time
+}
+
+// Kill is something that was done to the service.
+type Kill struct {
+	// What begins with "api" or "worker" where a process of the service died, which
+	// takes a moment. All else is away for a time: "postgres", "temporal", "cut", ….
+	What string
+	// At is when it was done, Back when it was ready again; zero if it never was.
+	At, Back time.Time
+}
+
+// Pending is how many deliveries haven't ended.
+func Pending(ctx context.Context, database string) (n int, err error) {
+	c, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return 0, errors.Wrap(err, "reach the database")
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if err := c.QueryRow(ctx, `SELECT count(*) FROM deliveries WHERE status = 'pending'`).Scan(&n); err != nil {
+		return 0, errors.Wrap(err, "count pending deliveries")
+	}
+	return n, nil
+}
+
+// Run holds everything against everything. An error says that nothing could be judged;
+// what is wrong with the service stands in the report.
+func Run(ctx context.Context, in Input) (Report, error) {
+	c, err := pgx.Connect(ctx, in.Database)
+	if err != nil {
+		return Report{}, errors.Wrap(err, "reach the database")
+	}
+	defer func() { _ = c.Close(ctx) }()
+	// All of one moment, and nothing of it stays.
+	tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		return Report{}, errors.Wrap(err, "begin to read")
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	return run(ctx, tx, in)
+}
+
+func run(ctx context.Context, tx pgx.Tx, in Input) (report Report, err error) {
+	for _, step := range []func(context.Context, pgx.Tx, Input) error{
+		load, prepare, report.judge, report.count, report.measure,
+	} {
+		if err := step(ctx, tx, in); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}

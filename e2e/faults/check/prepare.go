@@ -1,0 +1,147 @@
+package check
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+)
+
+// How exactly moments can be compared, and how long what a kill meets goes on.
+const (
+	// attemptTimeout is the service's time for an attempt: a request that arrived
+	// longer ago isn't waited for any more.
+	attemptTimeout = 10 * time.Second
+	// recordTime is what the service allows itself to record an outcome: its lease of a
+	// delivery ends so much after the attempt's time.
+	recordTime = 3 * time.Second
+	// dying is how long after the moment that the harness notes a killed process may
+	// still be heard of: the kill comes after the note, and what was sent before lies in
+	// a socket.
+	dying = 500 * time.Millisecond
+	// settling: a statement that an outage held up ends within its timeout of 5 s, and
+	// until then what it belongs to is in flight.
+	settling = 5 * time.Second
+	// doubt about a webhook: it is stamped before its transaction commits, and so is
+	// an event, which looked for webhooks before. Transactions take milliseconds.
+	doubt = time.Second
+	// slack between a request's arrival and its attempt: durations are kept in whole
+	// milliseconds.
+	slack = 10 * time.Millisecond
+	// lateness of a request that its client has given up, on a busy machine.
+	lateness = 5 * time.Second
+)
+
+// What a kill interrupts lies in its outage, from at to over: a moment where a process
+// died, and else all the time that something was away. Until settled it may show.
+const outagesSQL = `
+CREATE TEMP TABLE outages ON COMMIT DROP AS
+SELECT n, at, CASE WHEN process THEN at ELSE back END AS over, CASE WHEN process THEN at ELSE back END AS settled
+FROM kills`
+
+const outageTimesSQL = `
+UPDATE outages o SET over = over + CASE WHEN process THEN $1::interval ELSE '0' END,
+  settled = settled + CASE WHEN process THEN $1::interval ELSE $2::interval END
+FROM kills k WHERE k.n = o.n`
+
+// An event between must_since and must_until has a delivery, one before may_since or
+// after may_until hasn't. In between, and where a webhook was changed since, the rows
+// don't tell. An outage may hold up the transaction of either.
+const hooksSQL = `
+CREATE TEMP TABLE hooks ON COMMIT DROP AS
+SELECT id, organization_id, url, events, enabled, updated_at, disabled_at,
+  created_at AS may_since, updated_at AS may_until, created_at AS must_since, updated_at AS must_until
+FROM webhooks`
+
+const hookTimesSQL = `
+UPDATE hooks SET
+  may_since = may_since - $1::interval,
+  must_since = pg_temp.settled(CASE WHEN enabled THEN greatest(must_since, updated_at) ELSE must_since END, $1),
+  must_until = CASE WHEN enabled THEN 'infinity' ELSE disabled_at - $1::interval END,
+  may_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.settled(disabled_at, $1) END`
+
+// settled is when a transaction that was stamped with a moment has committed for sure.
+const settledSQL = `
+CREATE FUNCTION pg_temp.settled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
+  SELECT greatest(moment + doubt, max(settled)) FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
+$$`
+
+// A request belongs to the attempt during which it arrived. Of several during one
+// attempt one belongs to it, by preference the one that was answered as recorded; the
+// others have no attempt, as those that arrived during none: their record was lost,
+// or they should never have been made.
+const requestsSQL = `
+INSERT INTO requests
+WITH candidates AS (
+  SELECT DISTINCT ON (r.request) r.request, r.arrived, r.status, a.id AS attempt, a.response_status
+  FROM receipts r JOIN attempts a ON a.delivery_id = r.delivery AND r.arrived >= a.started_at - $1::interval
+    AND r.arrived <= a.started_at + a.duration_ms * interval '1 ms'
+      + CASE WHEN a.error IN ('timeout', 'connection_reset') THEN $2::interval ELSE $1::interval END
+  ORDER BY r.request, a.started_at DESC
+), placed AS (
+  SELECT request, attempt, row_number() OVER (
+    PARTITION BY attempt ORDER BY status IS NOT DISTINCT FROM response_status DESC, arrived) AS place
+  FROM candidates
+), timed AS (
+  SELECT r.*, a.id AS attempt, lead(r.arrived) OVER (PARTITION BY r.delivery ORDER BY r.arrived, r.request) AS again,
+    CASE WHEN a.id IS NULL THEN least(r.ended, r.arrived + $3::interval) + $4::interval
+    ELSE greatest(r.ended, a.started_at + a.duration_ms * interval '1 ms',
+      CASE WHEN a.number = d.attempt_count AND d.last_error IS NOT DISTINCT FROM a.error
+        THEN coalesce(d.delivered_at, d.failed_at) END)
+    END AS recorded, d.id IS NOT NULL AS known
+  FROM receipts r
+  LEFT JOIN placed p ON p.request = r.request AND p.place = 1
+  LEFT JOIN attempts a ON a.id = p.attempt
+  LEFT JOIN deliveries d ON d.id = r.delivery
+)
+SELECT t.*, EXISTS (SELECT FROM outages o WHERE o.at <= t.recorded AND o.settled >= t.arrived) FROM timed t`
+
+// recorded is when the attempt's outcome was in the database, or would have been at
+// the latest; again is when the delivery's next request arrived; known says that the
+// delivery has a row. in_flight says that an outage, until it settled, lies between the
+// arrival and the record.
+const requestsTableSQL = `
+CREATE TEMP TABLE requests (
+  LIKE receipts, attempt uuid, again timestamptz, recorded timestamptz, known boolean, in_flight boolean
+) ON COMMIT DROP`
+
+const talliesSQL = `
+CREATE TEMP TABLE tallies ON COMMIT DROP AS
+SELECT delivery_id, count(*) AS n, min(number) AS low, max(number) AS high, count(DISTINCT number) AS numbers,
+  count(*) FILTER (WHERE error IS NULL) AS successes
+FROM attempts GROUP BY delivery_id`
+
+const indexesSQL = `
+CREATE INDEX ON requests (delivery);
+CREATE INDEX ON requests (attempt);
+CREATE INDEX ON requests (arrived);
+CREATE INDEX ON tallies (delivery_id);
+ANALYZE requests;
+ANALYZE tallies;
+ANALYZE frozen;
+ANALYZE writes`
+
+// prepare works out what the rules look at.
+func prepare(ctx context.Context, tx pgx.Tx, _ Input) error {
+	for _, step := range []struct {
+		sql  string
+		args []any
+	}{
+		{outagesSQL, nil},
+		{outageTimesSQL, []any{dying, settling}},
+		{settledSQL, nil},
+		{hooksSQL, nil},
+		{hookTimesSQL, []any{doubt}},
+		{`ANALYZE receipts`, nil},
+		{requestsTableSQL, nil},
+		{requestsSQL, []any{slack, lateness, attemptTimeout, recordTime}},
+		{talliesSQL, nil},
+		{indexesSQL, nil},
+	} {
+		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
+			return errors.Wrap(err, "prepare the check")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+)
+
+// linesOfARule bounds how many violations of one rule a report spells out: whoever
+// broke it once shows why, and a broken service breaks it a million times.
+const linesOfARule = 20
+
+// rule is something that must hold, whatever was killed.
+type rule struct {
+	// name stands in front of each violation.
+	name string
+	// sql returns a line for each violation.
+	sql string
+	// lost says that a violation means that something acknowledged didn't arrive.
+	lost bool
+}
+
+var rules = []rule{
+	{name: "delivery missing", sql: missingSQL, lost: true},
+	{name: "delivery twice", sql: twiceSQL},
+	{name: "delivery uncalled for", sql: uncalledSQL},
+	{name: "replay", sql: replaySQL},
+	{name: "write lost", sql: writeLostSQL, lost: true},
+	{name: "event lost", sql: eventLostSQL, lost: true},
+	{name: "pending", sql: pendingSQL, lost: true},
+	{name: "success unproven", sql: unprovenSQL, lost: true},
+	{name: "gave up early", sql: earlySQL},
+	{name: "end unexplained", sql: unexplainedSQL},
+	{name: "attempt numbers", sql: numbersSQL},
+	{name: "attempt order", sql: orderSQL},
+	{name: "state", sql: stateSQL},
+	{name: "answer made up", sql: madeUpSQL},
+	{name: "receipt of nothing", sql: nothingSQL},
+	{name: "receipt misdirected", sql: misdirectedSQL},
+	{name: "body", sql: bodySQL},
+	{name: "signature", sql: signatureSQL},
+	{name: "receipt unrecorded", sql: unrecordedSQL},
+	{name: "repeated", sql: repeatedSQL},
+	{name: "interrupted too often", sql: tooOftenSQL},
+	{name: "duplicates", sql: duplicatesSQL},
+}
+
+// judge asks for the violations of each rule.
+func (r *Report) judge(ctx context.Context, tx pgx.Tx, in Input) error {
+	if _, err := tx.Exec(ctx, `CREATE TEMP TABLE terms ON COMMIT DROP AS SELECT 0 AS max_attempts`); err != nil {
+		return errors.Wrap(err, "note the terms")
+	}
+	if _, err := tx.Exec(ctx, `UPDATE terms SET max_attempts = $1`, in.MaxAttempts); err != nil {
+		return errors.Wrap(err, "note the terms")
+	}
+	for _, rule := range rules {
+		rows, err := tx.Query(ctx, `SELECT line, count(*) OVER () FROM (`+rule.sql+`) broken (line) ORDER BY line LIMIT $1`, linesOfARule)
+		if err != nil {
+			return errors.Wrap(err, rule.name)
+		}
+		total, line := 0, ""
+		_, err = pgx.ForEachRow(rows, []any{&line, &total}, func() error {
+			r.Violations = append(r.Violations, rule.name+": "+line)
+			return nil
+		})
+		if err != nil {
+			return errors.Wrap(err, rule.name)
+		}
+		if total > linesOfARule {
+			r.Violations = append(r.Violations, fmt.Sprintf("%s: … and %d more", rule.name, total-linesOfARule))
+		}
+		r.ViolationsTotal += total
+		if rule.lost {
+			r.Lost += total
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package check
+
+// The rules of what an event leads to. A first delivery is one that is no replay; a
+// recovery makes replays, and a test is an event of its own.
+
+// Every event has a delivery to each webhook that subscribed to it and was enabled.
+const missingSQL = `
+SELECT format('event %s (%s) has no delivery to webhook %s', e.id, e.type, h.id)
+FROM events e JOIN hooks h ON h.organization_id = e.organization_id AND h.events ? e.type
+  AND e.created_at > h.must_since AND e.created_at < h.must_until
+LEFT JOIN deliveries d ON d.event_id = e.id AND d.webhook_id = h.id AND d.replay_of IS NULL
+WHERE d.id IS NULL
+UNION ALL
+SELECT format('event %s (%s) has no delivery', e.id, e.type)
+FROM events e WHERE e.type = 'webhook.test' AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id)`
+
+// And it has no more than one.
+const twiceSQL = `
+SELECT format('event %s has %s deliveries to webhook %s', event_id, count(*), webhook_id)
+FROM deliveries WHERE replay_of IS NULL GROUP BY event_id, webhook_id HAVING count(*) > 1`
+
+// A webhook gets nothing that it doesn't subscribe to, and nothing while it is
+// disabled.
+const uncalledSQL = `
+SELECT format('delivery %s of event %s (%s) to webhook %s: %s', d.id, e.id, e.type, h.id, CASE
+  WHEN d.event_type <> e.type THEN 'its type is ' || d.event_type
+  WHEN NOT h.events ? e.type THEN 'the webhook doesn''t subscribe'
+  WHEN e.created_at < h.may_since THEN 'the event is older than the webhook'
+  ELSE 'the webhook was disabled at ' || h.disabled_at END)
+FROM deliveries d JOIN events e ON e.id = d.event_id JOIN hooks h ON h.id = d.webhook_id
+WHERE d.event_type <> e.type OR (d.replay_of IS NULL AND e.type <> 'webhook.test' AND (
+  NOT h.events ? e.type OR e.created_at < h.may_since OR e.created_at > h.may_until))`
+
+// A replay is of the same event to the same webhook.
+const replaySQL = `
+SELECT format('delivery %s is a replay of %s, which is of another event or webhook', d.id, of.id)
+FROM deliveries d JOIN deliveries of ON of.id = d.replay_of
+WHERE (d.event_id, d.webhook_id) <> (of.event_id, of.webhook_id)`
+
+// What was acknowledged is there.
+const subjectsSQL = `(
+  SELECT id, organization_id FROM posts UNION ALL SELECT id, organization_id FROM comments
+  UNION ALL SELECT id, organization_id FROM votes UNION ALL SELECT id, organization_id FROM contacts
+  UNION ALL SELECT id, organization_id FROM changelog_entries
+)`
+
+const writeLostSQL = `
+SELECT format('%s of %s was acknowledged at %s and has no row', w.type, w.subject, w.at)
+FROM writes w LEFT JOIN ` + subjectsSQL + ` s USING (id) WHERE s.id IS NULL`
+
+// And so is its event, where a webhook was subscribed to it.
+const eventLostSQL = `
+SELECT format('%s of %s was acknowledged %s times and has %s events, the last time at %s',
+  w.type, w.subject, w.n, coalesce(e.n, 0), w.last)
+FROM (
+  SELECT w.subject, w.type, count(*) AS n, max(w.at) AS last
+  FROM writes w JOIN ` + subjectsSQL + ` s USING (id)
+  WHERE EXISTS (
+    SELECT FROM hooks h WHERE h.organization_id = s.organization_id AND h.events ? w.type
+      AND w.at > h.must_since AND w.at < h.must_until)
+  GROUP BY w.subject, w.type
+) w
+LEFT JOIN (
+  SELECT f.subject, e.type, count(*) AS n FROM frozen f JOIN events e ON e.id = f.event GROUP BY f.subject, e.type
+) e ON e.subject = w.subject AND e.type = w.type
+WHERE coalesce(e.n, 0) < w.n`

@@ -1,0 +1,135 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/e2e/faults/check"
+	"earshot/e2e/faults/ledger"
+)
+
+// mutation breaks a world in which all went well.
+type mutation struct {
+	name   string
+	change func(w *world)
+	// rules that complain, in their order, and a part of what the first one says.
+	rules []string
+	says  string
+}
+
+// delivery runs SQL with a delivery's id as $1.
+func delivery(name, sql string) func(*world) {
+	return func(w *world) { w.exec(sql, w.deliveries[name]) }
+}
+
+// entries changes the ledger's entries of a delivery, of which n says which.
+func entries(of string, change func(n int, e *ledger.Entry)) func(*world) {
+	return func(w *world) {
+		n := 0
+		for i := range w.entries {
+			if w.entries[i].Delivery == w.deliveries[of].String() {
+				change(n, &w.entries[i])
+				n++
+			}
+		}
+	}
+}
+
+// dropped takes a delivery's receipts out of the ledger.
+func dropped(of string) func(*world) {
+	return func(w *world) {
+		w.entries = slices.DeleteFunc(w.entries, func(e ledger.Entry) bool { return e.Delivery == w.deliveries[of].String() })
+	}
+}
+
+// test checks that the mutation of a copy is found, and by no other rules than those
+// that it breaks.
+func (m mutation) test(t *testing.T, whole *world) {
+	t.Parallel()
+	w := whole.copy(t)
+	m.change(w)
+	report, err := check.RunIn(t.Context(), w.db.(pgx.Tx), w.input())
+	require.NoError(t, err)
+	var complained []string
+	for _, line := range report.Violations {
+		rule, _, _ := strings.Cut(line, ": ")
+		if !slices.Contains(complained, rule) {
+			complained = append(complained, rule)
+		}
+	}
+	require.Equal(t, m.rules, complained, "%q", report.Violations)
+	if len(m.rules) == 0 {
+		return
+	}
+	require.Contains(t, report.Violations[0], m.says)
+	require.Equal(t, m.rules[0]+": ", report.Violations[0][:len(m.rules[0])+2])
+	require.Positive(t, report.ViolationsTotal)
+}
+
+func TestEachBrokenPromiseIsToldByItsRule(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(eventMutations, deliveryMutations, receiptMutations)
+	w := survived(t)
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) { m.test(t, w) })
+	}
+	broken := map[string]bool{}
+	for _, m := range all {
+		for _, rule := range m.rules {
+			broken[rule] = true
+		}
+	}
+	for _, rule := range check.RuleNames() {
+		require.True(t, broken[rule], "no mutation breaks %q", rule)
+	}
+}
+
+func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
+	t.Parallel()
+	w := survived(t)
+	for _, m := range []mutation{
+		{name: "an event of the moment in which its webhook was disabled", change: func(w *world) {
+			w.post("late", 100.5)
+			d := w.deliver("late", "healthy", 100.5)
+			w.attempt(d, 1, 100.6, 200)
+			w.succeed(d, 100.63)
+		}},
+		{name: "a delivery of that moment", change: func(w *world) {
+			w.post("late", 100.5)
+			d := w.deliver("late", "healthy", 100.5)
+			w.attempt(d, 1, 100.6, 200)
+			w.succeed(d, 100.63)
+			w.fail(w.deliver("late", "dead", 100.5), 100.7, "webhook_disabled")
+		}},
+		{name: "a webhook that was enabled again", change: func(w *world) {
+			w.exec(`UPDATE webhooks SET enabled = true, disabled_at = NULL, updated_at = $2 WHERE id = $1`, w.hooks["dead"], at(140))
+		}},
+		{name: "a write that was made twice for one lost answer", change: func(w *world) {
+			w.in.Acknowledged = w.in.Acknowledged[1:]
+		}},
+		{name: "a delivery that was given up", change: delivery("second to dead",
+			`UPDATE deliveries SET last_error = 'given_up' WHERE id = $1`)},
+		{name: "a delivery that was revived", change: func(w *world) {
+			w.exec(`UPDATE deliveries SET schedule_start = 5 WHERE id = $1`, w.deliveries["first to dead"])
+			for n := range 5 {
+				w.attempt("first to dead", n+6, 30+float64(n), 503)
+			}
+			w.fail("first to dead", 34.1, "")
+		}},
+		{name: "receipts of a webhook that was deleted", change: func(w *world) {
+			w.exec(`DELETE FROM webhooks WHERE id = $1`, w.hooks["dead"])
+			w.in.Deleted = []string{"dead"}
+		}},
+		{name: "an answer that was under way at a kill", change: entries("third to healthy", func(n int, e *ledger.Entry) {
+			if n == 1 {
+				e.Kind, e.Status = ledger.Broken, 0
+			}
+		})},
+	} {
+		t.Run(m.name, func(t *testing.T) { m.test(t, w) })
+	}
+}

@@ -1,0 +1,91 @@
+package check
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+)
+
+// Recovery is what followed a kill.
+type Recovery struct {
+	Kill
+	// First is the time from Back to the first receipt after it; nil where there was none.
+	First *time.Duration `json:"first"`
+	// Waited is Report.Waited for this kill.
+	Waited Times `json:"waited"`
+}
+
+// waitedSQL are the events that waited, each with the last kill before its first
+// receipt and the seconds from Back to that.
+const waitedSQL = `
+CREATE TEMP TABLE waited ON COMMIT DROP AS
+SELECT k.n, greatest(0, extract(epoch FROM e.arrived - k.back))::float8 AS seconds
+FROM (
+  SELECT e.created_at, min(q.arrived) AS arrived
+  FROM events e JOIN deliveries d ON d.event_id = e.id JOIN requests q ON q.delivery = d.id GROUP BY e.id
+) e
+CROSS JOIN LATERAL (
+  SELECT n, back FROM kills WHERE at > e.created_at AND at < e.arrived ORDER BY at DESC LIMIT 1
+) k`
+
+const quantiles = `count(*), coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds), 0), coalesce(max(seconds), 0)`
+
+const killSQL = `
+SELECT w.*, k.n, (SELECT extract(epoch FROM min(arrived) - k.back)::float8 FROM requests WHERE arrived >= k.back)
+FROM kills k CROSS JOIN LATERAL (SELECT ` + quantiles + ` FROM waited WHERE n = k.n) w
+ORDER BY k.n`
+
+const redoneSQL = `
+SELECT ` + quantiles + ` FROM (
+  SELECT extract(epoch FROM again - arrived)::float8 AS seconds FROM requests WHERE attempt IS NULL AND again IS NOT NULL
+) r`
+
+// measure works out how long recovery took.
+func (r *Report) measure(ctx context.Context, tx pgx.Tx, in Input) error {
+	if _, err := tx.Exec(ctx, waitedSQL); err != nil {
+		return errors.Wrap(err, "look for what waited")
+	}
+	var err error
+	if r.Waited, err = scanTimes(tx.QueryRow(ctx, `SELECT `+quantiles+` FROM waited`)); err != nil {
+		return errors.Wrap(err, "time what waited")
+	}
+	if r.Redone, err = scanTimes(tx.QueryRow(ctx, redoneSQL)); err != nil {
+		return errors.Wrap(err, "time what was redone")
+	}
+	rows, err := tx.Query(ctx, killSQL)
+	if err != nil {
+		return errors.Wrap(err, "time the kills")
+	}
+	r.Kills, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (k Recovery, err error) {
+		var n int
+		var first *float64
+		if k.Waited, err = scanTimes(row, &n, &first); err != nil {
+			return k, err
+		}
+		k.Kill = in.Kills[n]
+		if first != nil {
+			d := seconds(*first)
+			k.First = &d
+		}
+		return k, nil
+	})
+	if err != nil {
+		return errors.Wrap(err, "time the kills")
+	}
+	return nil
+}
+
+// scanTimes scans quantiles, and what follows them.
+func scanTimes(row interface{ Scan(into ...any) error }, more ...any) (t Times, err error) {
+	var p50, longest float64
+	err = row.Scan(append([]any{&t.Count, &p50, &longest}, more...)...)
+	t.P50, t.Max = seconds(p50), seconds(longest)
+	return t, err
+}
+
+// seconds are whole microseconds, as the database keeps them.
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
+}
