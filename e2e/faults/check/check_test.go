@@ -22,8 +22,8 @@ func survived(t *testing.T) *world {
 	}
 	w.beforeTheKill()
 	w.aroundTheKill()
-	w.exec(`UPDATE webhooks SET enabled = false, disabled_at = $2, updated_at = $2, disabled_reason = 'failures' WHERE id = $1`,
-		w.hooks["dead"], at(100))
+	w.exec(`UPDATE webhooks SET enabled = false, disabled_at = $2, updated_at = $2, disabled_reason = 'failures'
+		WHERE id = $1`, w.hooks["dead"], at(100))
 	w.afterTheWebhookWasDisabled()
 	return w
 }

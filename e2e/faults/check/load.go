@@ -137,7 +137,8 @@ func loadKills(ctx context.Context, tx pgx.Tx, in Input) error {
 			back = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 		process := strings.HasPrefix(k.What, "api") || strings.HasPrefix(k.What, "worker")
-		if _, err := tx.Exec(ctx, `INSERT INTO kills VALUES ($1, $2, $3, $4, $5)`, n, k.What, process, k.At, back); err != nil {
+		_, err := tx.Exec(ctx, `INSERT INTO kills VALUES ($1, $2, $3, $4, $5)`, n, k.What, process, k.At, back)
+		if err != nil {
 			return errors.Wrap(err, "copy the kills")
 		}
 	}
@@ -169,7 +170,8 @@ func loadEvents(ctx context.Context, tx pgx.Tx) error {
 		if len(page) == 0 {
 			return nil
 		}
-		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"frozen"}, []string{"event", "sum", "subject"}, pgx.CopyFromRows(page)); err != nil {
+		columns := []string{"event", "sum", "subject"}
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"frozen"}, columns, pgx.CopyFromRows(page)); err != nil {
 			return errors.Wrap(err, "sum up the events")
 		}
 	}

@@ -58,7 +58,8 @@ type Report struct {
 }
 
 const countSQL = `
-SELECT (SELECT count(*) FROM writes), (SELECT count(*) FROM events), (SELECT count(*) FROM attempts), d.*, q.* FROM (
+SELECT (SELECT count(*) FROM writes), (SELECT count(*) FROM events), (SELECT count(*) FROM attempts), d.*, q.*
+FROM (
   SELECT count(*), count(replay_of), count(*) FILTER (WHERE event_type = 'webhook.test'),
     count(*) FILTER (WHERE status = 'succeeded'),
     count(*) FILTER (WHERE status = 'failed' AND last_error NOT IN ('webhook_disabled', 'given_up')),
@@ -68,7 +69,8 @@ SELECT (SELECT count(*) FROM writes), (SELECT count(*) FROM events), (SELECT cou
   FROM deliveries
 ) d, (
   SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM deleted WHERE endpoint = r.endpoint)),
-    count(*) FILTER (WHERE known AND attempt IS NULL), count(*) FILTER (WHERE ` + isDuplicate + `), count(*) FILTER (WHERE ` + atKill + `)
+    count(*) FILTER (WHERE known AND attempt IS NULL), count(*) FILTER (WHERE ` + isDuplicate + `),
+    count(*) FILTER (WHERE ` + atKill + `)
   FROM requests r
 ) q`
 

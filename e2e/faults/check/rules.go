@@ -56,7 +56,8 @@ func (r *Report) judge(ctx context.Context, tx pgx.Tx, in Input) error {
 		return errors.Wrap(err, "note the terms")
 	}
 	for _, rule := range rules {
-		rows, err := tx.Query(ctx, `SELECT line, count(*) OVER () FROM (`+rule.sql+`) broken (line) ORDER BY line LIMIT $1`, linesOfARule)
+		rows, err := tx.Query(ctx,
+			`SELECT line, count(*) OVER () FROM (`+rule.sql+`) broken (line) ORDER BY line LIMIT $1`, linesOfARule)
 		if err != nil {
 			return errors.Wrap(err, rule.name)
 		}

@@ -24,7 +24,7 @@ const earlySQL = `
 SELECT format('delivery %s failed with %s after %s attempts, not %s', d.id, coalesce(d.last_error, 'no error'),
   coalesce(t.n, 0), d.schedule_start + terms.max_attempts)
 FROM terms CROSS JOIN deliveries d LEFT JOIN tallies t ON t.delivery_id = d.id
-WHERE d.status = 'failed' AND d.last_error IS DISTINCT FROM 'webhook_disabled' AND d.last_error IS DISTINCT FROM 'given_up'
+WHERE d.status = 'failed' AND coalesce(d.last_error, '') NOT IN ('webhook_disabled', 'given_up')
   AND coalesce(t.n, 0) <> d.schedule_start + terms.max_attempts`
 
 // A webhook that ends deliveries by being disabled was disabled by then, if nobody
@@ -38,7 +38,8 @@ WHERE d.status = 'failed' AND d.last_error = 'webhook_disabled'
 
 // Attempts are numbered from 1, without a gap or a repetition.
 const numbersSQL = `
-SELECT format('delivery %s counts %s attempts and has %s, numbered %s to %s', d.id, d.attempt_count, coalesce(t.n, 0), t.low, t.high)
+SELECT format('delivery %s counts %s attempts and has %s, numbered %s to %s', d.id, d.attempt_count, coalesce(t.n, 0),
+  t.low, t.high)
 FROM deliveries d LEFT JOIN tallies t ON t.delivery_id = d.id
 WHERE d.attempt_count <> coalesce(t.n, 0) OR t.low <> 1 OR t.high <> t.n OR t.numbers <> t.n`
 
@@ -56,16 +57,19 @@ FROM (
 const stateSQL = `
 SELECT format('delivery %s (%s): %s', id, status, why) FROM (
   SELECT d.id, d.status, CASE
-    WHEN (d.delivered_at IS NOT NULL) <> (d.status = 'succeeded') THEN 'delivered at ' || coalesce(d.delivered_at::text, 'no time')
-    WHEN (d.failed_at IS NOT NULL) <> (d.status = 'failed') THEN 'failed at ' || coalesce(d.failed_at::text, 'no time')
+    WHEN (d.delivered_at IS NOT NULL) <> (d.status = 'succeeded')
+      THEN 'delivered at ' || coalesce(d.delivered_at::text, 'no time')
+    WHEN (d.failed_at IS NOT NULL) <> (d.status = 'failed')
+      THEN 'failed at ' || coalesce(d.failed_at::text, 'no time')
     WHEN (d.last_error IS NULL) AND d.status = 'failed' THEN 'it failed without an error'
     WHEN d.status = 'succeeded' AND (t.successes IS DISTINCT FROM 1 OR a.error IS NOT NULL)
       THEN coalesce(t.successes, 0) || ' attempts succeeded, and the last one''s error is ' || coalesce(a.error, 'none')
     WHEN d.status <> 'succeeded' AND t.successes > 0 THEN t.successes || ' attempts succeeded'
-    WHEN d.status <> 'pending' AND coalesce(d.lease_until, d.next_attempt_at) IS NOT NULL THEN 'it is due or leased, though it ended'
+    WHEN d.status <> 'pending' AND coalesce(d.lease_until, d.next_attempt_at) IS NOT NULL
+      THEN 'it is due or leased, though it ended'
     WHEN d.last_attempt_at IS DISTINCT FROM a.started_at OR d.last_response_status IS DISTINCT FROM a.response_status
-      OR d.duration_ms IS DISTINCT FROM a.duration_ms OR (a.error IS DISTINCT FROM d.last_error
-        AND d.last_error IS DISTINCT FROM 'webhook_disabled' AND d.last_error IS DISTINCT FROM 'given_up')
+      OR d.duration_ms IS DISTINCT FROM a.duration_ms OR (d.last_error IS DISTINCT FROM a.error
+        AND coalesce(d.last_error, '') NOT IN ('webhook_disabled', 'given_up'))
       THEN 'its row doesn''t show its last attempt'
     WHEN coalesce(d.delivered_at, d.failed_at) < a.started_at + a.duration_ms * interval '1 ms'
       THEN 'it ended before its last attempt did'
@@ -77,4 +81,4 @@ SELECT format('delivery %s (%s): %s', id, status, why) FROM (
 UNION ALL
 SELECT format('attempt %s of delivery %s got %s and has the error %s', number, delivery_id,
   coalesce(response_status::text, 'no answer'), coalesce(error, 'none'))
-FROM attempts WHERE (error IS NULL) <> (response_status BETWEEN 200 AND 299) OR (error IS NULL AND response_status IS NULL)`
+FROM attempts WHERE (error IS NULL) <> coalesce(response_status BETWEEN 200 AND 299, false)`

@@ -30,17 +30,18 @@ FROM requests q JOIN deliveries d ON d.id = q.delivery JOIN frozen f ON f.event 
 WHERE q.sum <> f.sum`
 
 const signatureSQL = `
-SELECT format('request %s of delivery %s has a signature that doesn''t check', request, named) FROM requests WHERE NOT signed`
+SELECT format('request %s of delivery %s has a signature that doesn''t check', request, named)
+FROM requests WHERE NOT signed`
 
 // What no attempt tells of was in flight when something was killed.
 const unrecordedSQL = `
-SELECT format('request %s of delivery %s at %s has no attempt, and nothing was killed between its arrival and its record',
+SELECT format('request %s of delivery %s at %s has no attempt, and nothing was killed from its arrival to its record',
   request, delivery, arrived)
 FROM requests WHERE known AND attempt IS NULL AND NOT in_flight`
 
 // What was answered 2xx comes again only if it was in flight when something was killed.
 const repeatedSQL = `
-SELECT format('request %s of delivery %s was answered %s, and nothing was killed before that was recorded; it came again at %s',
+SELECT format('request %s of delivery %s was answered %s and came again at %s, though nothing was killed meanwhile',
   request, delivery, status, again)
 FROM requests WHERE known AND status BETWEEN 200 AND 299 AND again IS NOT NULL AND NOT in_flight`
 

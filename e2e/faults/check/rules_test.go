@@ -46,6 +46,12 @@ func dropped(of string) func(*world) {
 	}
 }
 
+// unmade takes a delivery away, with all that came of it.
+func unmade(w *world, of string) {
+	dropped(of)(w)
+	w.exec(`DELETE FROM deliveries WHERE id = $1`, w.deliveries[of])
+}
+
 // test checks that the mutation of a copy is found, and by no other rules than those
 // that it breaks.
 func (m mutation) test(t *testing.T, whole *world) {
@@ -106,7 +112,8 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 			w.fail(w.deliver("late", "dead", 100.5), 100.7, "webhook_disabled")
 		}},
 		{name: "a webhook that was enabled again", change: func(w *world) {
-			w.exec(`UPDATE webhooks SET enabled = true, disabled_at = NULL, updated_at = $2 WHERE id = $1`, w.hooks["dead"], at(140))
+			w.exec(`UPDATE webhooks SET enabled = true, disabled_at = NULL, updated_at = $2 WHERE id = $1`,
+				w.hooks["dead"], at(140))
 		}},
 		{name: "a write that was made twice for one lost answer", change: func(w *world) {
 			w.in.Acknowledged = w.in.Acknowledged[1:]

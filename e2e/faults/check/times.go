@@ -27,19 +27,22 @@ FROM (
   FROM events e JOIN deliveries d ON d.event_id = e.id JOIN requests q ON q.delivery = d.id GROUP BY e.id
 ) e
 CROSS JOIN LATERAL (
-  SELECT n, back FROM kills WHERE at > e.created_at AND at < e.arrived ORDER BY at DESC LIMIT 1
+  SELECT n, back FROM kills WHERE at > e.created_at AND at < e.arrived AND isfinite(back) ORDER BY at DESC LIMIT 1
 ) k`
 
-const quantiles = `count(*), coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds), 0), coalesce(max(seconds), 0)`
+const quantiles = `
+  count(*), coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds), 0), coalesce(max(seconds), 0)`
 
 const killSQL = `
-SELECT w.*, k.n, (SELECT extract(epoch FROM min(arrived) - k.back)::float8 FROM requests WHERE arrived >= k.back)
+SELECT w.*, k.n,
+  (SELECT extract(epoch FROM min(arrived) - k.back)::float8 FROM requests WHERE arrived >= k.back AND isfinite(k.back))
 FROM kills k CROSS JOIN LATERAL (SELECT ` + quantiles + ` FROM waited WHERE n = k.n) w
 ORDER BY k.n`
 
 const redoneSQL = `
 SELECT ` + quantiles + ` FROM (
-  SELECT extract(epoch FROM again - arrived)::float8 AS seconds FROM requests WHERE attempt IS NULL AND again IS NOT NULL
+  SELECT extract(epoch FROM again - arrived)::float8 AS seconds
+  FROM requests WHERE attempt IS NULL AND again IS NOT NULL
 ) r`
 
 // measure works out how long recovery took.

@@ -62,9 +62,10 @@ func newWorld(t *testing.T) *world {
 		bodies: map[string]string{}, deliveries: map[string]publicid.Delivery{}, of: map[string][2]string{},
 	}
 	w.db = w.connect(t)
-	w.exec(`INSERT INTO organizations (id, created_at, updated_at, name) VALUES ($1, $2, $2, 'Acme')`, w.organization, at(0))
-	w.exec(`INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) VALUES ($1, $2, $3, $3, 'Ideas', 'ideas')`,
-		w.board, w.organization, at(0))
+	w.exec(`INSERT INTO organizations (id, created_at, updated_at, name) VALUES ($1, $2, $2, 'Acme')`,
+		w.organization, at(0))
+	w.exec(`INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)
+		VALUES ($1, $2, $3, $3, 'Ideas', 'ideas')`, w.board, w.organization, at(0))
 	return w
 }
 
@@ -172,11 +173,12 @@ func (w *world) record(delivery string, number int, s float64, status int) {
 	if status/100 != 2 {
 		failure = new("http_status")
 	}
-	w.exec(`INSERT INTO attempts (id, organization_id, number, started_at, duration_ms, response_status, error, delivery_id)
+	w.exec(`INSERT INTO attempts
+		(id, organization_id, number, started_at, duration_ms, response_status, error, delivery_id)
 		VALUES ($1, $2, $3, $4, 20, $5, $6, $7)`,
 		publicid.NewAttempt(), w.organization, number, at(s), status, failure, w.deliveries[delivery])
-	w.exec(`UPDATE deliveries SET attempt_count = $2, last_attempt_at = $3, last_response_status = $4, last_error = $5, duration_ms = 20
-		WHERE id = $1`, w.deliveries[delivery], number, at(s), status, failure)
+	w.exec(`UPDATE deliveries SET attempt_count = $2, last_attempt_at = $3, last_response_status = $4, last_error = $5,
+		duration_ms = 20 WHERE id = $1`, w.deliveries[delivery], number, at(s), status, failure)
 }
 
 func (w *world) succeed(delivery string, s float64) {
@@ -186,8 +188,8 @@ func (w *world) succeed(delivery string, s float64) {
 
 // fail ends a delivery with its last attempt's error, or with another.
 func (w *world) fail(delivery string, s float64, reason string) {
-	w.exec(`UPDATE deliveries SET status = 'failed', failed_at = $2, next_attempt_at = NULL, last_error = coalesce(nullif($3, ''), last_error)
-		WHERE id = $1`, w.deliveries[delivery], at(s), reason)
+	w.exec(`UPDATE deliveries SET status = 'failed', failed_at = $2, next_attempt_at = NULL,
+		last_error = coalesce(nullif($3, ''), last_error) WHERE id = $1`, w.deliveries[delivery], at(s), reason)
 }
 
 // input writes the ledger down.

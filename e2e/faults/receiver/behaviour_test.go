@@ -79,8 +79,10 @@ func TestAClientThatLeavesBeforeTheAnswerIsWrittenDownAsBroken(t *testing.T) {
 func TestAHeldRequestIsAnsweredWhenItIsReleased(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(*bench){
-		"by name":             func(b *bench) { b.Release("a") },
-		"by another endpoint": func(b *bench) { b.Add(receiver.Endpoint{Name: "a", Secret: secret, Behaviour: receiver.Healthy}) },
+		"by name": func(b *bench) { b.Release("a") },
+		"by another endpoint": func(b *bench) {
+			b.Add(receiver.Endpoint{Name: "a", Secret: secret, Behaviour: receiver.Healthy})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,7 +47,9 @@ func subjectOf(body []byte) string {
 	if json.Unmarshal(body, &payload) != nil {
 		return ""
 	}
-	for _, t := range []thing{payload.Post, payload.Vote, payload.Comment, payload.Entry, payload.Contact, payload.Webhook} {
+	for _, t := range []thing{
+		payload.Post, payload.Vote, payload.Comment, payload.Entry, payload.Contact, payload.Webhook,
+	} {
 		if t.ID != "" {
 			return t.ID
 		}

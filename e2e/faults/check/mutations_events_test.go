@@ -1,0 +1,89 @@
+package check_test
+
+var eventMutations = []mutation{
+	{
+		name: "a delivery was never made",
+		change: func(w *world) {
+			dropped("fourth to healthy")(w)
+			delivery("fourth to healthy", `DELETE FROM deliveries WHERE id = $1`)(w)
+		},
+		rules: []string{"delivery missing"},
+		says:  "(post.created) has no delivery to webhook",
+	},
+	{
+		name: "a test has no delivery",
+		change: func(w *world) {
+			dropped("test to healthy")(w)
+			delivery("test to healthy", `DELETE FROM deliveries WHERE id = $1`)(w)
+		},
+		rules: []string{"delivery missing"},
+		says:  "(webhook.test) has no delivery",
+	},
+	{
+		name: "two deliveries of one event",
+		change: func(w *world) {
+			w.delivery("again", "first", "healthy", 10)
+			w.attempt("again", 1, 10.1, 200)
+			w.succeed("again", 10.13)
+		},
+		rules: []string{"delivery twice"},
+		says:  "has 2 deliveries to webhook",
+	},
+	{
+		name: "a delivery to a webhook that doesn't subscribe",
+		change: func(w *world) {
+			w.exec(`UPDATE webhooks SET events = '["vote.created"]' WHERE id = $1`, w.hooks["dead"])
+		},
+		rules: []string{"delivery uncalled for"},
+		says:  "the webhook doesn't subscribe",
+	},
+	{
+		name:   "a delivery to a webhook that was disabled",
+		change: func(w *world) { w.fail(w.deliver("fourth", "dead", 110), 111, "webhook_disabled") },
+		rules:  []string{"delivery uncalled for"},
+		says:   "the webhook was disabled at 2026-01-01 12:01:40",
+	},
+	{
+		name: "a delivery to a webhook that is younger than the event",
+		change: func(w *world) {
+			w.exec(`UPDATE webhooks SET created_at = $2 WHERE id = $1`, w.hooks["dead"], at(30))
+		},
+		rules: []string{"delivery uncalled for"},
+		says:  "the event is older than the webhook",
+	},
+	{
+		name:   "a delivery of another type than its event",
+		change: delivery("second to dead", `UPDATE deliveries SET event_type = 'vote.created' WHERE id = $1`),
+		rules:  []string{"delivery uncalled for", "receipt misdirected"},
+		says:   "its type is vote.created",
+	},
+	{
+		name: "a replay of another event",
+		change: func(w *world) {
+			w.exec(`UPDATE deliveries SET replay_of = $2 WHERE id = $1`,
+				w.deliveries["replay"], w.deliveries["second to healthy"])
+		},
+		rules: []string{"replay"},
+		says:  "which is of another event or webhook",
+	},
+	{
+		name:   "an acknowledged post is gone",
+		change: func(w *world) { w.exec(`DELETE FROM posts WHERE id = $1`, w.posts["first"]) },
+		rules:  []string{"write lost"},
+		says:   "was acknowledged at 2026-01-01 12:00:10.05+00 and has no row",
+	},
+	{
+		name:   "an acknowledged change has no event",
+		change: func(w *world) { w.acknowledge("first", "post.status_changed", 30) },
+		rules:  []string{"event lost"},
+		says:   "was acknowledged 1 times and has 0 events",
+	},
+	{
+		name: "of two acknowledged changes one has no event",
+		change: func(w *world) {
+			w.acknowledge("first", "post.created", 30)
+		},
+		rules: []string{"event lost"},
+		says:  "was acknowledged 2 times and has 1 events",
+	},
+}
