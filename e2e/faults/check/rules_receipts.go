@@ -19,9 +19,9 @@ FROM requests q WHERE NOT known AND NOT EXISTS (SELECT FROM deleted WHERE endpoi
 // It comes to its webhook's URL and says its event's type.
 const misdirectedSQL = `
 SELECT format('request %s of delivery %s came to %s as %s, and not to %s as %s', q.request, d.id, q.endpoint, q.type,
-  substring(h.url from '[^/]*$'), d.event_type)
+  h.endpoint, d.event_type)
 FROM requests q JOIN deliveries d ON d.id = q.delivery JOIN hooks h ON h.id = d.webhook_id
-WHERE q.endpoint <> substring(h.url from '[^/]*$') OR q.type <> d.event_type`
+WHERE q.endpoint <> h.endpoint OR q.type <> d.event_type`
 
 // Its body has the frozen bytes, so all attempts have the same.
 const bodySQL = `

@@ -21,14 +21,12 @@ type Recovery struct {
 // receipt and the seconds from Back to that.
 const waitedSQL = `
 CREATE TEMP TABLE waited ON COMMIT DROP AS
-SELECT k.n, greatest(0, extract(epoch FROM e.arrived - k.back))::float8 AS seconds
+SELECT DISTINCT ON (e.id) k.n, greatest(0, extract(epoch FROM e.arrived - k.back))::float8 AS seconds
 FROM (
-  SELECT e.created_at, min(q.arrived) AS arrived
+  SELECT e.id, e.created_at, min(q.arrived) AS arrived
   FROM events e JOIN deliveries d ON d.event_id = e.id JOIN requests q ON q.delivery = d.id GROUP BY e.id
-) e
-CROSS JOIN LATERAL (
-  SELECT n, back FROM kills WHERE at > e.created_at AND at < e.arrived AND isfinite(back) ORDER BY at DESC LIMIT 1
-) k`
+) e JOIN kills k ON k.at > e.created_at AND k.at < e.arrived AND isfinite(k.back)
+ORDER BY e.id, k.at DESC`
 
 const quantiles = `
   count(*), coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds), 0), coalesce(max(seconds), 0)`
