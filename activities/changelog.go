@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
@@ -28,5 +29,8 @@ type PublishResult struct {
 // changes nothing.
 func (c *Changelog) PublishEntry(ctx context.Context, p PublishParams) (PublishResult, error) {
 	due, err := c.feedback.PublishEntry(ctx, p.Entry)
+	if due == nil && err == nil {
+		failpoint.Hit(failpoint.AfterPublication)
+	}
 	return PublishResult{Due: due}, err
 }

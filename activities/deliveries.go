@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -250,16 +251,19 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
 		return outcome{failed: true, answer: ErrorWebhookDisabled}, err
 	}
+	failpoint.Hit(failpoint.AfterClaim)
 	result, err := d.request(ctx, due, claimed)
 	release()
 	if err != nil {
 		return outcome{}, err
 	}
+	failpoint.Hit(failpoint.AfterSend)
 	o := outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
 	moved, err := d.record(ctx, result)
 	if err != nil {
 		return outcome{}, err
 	}
+	failpoint.Hit(failpoint.AfterRecord)
 	if moved {
 		o.streak = moveOf(result.Error != "")
 	}
@@ -280,6 +284,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
 	}
+	failpoint.Hit(failpoint.BeforeSend)
 	o := d.sender.Send(ctx, send.Request{
 		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
 	})

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -143,6 +144,9 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, grace time.Duration, resul
 			return err
 		}
 		result.GivenUp += len(end)
+		if len(start) > 0 {
+			failpoint.Hit(failpoint.SweepFound)
+		}
 		o.dispatch.Dispatch(start)
 		activity.RecordHeartbeat(ctx)
 		if len(rows) < sweepPage {

@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -82,6 +83,7 @@ func (r *Recoveries) CountFailed(ctx context.Context, p RecoverParams) (RecoverP
 // ReplayFailed replays the next page.
 func (r *Recoveries) ReplayFailed(ctx context.Context, p RecoverParams) (RecoverProgress, error) {
 	progress, err := r.feedback.RecoverNext(ctx, p.Recovery)
+	failpoint.Hit(failpoint.AfterRecoveryPage)
 	return RecoverProgress(progress), err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/store"
 )
 
@@ -77,6 +78,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 		if err != nil {
 			return p.Result, err
 		}
+		failpoint.Hit(failpoint.RetentionBatch)
 		countRemoved(ctx, step.name, removed)
 		*step.count(&p.Result) += removed
 		if p.After = next; next == "" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
@@ -50,7 +51,9 @@ func (d *Deliveries) followStreaks(ctx context.Context, of []Due, outcomes []out
 		case streakEnded:
 			err = d.streaks.StreakEnded(ctx, webhook)
 		case streakGrew:
+			failpoint.Hit(failpoint.BeforeStreakSignal)
 			err = d.streaks.StreakGrew(ctx, webhook)
+			failpoint.Hit(failpoint.AfterStreakSignal)
 		}
 		if err != nil {
 			return errors.Wrap(err, "follow the webhook's streak")
@@ -105,5 +108,8 @@ type Disabled struct {
 // for the same run answers the same.
 func (s *Streaks) DisableWebhook(ctx context.Context, p DisableParams) (Disabled, error) {
 	admins, disabled, err := s.feedback.DisableFailing(ctx, p.Webhook, p.Run)
+	if disabled {
+		failpoint.Hit(failpoint.AfterDisable)
+	}
 	return Disabled{Disabled: disabled, Admins: admins}, err
 }

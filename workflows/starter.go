@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 )
 
@@ -186,6 +187,7 @@ func (s *Starter) start(group []feedback.Dispatch) bool {
 		s.log.Warn("Temporal is away; deliveries wait", "error", err)
 		return false
 	}
+	failpoint.Hit(failpoint.BeforeStart)
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        groupID(group),
 		TaskQueue: MainQueue,
@@ -205,6 +207,7 @@ func (s *Starter) start(group []feedback.Dispatch) bool {
 	}, DeliverWebhooksName, params)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err == nil || errors.As(err, &already) {
+		failpoint.Hit(failpoint.AfterStart)
 		return true
 	}
 	// Never told to the caller, whose change is committed: the sweep starts what

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/recovery"
 	"earshot/internal/event"
+	"earshot/internal/failpoint"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -100,6 +101,7 @@ func recoverNext(ctx context.Context, c *change, hook *db.Webhook, r *db.Recover
 		if err := c.Delivery.CreateBulk(rows...).Exec(ctx); err != nil {
 			return nil, errors.Wrap(err, "insert the replays")
 		}
+		failpoint.Hit(failpoint.RecoveryPage)
 		update.SetPosition(failed[len(failed)-1].ID).AddReplayed(len(failed))
 	}
 	return update.Save(ctx)

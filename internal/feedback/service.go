@@ -18,6 +18,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
+	"earshot/internal/failpoint"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -126,6 +127,7 @@ func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) err
 	}
 	// The process may die here: the rows are committed and pending, the sweep
 	// starts them.
+	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
 		s.dispatch.Schedule(c.schedules)
 	}

@@ -1,0 +1,6 @@
+//go:build !failpoints
+
+package failpoint
+
+// Hit does nothing in a program that is built without the tag.
+func Hit(Point) {}
