@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/workflows"
 )
 
 // arrived are the posts whose webhooks came, with a valid signature.
@@ -31,7 +33,7 @@ func arrived(t *testing.T, r *testkit.Receiver) map[string]int {
 }
 
 // afterKill is how long what was in flight at a kill may take: the lease of an
-// attempt, 13 s, and Temporal's own timeout of a lost task, 15 s.
+// attempt, 13 s, and Temporal's own timeout of a lost task, 14 s.
 const afterKill = 90 * time.Second
 
 func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {
@@ -105,6 +107,25 @@ func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 	p.serve()
 	awaitPosts(t, r, []string{id})
 	require.Equal(t, map[string]int{id: 1}, arrived(t, r))
+}
+
+// TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft pauses the sweep that runs
+// by the clock: only that of a start is left to find the delivery.
+func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
+	t.Parallel()
+	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
+	p.worker()
+	sweep := dial(t, namespace).ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
+	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, patience, glance)
+	// Port 1 is nobody's: this process commits and gets no further.
+	cutOff := p.start([]string{"serve", "--no-worker"}, "TEMPORAL_ADDRESS=127.0.0.1:1")
+	p.awaitStatus("/healthz", http.StatusOK)
+	p.subscribe(r)
+	id := p.post()
+	cutOff.kill()
+	p.serveAlone()
+	awaitPosts(t, r, []string{id})
 }
 
 func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T) {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -53,6 +54,16 @@ var Drain = fx.Invoke(func(lc fx.Lifecycle, s *workflows.Starter, set config.Con
 		s.Drain(ctx)
 		return nil
 	}})
+})
+
+// Sweep takes the place of Module in a process without a worker: it sweeps once.
+var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *workflows.Connection, log *slog.Logger) {
+	ctx, quit := context.WithCancel(context.Background())
+	var swept sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error { swept.Go(func() { SweepAtStart(ctx, c, log) }); return nil },
+		OnStop:  func(context.Context) error { quit(); swept.Wait(); return nil },
+	})
 })
 
 // parts are the Activities as fx finds them.

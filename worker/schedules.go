@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -13,17 +14,23 @@ import (
 // look costs Temporal one call for each.
 const schedulesEvery = time.Minute
 
+// SweepAtStart sweeps once, as soon as Temporal answers or until ctx ends: for a
+// process without a worker, which too may follow one that was killed. The workers of
+// other processes do the work.
+func SweepAtStart(ctx context.Context, temporal *workflows.Connection, log *slog.Logger) {
+	began := time.Now()
+	insist(ctx, temporal, log, "sweep at the start", func(ctx context.Context, c client.Client) error {
+		return workflows.SweepNow(ctx, c, began)
+	})
+}
+
 // keepSchedules sets the schedules up, sweeps, and makes schedules again that
 // somebody deletes, until ctx ends. The worker runs meanwhile: a Temporal that is
 // too busy for this needs it all the more.
 func (w *Worker) keepSchedules(ctx context.Context) {
-	for pause := firstPause; !w.withTemporal(ctx, "set up the schedules", w.begin); pause = min(2*pause, maxPause) {
-		if !wait(ctx, pause) {
-			return
-		}
-	}
+	insist(ctx, w.temporal, w.options.Log, "set up the schedules", w.begin)
 	for wait(ctx, w.options.SchedulesEvery) {
-		w.withTemporal(ctx, "look after the schedules", w.restore)
+		withTemporal(ctx, w.temporal, w.options.Log, "look after the schedules", w.restore)
 	}
 }
 
@@ -44,16 +51,29 @@ func (w *Worker) restore(ctx context.Context, c client.Client) error {
 	return err
 }
 
+// insist tries until do succeeds or ctx ends.
+func insist(
+	ctx context.Context, temporal *workflows.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
+) {
+	for pause := firstPause; !withTemporal(ctx, temporal, log, what, do); pause = min(2*pause, maxPause) {
+		if !wait(ctx, pause) {
+			return
+		}
+	}
+}
+
 // withTemporal reports whether do succeeded, within the time of one try.
-func (w *Worker) withTemporal(ctx context.Context, what string, do func(context.Context, client.Client) error) bool {
+func withTemporal(
+	ctx context.Context, temporal *workflows.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
+) bool {
 	limited, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	c, err := w.temporal.Client(limited)
+	c, err := temporal.Client(limited)
 	if err == nil {
 		err = do(limited, c)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.options.Log.WarnContext(ctx, "Temporal is away or too busy", "for", what, "error", err)
+		log.WarnContext(ctx, "Temporal is away or too busy", "for", what, "error", err)
 	}
 	return err == nil
 }

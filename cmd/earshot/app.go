@@ -53,6 +53,8 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	// has accepted still wants to be started.
 	if r&roleWorker != 0 {
 		options = append(options, worker.Module)
+	} else {
+		options = append(options, worker.Sweep)
 	}
 	options = append(options, worker.Drain)
 	if r&roleAPI != 0 {
