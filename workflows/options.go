@@ -11,8 +11,10 @@ import (
 
 const (
 	// Above an attempt's 10 s, so that a first round fits into one workflow
-	// task even when a receiver uses its whole time.
-	workflowTaskTimeout = 15 * time.Second
+	// task even when a receiver uses its whole time, and above the lease of one,
+	// which ends after 13 s: what a kill cut off is made again when both are over,
+	// so 5 s behind the attempt's own time at the latest.
+	workflowTaskTimeout = 14 * time.Second
 	// How often the sweep looks, and how overdue a delivery is then. Starts are
 	// lost only when a process dies or Temporal is away, so once a minute is
 	// often enough; a delivery waits its turn for seconds at the most.
