@@ -219,6 +219,10 @@ func (p *Postgres) Stop(ctx context.Context) error {
 	return p.process.stop(ctx, postgresGrace, syscall.SIGINT, syscall.SIGQUIT)
 }
 
+// Kill ends the server as kill -9 does and waits for it. Its sessions notice by
+// themselves that they are orphans; the next start repairs what they left.
+func (p *Postgres) Kill() { p.process.kill() }
+
 // ping asks for one answer with the password, so that a stranger on the port
 // doesn't count.
 func (p *Postgres) ping(ctx context.Context) error {

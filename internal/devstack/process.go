@@ -107,6 +107,12 @@ func (p *child) stop(ctx context.Context, grace time.Duration, first syscall.Sig
 	return errors.Errorf("%s is still there after SIGKILL", p.name)
 }
 
+// kill ends the process without a word and waits for it.
+func (p *child) kill() {
+	_ = p.cmd.Process.Kill() // fails only when the process has ended
+	<-p.done
+}
+
 // await says whether the process ended before ctx and before the limit.
 func (p *child) await(ctx context.Context, limit time.Duration) bool {
 	timer := time.NewTimer(limit)

@@ -236,6 +236,9 @@ func (t *Temporal) Stop(ctx context.Context) error {
 	return t.process.stop(ctx, temporalGrace, syscall.SIGINT)
 }
 
+// Kill ends the server as kill -9 does and waits for it.
+func (t *Temporal) Kill() { t.process.kill() }
+
 func (t *Temporal) awaitReady(ctx context.Context, namespaces []string) error {
 	c, err := client.NewLazyClient(client.Options{
 		HostPort: t.Address(),
