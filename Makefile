@@ -61,6 +61,9 @@ bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-hel
 bench-seed: ## fill the stack of `make up` with what ARGS=-lists of bench measures; takes minutes
 	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench/seed $(ARGS)
 
+faults: ## kill everything at random and at each failpoint, and prove that nothing is lost; 20 minutes; ARGS=-help lists the options
+	@go run ./e2e/faults $(ARGS)
+
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
 	@go vet ./...
@@ -100,4 +103,4 @@ withstack:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed lint vulncheck generate generate-check migration clean withstack linters
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration clean withstack linters

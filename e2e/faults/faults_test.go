@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/failpoint"
+)
+
+// program is the built one, with failpoints.
+var program string
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	var err error
+	if repository, err = filepath.Abs(filepath.Join("..", "..")); err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "earshot-faults-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program = filepath.Join(dir, "earshot")
+	if err := build(context.Background(), program); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// TestNothingIsLostWhileEverythingIsKilled is the short form of `make faults`.
+func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "earshot-faults-") // short, and open to the user postgres
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	f, err := play(t.Context(), options{
+		events: 1500, killEvery: 2 * time.Second, connections: 8, trials: 1, only: "commit|points|random",
+	}, dir, program, t.Logf)
+	require.NoError(t, err)
+	t.Log("\n" + f.text())
+	require.Empty(t, f.Violations)
+	require.GreaterOrEqual(t, f.RandomEvents, 1500)
+	require.Len(t, f.Points, 7, "the points that every delivery passes")
+}
+
+func TestAProgramWithFailpointsRefusesOneThatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []string{"befor-send=1", "before-send", "before-send=0"} {
+		cmd := exec.Command(program, "--help")
+		cmd.Env = append(cleanEnviron(), failpoint.Variable+"="+wrong)
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err, wrong)
+		require.Contains(t, string(out), "is not the name of a point and a number", wrong)
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/e2e/faults/check"
+)
+
+// figures are what a run found. Durations are in nanoseconds in JSON.
+type figures struct {
+	Postgres    string        `json:"postgres"`
+	Temporal    string        `json:"temporal"`
+	RetryDelays string        `json:"retryDelays"`
+	KillEvery   time.Duration `json:"killEvery"`
+	// RandomEvents were acknowledged in the part with random kills, within RandomTime.
+	RandomEvents int           `json:"randomEvents"`
+	RandomTime   time.Duration `json:"randomTime"`
+	// Repeated requests got no answer, or one that it can't be done now.
+	Repeated int64 `json:"repeated"`
+	// Kills are counted by what was killed, cut or filled.
+	Kills map[string]int `json:"kills"`
+	// Points are the failpoints at which a process was killed.
+	Points []string `json:"points"`
+	// CommitToStart is from the restart after a kill between a commit and the start to
+	// the first attempt; Redone is from a kill during an attempt to the next.
+	CommitToStart spread `json:"commitToStart"`
+	Redone        spread `json:"redone"`
+	DiskFull      string `json:"diskFull"`
+	// Unasked counts the service's processes that ended and weren't killed.
+	Unasked int `json:"unasked"`
+	// Checks are the checker's reports, each of all that its stack did so far.
+	Checks     []checked `json:"checks"`
+	Violations []string  `json:"violations"`
+}
+
+type checked struct {
+	After  string       `json:"after"`
+	Report check.Report `json:"report"`
+}
+
+// spread is how long something took, several times.
+type spread struct {
+	Times int           `json:"times"`
+	P50   time.Duration `json:"p50"`
+	Max   time.Duration `json:"max"`
+}
+
+func spreadOf(took []time.Duration) spread {
+	if len(took) == 0 {
+		return spread{}
+	}
+	slices.Sort(took)
+	return spread{Times: len(took), P50: took[(len(took)-1)/2], Max: took[len(took)-1]}
+}
+
+func (s spread) String() string {
+	return fmt.Sprintf("p50 %s, max %s, of %d", s.P50.Round(time.Millisecond), s.Max.Round(time.Millisecond), s.Times)
+}
+
+// versions asks what runs.
+func (f *figures) versions(ctx context.Context, r *run) error {
+	conn, err := pgx.Connect(ctx, r.stack.direct)
+	if err != nil {
+		return errors.Wrap(err, "connect")
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := conn.QueryRow(ctx, "SHOW server_version").Scan(&f.Postgres); err != nil {
+		return errors.Wrap(err, "ask for Postgres's version")
+	}
+	out, err := exec.CommandContext(ctx, r.stack.temporalOptions.Binary, "--version").Output()
+	if err != nil {
+		return errors.Wrap(err, "ask for Temporal's version")
+	}
+	f.Temporal = strings.TrimSpace(strings.TrimPrefix(string(out), "temporal version"))
+	return nil
+}
+
+// violation notes what must not be.
+func (f *figures) violation(format string, args ...any) {
+	f.Violations = append(f.Violations, fmt.Sprintf(format, args...))
+}
+
+// take checks a stack after a part and takes in its figures.
+func (f *figures) take(ctx context.Context, after string, r *run) error {
+	report, err := r.check(ctx)
+	if err != nil {
+		return errors.Wrap(err, "check")
+	}
+	for _, v := range report.Violations {
+		f.violation("after %s: %s", after, v)
+	}
+	f.Checks = append(f.Checks, checked{after, report})
+	f.Repeated, f.Unasked, f.Kills = r.load.repeated.Load(), 0, map[string]int{}
+	for _, p := range r.stack.services {
+		f.Unasked += p.unasked()
+	}
+	for _, k := range r.kills.list() {
+		what, point, _ := strings.Cut(k.What, " at ")
+		f.Kills[what]++
+		if point != "" && !slices.Contains(f.Points, point) {
+			f.Points = append(f.Points, point)
+		}
+	}
+	r.report("checked after %s: %d violations", after, len(report.Violations))
+	return nil
+}
+
+func (f *figures) text() string {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-34s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("Postgres", "%s", f.Postgres)
+	row("Temporal", "%s", f.Temporal)
+	row("retry delays (shortened)", "%s", f.RetryDelays)
+	row("events under random kills", "%d in %s, one kill every %s", f.RandomEvents, f.RandomTime.Round(time.Second), f.KillEvery)
+	row("requests asked again", "%d", f.Repeated)
+	for _, what := range sortedKeys(f.Kills) {
+		row("kills: "+what, "%d", f.Kills[what])
+	}
+	row("failpoints", "%d: %s", len(f.Points), strings.Join(f.Points, " "))
+	row("full disk", "%s", f.DiskFull)
+	row("processes that ended by themselves", "%d", f.Unasked)
+	row("commit → kill → first attempt", "%s (bound %s)", f.CommitToStart, startBound)
+	row("attempt → kill → attempt again", "%s (bound %s)", f.Redone, redoneBound)
+	for _, c := range f.Checks {
+		c.Report.Violations, c.Report.ViolationsTotal = nil, 0 // they follow
+		fmt.Fprintf(&b, "checked after %s:\n  %s\n", c.After, strings.ReplaceAll(strings.TrimSpace(c.Report.String()), "\n", "\n  "))
+	}
+	row("violations", "%d", len(f.Violations))
+	for _, v := range f.Violations {
+		fmt.Fprintf(&b, "  %s\n", v)
+	}
+	return b.String()
+}
+
+func sortedKeys(m map[string]int) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

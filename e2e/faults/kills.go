@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/e2e/faults/check"
+	"earshot/internal/devstack"
+)
+
+// kills is what was done to a stack, for the checker.
+type kills struct {
+	mu  sync.Mutex
+	all []check.Kill
+}
+
+func (k *kills) add(what string, at, back time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = append(k.all, check.Kill{At: at, What: what, Back: back})
+}
+
+// list is all of them so far.
+func (k *kills) list() []check.Kill {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]check.Kill{}, k.all...)
+}
+
+// killService kills a process and waits for the next one to be ready.
+func (s *stack) killService(ctx context.Context, k *kills, p *service) error {
+	before := p.generation()
+	at := p.kill()
+	if err := p.awaitReady(ctx, before); err != nil {
+		return err
+	}
+	// It is back when it was started, not when it was ready: the time between is part
+	// of a recovery.
+	k.add(p.name, at, p.started(before+1))
+	return nil
+}
+
+// killPostgres kills the server and starts it again.
+func (s *stack) killPostgres(ctx context.Context, k *kills) error {
+	at := time.Now()
+	s.postgres.Kill()
+	if err := s.restartPostgres(ctx); err != nil {
+		return err
+	}
+	k.add("postgres", at, time.Now())
+	return nil
+}
+
+func (s *stack) restartPostgres(ctx context.Context) error {
+	s.postgresOptions.Port = s.postgres.Port()
+	again, err := devstack.StartPostgres(ctx, s.postgresOptions)
+	if err != nil {
+		return errors.Wrap(err, "start Postgres again")
+	}
+	s.postgres = again
+	s.lead("postgres", net.JoinHostPort("127.0.0.1", strconv.Itoa(again.Port())))
+	return nil
+}
+
+// killTemporal kills the server and starts it again.
+func (s *stack) killTemporal(ctx context.Context, k *kills) error {
+	at := time.Now()
+	s.temporal.Kill()
+	_, port, err := net.SplitHostPort(s.temporal.Address())
+	if err != nil {
+		return errors.Wrap(err, "read Temporal's address")
+	}
+	if s.temporalOptions.Port, err = strconv.Atoi(port); err != nil {
+		return errors.Wrap(err, "read Temporal's port")
+	}
+	again, err := devstack.StartTemporal(ctx, s.temporalOptions)
+	if err != nil {
+		return errors.Wrap(err, "start Temporal again")
+	}
+	s.temporal = again
+	s.lead("temporal", again.Address())
+	k.add("temporal", at, time.Now())
+	return nil
+}
+
+// lead points the links to a server at where it is now.
+func (s *stack) lead(to, address string) {
+	for _, l := range s.links {
+		if l.to == to {
+			l.proxy.lead(address)
+		}
+	}
+}
+
+// cutFor cuts a link for a while.
+func (s *stack) cutFor(ctx context.Context, k *kills, l link, c cut, during time.Duration) error {
+	at := time.Now()
+	l.proxy.set(c)
+	defer func() {
+		l.proxy.set(whole)
+		k.add("cut", at, time.Now())
+	}()
+	return pause(ctx, during)
+}
+
+// pause waits; the error is that of a context that ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

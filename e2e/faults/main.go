@@ -1,0 +1,187 @@
+// Command faults kills the service and what it depends on, while events are written,
+// and proves from a receiver's ledger that nothing was lost (`make faults`).
+//
+// It starts everything itself, on loopback: Postgres, Temporal with a database on
+// disk, an API and two workers of a program that is built with failpoints, a link that
+// can be cut between each process and each server, and a receiver that is never
+// killed. It ends only processes that it started, and removes what it wrote.
+//
+// The harness knows nothing of what should have arrived: the packages ledger,
+// receiver and check do, and share no code with the service.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+)
+
+type options struct {
+	events      int
+	killEvery   time.Duration
+	connections int
+	only        string
+	asJSON      bool
+	// trials is how often what is timed is tried.
+	trials int
+	// everyPoint adds the failpoints that the load alone doesn't come to; two of them
+	// wait for minutes.
+	everyPoint bool
+}
+
+// repository is the root, where tools/go.mod and temporal-dev.yaml lie.
+var repository = "."
+
+func main() {
+	o := options{trials: 5, everyPoint: true}
+	flag.IntVar(&o.events, "events", 200_000, "events that are written while everything is killed at random")
+	flag.DurationVar(&o.killEvery, "kill-every", 10*time.Second, "from one random kill to the next")
+	flag.IntVar(&o.connections, "connections", 16, "connections that write")
+	flag.StringVar(&o.only, "run", "", "a regular expression: do only the parts whose names match; the names are "+strings.Join(names(), ", "))
+	flag.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	began := time.Now()
+	progress := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	figures, err := harness(ctx, o, progress)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+	if err := figures.print(o.asJSON); err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+	if len(figures.Violations) > 0 {
+		os.Exit(1)
+	}
+}
+
+// part is a part of a whole run, which is one after the other.
+type part struct {
+	name string
+	do   func(r *run, ctx context.Context, f *figures) error
+}
+
+// parts are in the order in which a check takes longer and longer.
+var parts = []part{
+	{"commit", (*run).commitAndStart},
+	{"attempt", (*run).attempts},
+	{"exhaustion", (*run).exhaustion},
+	{"points", (*run).points},
+	{"random", (*run).random},
+}
+
+// diskFull names the part that has a stack of its own, on a disk of its own.
+const diskFull = "disk"
+
+func names() []string {
+	all := []string{diskFull}
+	for _, p := range parts {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+// harness builds the program and plays.
+func harness(ctx context.Context, o options, progress func(string, ...any)) (*figures, error) {
+	dir, err := os.MkdirTemp("", "earshot-faults-")
+	if err != nil {
+		return nil, errors.Wrap(err, "make a directory")
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program := filepath.Join(dir, "earshot")
+	progress("building the program with failpoints")
+	if err := build(ctx, program); err != nil {
+		return nil, err
+	}
+	return play(ctx, o, dir, program, progress)
+}
+
+// play does the parts in a directory and returns what came of them. An error says that
+// it couldn't; what the service did wrong is among the figures.
+func play(ctx context.Context, o options, dir, program string, progress func(string, ...any)) (*figures, error) {
+	wanted, err := regexp.Compile(o.only)
+	if err != nil {
+		return nil, errors.Wrap(err, "read -run")
+	}
+	// The user postgres has to pass through.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return nil, errors.Wrap(err, "open the directory")
+	}
+	f := &figures{RetryDelays: retryDelays, KillEvery: o.killEvery}
+	if wanted.MatchString(diskFull) {
+		if err := onFullDisk(ctx, o, filepath.Join(dir, "full"), program, f, progress); err != nil {
+			return nil, errors.Wrap(err, diskFull)
+		}
+	}
+	return f, onStack(ctx, o, wanted, filepath.Join(dir, "stack"), program, f, progress)
+}
+
+// onStack does the parts that share a stack.
+func onStack(
+	ctx context.Context, o options, wanted *regexp.Regexp, dir, program string, f *figures, progress func(string, ...any),
+) error {
+	var r *run
+	for _, p := range parts {
+		if !wanted.MatchString(p.name) {
+			continue
+		}
+		if r == nil {
+			progress("starting Postgres, Temporal, an API and two workers")
+			var err error
+			if r, err = open(ctx, o, dir, program, progress); err != nil {
+				return err
+			}
+			defer r.close()
+			if err := f.versions(ctx, r); err != nil {
+				return err
+			}
+		}
+		progress("part %s", p.name)
+		if err := p.do(r, ctx, f); err != nil {
+			return errors.Wrap(err, p.name)
+		}
+		if err := f.take(ctx, p.name, r); err != nil {
+			return errors.Wrap(err, p.name)
+		}
+	}
+	return nil
+}
+
+// build makes the program that has failpoints.
+func build(ctx context.Context, program string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "failpoints", "-o", program, "./cmd/earshot")
+	cmd.Dir = repository
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return errors.Wrapf(err, "build the program: %s", out)
+	}
+	return nil
+}
+
+func (f *figures) print(asJSON bool) error {
+	if !asJSON {
+		fmt.Print(f.text())
+		return nil
+	}
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	if err := e.Encode(f); err != nil {
+		return errors.Wrap(err, "print")
+	}
+	return nil
+}

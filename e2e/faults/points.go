@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/failpoint"
+)
+
+// trial is a kill at one failpoint.
+type trial struct {
+	at failpoint.Point
+	// feed causes what leads a process there, where the load doesn't.
+	feed func(ctx context.Context) error
+}
+
+// killAtPoints kills the API and a worker once at each failpoint, under load. The load
+// meets those of every delivery; the others are led up to.
+func (r *run) killAtPoints(ctx context.Context) error {
+	return r.underLoad(ctx, func(ctx context.Context) error {
+		if err := r.chain(ctx, r.stack.api(), apiTrials()); err != nil {
+			return err
+		}
+		if !r.options.everyPoint {
+			return r.chain(ctx, r.stack.workers()[0], commonTrials())
+		}
+		// What is rare has to come to the worker that is armed.
+		one, other := r.stack.workers()[0], r.stack.workers()[1]
+		before := other.generation()
+		other.hold(true)
+		at := other.kill()
+		if err := r.chain(ctx, one, append(commonTrials(), r.rareTrials()...)); err != nil {
+			return err
+		}
+		other.hold(false)
+		if err := other.awaitReady(ctx, before); err != nil {
+			return err
+		}
+		r.kills.add(other.name, at, other.started(before+1))
+		return one.awaitReady(ctx, before)
+	})
+}
+
+func apiTrials() []trial {
+	return []trial{{at: failpoint.AfterCommit}, {at: failpoint.BeforeStart}, {at: failpoint.AfterStart}}
+}
+
+// commonTrials are at points that every delivery passes.
+func commonTrials() []trial {
+	return []trial{
+		{at: failpoint.AfterClaim}, {at: failpoint.BeforeSend}, {at: failpoint.AfterSend}, {at: failpoint.AfterRecord},
+	}
+}
+
+// rareTrials are in an order in which each leaves what the next one needs.
+func (r *run) rareTrials() []trial {
+	return []trial{
+		{at: failpoint.SweepFound, feed: r.forget},
+		{at: failpoint.BeforeStreakSignal, feed: r.failMore},
+		{at: failpoint.AfterStreakSignal, feed: r.failMore},
+		{at: failpoint.AfterDisable, feed: r.failUntilDisabled},
+		{at: failpoint.RecoveryPage, feed: r.recover},
+		{at: failpoint.AfterPublication, feed: r.publishSoon},
+		{at: failpoint.RetentionBatch, feed: r.expire},
+		// Of the same recovery: Temporal makes its page again after two minutes.
+		{at: failpoint.AfterRecoveryPage},
+	}
+}
+
+// chain kills a process and arms those that follow it with a point each.
+func (r *run) chain(ctx context.Context, p *service, trials []trial) error {
+	points := make([]failpoint.Point, len(trials))
+	for i, t := range trials {
+		points[i] = t.at
+	}
+	before := p.generation()
+	at := p.kill(points...)
+	for i, t := range trials {
+		armed := before + 1 + i
+		if err := p.awaitStart(ctx, armed); err != nil {
+			return err
+		}
+		what := p.name
+		if i > 0 {
+			what, at = p.name+" at "+string(trials[i-1].at), p.ends(armed-1)
+		}
+		r.kills.add(what, at, p.started(armed))
+		if t.feed != nil {
+			if err := t.feed(ctx); err != nil {
+				return errors.Wrapf(err, "lead up to %s", t.at)
+			}
+		}
+		if err := p.awaitDeath(ctx, armed, t.at); err != nil {
+			return err
+		}
+		r.report("killed %s at %s", p.name, t.at)
+	}
+	last := before + 1 + len(trials)
+	if err := p.awaitReady(ctx, last-1); err != nil {
+		return err
+	}
+	r.kills.add(p.name+" at "+string(trials[len(trials)-1].at), p.ends(last-1), p.started(last))
+	return nil
+}
+
+// forget kills the API between a commit and the start, so that a sweep finds something.
+func (r *run) forget(ctx context.Context) error {
+	return r.chain(ctx, r.stack.api(), []trial{{at: failpoint.AfterCommit}})
+}
+
+// failMore makes deliveries that fail for good, some seconds later.
+func (r *run) failMore(ctx context.Context) error { return r.load.more(ctx, r.broken, 5) }
+
+// failUntilDisabled makes more of them than a webhook may have in a row, and two pages
+// of a recovery, which are of 50.
+func (r *run) failUntilDisabled(ctx context.Context) error { return r.load.more(ctx, r.broken, 70) }
+
+// publishSoon schedules an entry.
+func (r *run) publishSoon(ctx context.Context) error {
+	entry, err := r.plain.schedule(ctx, time.Now().Add(time.Second))
+	if err == nil {
+		r.load.acknowledge(entry)
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"io"
+	"net"
+	"sync"
+
+	"github.com/go-faster/errors"
+)
+
+// cut is what is wrong with a link.
+type cut int
+
+const (
+	whole cut = iota
+	// refused: connections are reset, and new ones at once.
+	refused
+	// silent: nothing comes through and nobody is told, as when a cable is pulled. What
+	// was sent meanwhile arrives when the link is whole again, as TCP would have it.
+	silent
+)
+
+// proxy is the network between one process and one server: what the process dials
+// instead of it. It can be cut and is never cut by anybody else.
+type proxy struct {
+	listener net.Listener
+
+	mu     sync.Mutex
+	target string
+	cut    cut
+	// changed is closed when the cut changes.
+	changed chan struct{}
+	conns   map[net.Conn]struct{}
+}
+
+// newProxy listens on loopback and passes everything on to the target.
+func newProxy(target string) (*proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Wrap(err, "listen for a link")
+	}
+	p := &proxy{listener: listener, target: target, changed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	go p.accept()
+	return p, nil
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+// lead points the link at another address, for connections from now on.
+func (p *proxy) lead(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+// set cuts the link or makes it whole.
+func (p *proxy) set(c cut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = c
+	close(p.changed)
+	p.changed = make(chan struct{})
+	if c == refused {
+		for conn := range p.conns {
+			reset(conn)
+		}
+	}
+}
+
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.set(refused)
+}
+
+// reset ends a connection without the courtesy of a FIN.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+func (p *proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.serve(conn)
+	}
+}
+
+// passable waits until the link isn't silent, and returns false where it is refused.
+func (p *proxy) passable() (target string, ok bool) {
+	for {
+		p.mu.Lock()
+		c, changed, target := p.cut, p.changed, p.target
+		p.mu.Unlock()
+		if c != silent {
+			return target, c == whole
+		}
+		<-changed
+	}
+}
+
+func (p *proxy) serve(near net.Conn) {
+	defer reset(near)
+	defer p.drop(near)
+	if !p.hold(near) {
+		return
+	}
+	target, ok := p.passable()
+	if !ok {
+		return
+	}
+	far, err := net.Dial("tcp", target)
+	if err != nil {
+		return // the server is away, which the process sees as a reset
+	}
+	defer reset(far)
+	defer p.drop(far)
+	if !p.hold(far) {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { p.pump(far, near) })
+	both.Go(func() { p.pump(near, far) })
+	both.Wait()
+}
+
+// hold counts a connection among those that a cut resets.
+func (p *proxy) hold(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[conn] = struct{}{}
+	return p.cut != refused
+}
+
+func (p *proxy) drop(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, conn)
+}
+
+// pump passes on what comes, and in the end that nothing more does.
+func (p *proxy) pump(to, from net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if _, ok := p.passable(); !ok {
+			return
+		}
+		if n > 0 {
+			if _, failed := to.Write(buffer[:n]); failed != nil {
+				reset(from)
+				return
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			if tcp, ok := to.(*net.TCPConn); ok {
+				_ = tcp.CloseWrite()
+			}
+			return
+		default:
+			reset(to)
+			return
+		}
+	}
+}

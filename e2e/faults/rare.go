@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/oapi-codegen/nullable"
+	temporal "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"earshot/client"
+	"earshot/e2e/faults/receiver"
+	"earshot/workflows"
+)
+
+// expiredRows is more than two batches of the retention.
+const expiredRows = 1200
+
+// recover mends the receiver that was dead, enables its webhook and asks for what
+// failed.
+func (r *run) recover(ctx context.Context) error {
+	err := await(ctx, "the webhook to be disabled and its deliveries to end", func() bool {
+		n, err := r.number(ctx, `SELECT count(*) FROM webhooks h WHERE h.url LIKE '%/' || $1 AND (h.enabled OR EXISTS (
+			SELECT FROM deliveries d WHERE d.webhook_id = h.id AND d.status = 'pending'))`, r.fails.endpoint)
+		return err == nil && n == 0
+	})
+	if err != nil {
+		return err
+	}
+	r.behave(r.fails, receiver.Healthy)
+	enabled := true
+	patched, err := r.broken.api.UpdateWebhookWithResponse(ctx, r.fails.id, client.UpdateWebhookRequest{Enabled: &enabled})
+	if err != nil {
+		return errors.Wrap(err, "enable the webhook")
+	}
+	if patched.JSON200 == nil {
+		return errors.Errorf("enable the webhook: %s", patched.Status())
+	}
+	accepted, err := r.broken.api.RecoverWebhookWithResponse(ctx, r.fails.id, client.RecoverWebhookRequest{
+		Since: time.Now().Add(-time.Hour),
+	})
+	if err != nil {
+		return errors.Wrap(err, "ask for a recovery")
+	}
+	if accepted.JSON202 == nil {
+		return errors.Errorf("ask for a recovery: %s", accepted.Status())
+	}
+	return nil
+}
+
+// schedule makes a changelog entry that is published at a moment.
+func (t *tenant) schedule(ctx context.Context, at time.Time) (written, error) {
+	made, err := t.api.CreateChangelogEntryWithResponse(ctx, t.board, client.CreateChangelogEntryRequest{
+		Title: "News", PublishedAt: nullable.NewNullableWithValue(at),
+	})
+	if err != nil {
+		return written{}, errors.Wrap(err, "schedule an entry")
+	}
+	if made.JSON201 == nil {
+		return written{}, errors.Errorf("schedule an entry: %s", made.Status())
+	}
+	return written{made.JSON201.Data.ID, published}, nil
+}
+
+// Rows of two months ago: ids carry their moment in their first 48 bits, and the
+// retention goes by them.
+const expiredSQL = `
+WITH made AS (
+  SELECT overlay(overlay(gen_random_uuid()::text PLACING stamp FROM 1 FOR 13) PLACING '7' FROM 15 FOR 1)::uuid AS event,
+    overlay(overlay(gen_random_uuid()::text PLACING stamp FROM 1 FOR 13) PLACING '7' FROM 15 FOR 1)::uuid AS delivery
+  FROM generate_series(1, $2), (
+    SELECT overlay(lpad(to_hex((extract(epoch FROM now() - interval '60 days') * 1000)::bigint), 12, '0')
+      PLACING '-' FROM 9 FOR 0) AS stamp) s
+), hook AS (
+  SELECT id, organization_id FROM webhooks WHERE url LIKE '%/' || $1
+), events AS (
+  INSERT INTO events (id, organization_id, created_at, type, payload)
+  SELECT event, organization_id, now() - interval '60 days', 'contact.created', '{}' FROM made, hook RETURNING id
+)
+INSERT INTO deliveries (id, organization_id, created_at, webhook_id, event_id, event_type, status, failed_at)
+SELECT delivery, organization_id, now() - interval '60 days', hook.id, event, 'contact.created', 'failed', now()
+FROM made, hook WHERE (SELECT count(*) FROM events) > 0`
+
+// expire makes rows that the retention removes, and has it begin.
+func (r *run) expire(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, r.stack.direct)
+	if err != nil {
+		return errors.Wrap(err, "connect")
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, expiredSQL, r.fails.endpoint, expiredRows); err != nil {
+		return errors.Wrap(err, "make rows that are expired")
+	}
+	c, err := temporal.DialContext(ctx, temporal.Options{
+		HostPort: r.stack.temporal.Address(), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
+	if err != nil {
+		return errors.Wrap(err, "reach Temporal")
+	}
+	defer c.Close()
+	if err := c.ScheduleClient().GetHandle(ctx, workflows.RetentionSchedule).Trigger(ctx, temporal.ScheduleTriggerOptions{}); err != nil {
+		return errors.Wrap(err, "begin the retention")
+	}
+	return nil
+}

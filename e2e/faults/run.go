@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/e2e/faults/check"
+	"earshot/e2e/faults/ledger"
+	"earshot/e2e/faults/receiver"
+	"earshot/internal/devstack"
+)
+
+const (
+	// quietTime bounds the wait for the last delivery: a backlog of mostPending, then
+	// the leases of killed attempts, their retries, and a sweep or two.
+	quietTime = 5 * time.Minute
+	// maxAttempts of a delivery (specification, Delivery and retries).
+	maxAttempts = 5
+)
+
+// run is a stack with its receiver, its tenants and their load.
+type run struct {
+	options  options
+	report   devstack.Report
+	dir      string
+	stack    *stack
+	kills    *kills
+	load     *load
+	receiver *receiver.Receiver
+	ledger   *ledger.Writer
+
+	server      *http.Server
+	receiverURL string
+
+	// plain has one healthy receiver; mixed a slow, a flaky and a dead one too; probe
+	// one that holds back its answers; broken one that is dead until it is mended.
+	plain, mixed, probe, broken *tenant
+	probed, fails               hook
+}
+
+// open starts a stack in the directory and makes the tenants.
+func open(ctx context.Context, o options, dir, program string, report devstack.Report) (_ *run, err error) {
+	r := &run{options: o, report: report, dir: dir, kills: &kills{}}
+	r.load = &load{run: r}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, errors.Wrap(err, "make a directory")
+	}
+	if err := r.listen(); err != nil {
+		return nil, err
+	}
+	if r.stack, err = startStack(ctx, dir, program, report); err != nil {
+		return nil, err
+	}
+	for name, t := range map[string]**tenant{"plain": &r.plain, "mixed": &r.mixed, "probe": &r.probe, "broken": &r.broken} {
+		if *t, err = r.newTenant(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.subscribeAll(ctx)
+}
+
+// listen starts the receiver, which is never killed.
+func (r *run) listen() (err error) {
+	if r.ledger, err = ledger.Create(r.ledgerPath()); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return errors.Wrap(err, "listen for webhooks")
+	}
+	r.receiver = receiver.New(r.ledger)
+	r.receiverURL = "http://" + listener.Addr().String()
+	r.server = &http.Server{Handler: r.receiver, ReadHeaderTimeout: time.Minute}
+	go func() { _ = r.server.Serve(listener) }() // it ends with close, and not before
+	return nil
+}
+
+func (r *run) ledgerPath() string { return filepath.Join(r.dir, "ledger.jsonl") }
+
+func (r *run) subscribeAll(ctx context.Context) (err error) {
+	for _, wanted := range []struct {
+		of *tenant
+		b  receiver.Behaviour
+		as *hook
+	}{
+		{of: r.plain, b: receiver.Healthy},
+		{of: r.mixed, b: receiver.Healthy},
+		{of: r.mixed, b: receiver.Slow},
+		{of: r.mixed, b: receiver.Flaky},
+		{of: r.mixed, b: receiver.Dead},
+		{of: r.probe, b: receiver.Held, as: &r.probed},
+		// An event without a webhook that is enabled isn't written, and this one stays.
+		{of: r.broken, b: receiver.Healthy},
+		{of: r.broken, b: receiver.Dead, as: &r.fails},
+	} {
+		h, err := r.subscribe(ctx, wanted.of, wanted.b)
+		if err != nil {
+			return err
+		}
+		if wanted.as != nil {
+			*wanted.as = h
+		}
+	}
+	return nil
+}
+
+// underLoad does something while events are written.
+func (r *run) underLoad(ctx context.Context, do func(ctx context.Context) error) error {
+	loading, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.load.until(loading, 0)
+	}()
+	err := do(ctx)
+	stop()
+	<-ended
+	return err
+}
+
+// quiet waits until every delivery and recovery has ended, and what is expired is gone.
+func (r *run) quiet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, quietTime)
+	defer cancel()
+	for {
+		n, err := r.pending(ctx)
+		if n == 0 && err == nil {
+			n, err = r.number(ctx, `SELECT (SELECT count(*) FROM deliveries WHERE created_at < now() - interval '30 days')
+				+ (SELECT count(*) FROM recoveries WHERE status = 'running')`)
+		}
+		if n == 0 && err == nil {
+			return nil
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			// The checker says which.
+			r.report("%d are still pending after %s", n, quietTime)
+			return nil
+		}
+	}
+}
+
+// check waits for quiet and holds the ledger against the database.
+func (r *run) check(ctx context.Context) (check.Report, error) {
+	if err := r.quiet(ctx); err != nil {
+		return check.Report{}, err
+	}
+	if err := r.receiver.Err(); err != nil {
+		return check.Report{}, err
+	}
+	return check.Run(ctx, check.Input{
+		LedgerPath: r.ledgerPath(), Database: r.stack.direct,
+		Acknowledged: r.load.acknowledged(), Kills: r.kills.list(), MaxAttempts: maxAttempts,
+	})
+}
+
+// close stops everything and removes what it wrote.
+func (r *run) close() {
+	if r.stack != nil {
+		r.stack.stop()
+	}
+	if r.server != nil {
+		_ = r.server.Close()
+	}
+	if r.ledger != nil {
+		_ = r.ledger.Close()
+	}
+	_ = os.RemoveAll(r.dir)
+}

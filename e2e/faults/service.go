@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/failpoint"
+)
+
+const (
+	// glance lies between two looks at a condition.
+	glance = 20 * time.Millisecond
+	// patience bounds whatever has to happen, on a busy machine too. The longest thing is
+	// an activity without heartbeats that a kill cut off: 2 min.
+	patience = 4 * time.Minute
+	// respawnPause is what a service manager waits before it starts again what ended.
+	respawnPause = 100 * time.Millisecond
+)
+
+// service is a process of the program with whoever starts it again when it ends, as
+// a service manager does.
+type service struct {
+	name string
+	path string
+	args []string
+	env  []string
+	log  string
+	// ready reports whether the process that runs now does its work. The log is what
+	// it said since it was started.
+	ready func(log string) bool
+
+	mu      sync.Mutex
+	process *os.Process
+	from    int64 // where the log of the process begins
+	// began and died are of each process so far, in their order.
+	began, died []time.Time
+	// points are what the next processes are armed with, one each.
+	points []failpoint.Point
+	held   bool
+	quit   bool
+	ended  chan struct{}
+	// byItself counts ends that nobody asked for.
+	byItself int
+	asked    bool
+}
+
+// run keeps the process running until stop.
+func (s *service) run() {
+	s.ended = make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		// The death signal of Linux comes when the thread ends that started the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for {
+			s.mu.Lock()
+			quit, held := s.quit, s.held
+			s.mu.Unlock()
+			if quit {
+				return
+			}
+			if !held {
+				s.runOnce()
+			}
+			time.Sleep(respawnPause)
+		}
+	}()
+}
+
+func (s *service) runOnce() {
+	file, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	cmd := exec.Command(s.path, s.args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.env, file, file, attributes()
+	armed := len(s.points) > 0
+	if armed {
+		cmd.Env = append(append([]string{}, s.env...), failpoint.Variable+"="+string(s.points[0])+"=1")
+		s.points = s.points[1:]
+	}
+	if s.quit || cmd.Start() != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.process, s.from, s.asked = cmd.Process, info.Size(), armed
+	s.began = append(s.began, time.Now())
+	s.mu.Unlock()
+	_ = cmd.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = nil
+	s.died = append(s.died, time.Now())
+	if !s.asked && !s.quit {
+		s.byItself++
+	}
+}
+
+// kill ends the process as kill -9 does, and returns the moment. Another one follows at
+// once; it and those after it are armed with the points, one each.
+func (s *service) kill(points ...failpoint.Point) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.points, s.asked = points, true
+	at := time.Now()
+	if s.process != nil {
+		_ = s.process.Kill()
+	}
+	return at
+}
+
+// hold says whether no further process follows one that ends.
+func (s *service) hold(held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = held
+}
+
+// generation counts the processes so far.
+func (s *service) generation() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.began)
+}
+
+// started is when a process was started, by its number from 1.
+func (s *service) started(generation int) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.began[generation-1]
+}
+
+// ends is when a process ended, by its number.
+func (s *service) ends(generation int) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.died[generation-1]
+}
+
+// unasked is how often a process ended that nobody killed.
+func (s *service) unasked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byItself
+}
+
+// awaitReady waits until a process after that generation does its work.
+func (s *service) awaitReady(ctx context.Context, after int) error {
+	return await(ctx, s.name+" to be ready", func() bool {
+		s.mu.Lock()
+		runs, from := s.process != nil && len(s.began) > after, s.from
+		s.mu.Unlock()
+		if !runs {
+			return false
+		}
+		return s.ready(firstWords(s.log, from))
+	})
+}
+
+// firstWords is the beginning of a process's log, which says how it came up.
+func firstWords(path string, from int64) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	buffer := make([]byte, 256<<10) // some hundred lines
+	n, _ := file.ReadAt(buffer, from)
+	return string(buffer[:n])
+}
+
+// awaitStart waits until a process was started, by its number.
+func (s *service) awaitStart(ctx context.Context, generation int) error {
+	return await(ctx, s.name+" to be started", func() bool { return s.generation() >= generation })
+}
+
+// awaitDeath waits until a process has come to its failpoint, by its number.
+func (s *service) awaitDeath(ctx context.Context, generation int, at failpoint.Point) error {
+	return await(ctx, s.name+" to come to "+string(at), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.died) >= generation
+	})
+}
+
+// stop ends the process for good.
+func (s *service) stop() {
+	s.mu.Lock()
+	s.quit = true
+	if s.process != nil {
+		_ = s.process.Signal(syscall.SIGKILL)
+	}
+	s.mu.Unlock()
+	<-s.ended
+}
+
+// await looks until the condition holds, and says what it waited for when it doesn't.
+func await(ctx context.Context, what string, holds func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.Errorf("waited %s for %s in vain", patience, what))
+	defer cancel()
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			return errors.Wrap(context.Cause(ctx), what)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// says reports whether a worker has come up.
+func says(log string) bool { return strings.Contains(log, `"worker runs"`) }

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/devstack"
+)
+
+const (
+	// databaseConns of each process: three of them leave room below Postgres's 200.
+	databaseConns = 24
+	// retryDelays take the place of 30 s, 2 min, 10 min and 1 h, so that a delivery can
+	// fail for good within a run.
+	retryDelays = "1s,1s,2s,3s"
+	// askTimeout bounds one question to a process that may be cut off.
+	askTimeout = 2 * time.Second
+)
+
+// stack is a deployment of its own: Postgres and Temporal, an API and two workers,
+// and between each process and each server a link that can be cut.
+type stack struct {
+	dir, program string
+	report       devstack.Report
+
+	postgres        *devstack.Postgres
+	temporal        *devstack.Temporal
+	postgresOptions devstack.PostgresOptions
+	temporalOptions devstack.TemporalOptions
+
+	services []*service // the API, then the workers
+	links    []link
+	url      string
+	env      []string
+	// direct is the database's address on a link that nobody cuts.
+	direct string
+}
+
+// link is the way from a process to a server.
+type link struct {
+	from, to string
+	proxy    *proxy
+}
+
+// harnessLink is from where the harness's own link begins, which is never cut.
+const harnessLink = "harness"
+
+// database is the name of the service's.
+const database = "earshot"
+
+// startStack starts everything and returns when it is ready. The program is built with
+// failpoints; Postgres's data lie in the directory postgres of dir.
+func startStack(ctx context.Context, dir, program string, report devstack.Report) (_ *stack, err error) {
+	s := &stack{dir: dir, program: program, report: report}
+	defer func() {
+		if err != nil {
+			s.stop()
+		}
+	}()
+	if err := s.startServers(ctx); err != nil {
+		return nil, err
+	}
+	if s.direct, err = s.databaseBy(harnessLink); err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.startServices(); err != nil {
+		return nil, err
+	}
+	for _, p := range s.services {
+		if err := p.awaitReady(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *stack) startServers(ctx context.Context) error {
+	// Durable: without it a kill of Postgres alone loses what was committed.
+	s.postgresOptions = devstack.PostgresOptions{Dir: filepath.Join(s.dir, "postgres"), Durable: true, Report: s.report}
+	binary, err := devstack.TemporalBinary(ctx, repository, s.report)
+	if err != nil {
+		return errors.Wrap(err, "find Temporal")
+	}
+	s.temporalOptions = devstack.TemporalOptions{
+		Dir: filepath.Join(s.dir, "temporal"), DatabaseFile: true, UIPort: devstack.Headless, Binary: binary, Report: s.report,
+	}
+	if s.postgres, err = devstack.StartPostgres(ctx, s.postgresOptions); err != nil {
+		return err
+	}
+	if err := s.postgres.CreateDatabase(ctx, database); err != nil {
+		return err
+	}
+	if s.temporal, err = devstack.StartTemporal(ctx, s.temporalOptions); err != nil {
+		return err
+	}
+	return nil
+}
+
+// prepare writes the schema and the search attributes.
+func (s *stack) prepare(ctx context.Context) error {
+	port, _, err := devstack.FreePort(0)
+	if err != nil {
+		return errors.Wrap(err, "choose the API's port")
+	}
+	listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	s.url = "http://" + listen
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	s.env = append(cleanEnviron(),
+		"DATABASE_URL="+s.direct, "TEMPORAL_ADDRESS="+s.temporal.Address(),
+		"EARSHOT_LISTEN="+listen, "EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
+		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
+		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
+	)
+	for _, args := range [][]string{
+		{"migrate"}, {"temporal", "setup", "--file", filepath.Join(repository, "temporal-dev.yaml")},
+	} {
+		if err := s.command(ctx, nil, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command runs one of the program's and decodes the JSON that it prints, if wanted.
+func (s *stack) command(ctx context.Context, into any, args ...string) error {
+	cmd := exec.CommandContext(ctx, s.program, args...)
+	cmd.Env = s.env
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = errors.Errorf("%s: %s", err, exit.Stderr)
+		}
+		return errors.Wrapf(err, "run earshot %s", args[0])
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return errors.Wrapf(err, "read what earshot %s says", args[0])
+	}
+	return nil
+}
+
+func (s *stack) startServices() error {
+	serves := func(string) bool { return s.answers("/healthz") }
+	for _, p := range []*service{
+		{name: "api", args: []string{"serve", "--no-worker"}, ready: serves},
+		{name: "worker-1", args: []string{"worker"}, ready: says},
+		{name: "worker-2", args: []string{"worker"}, ready: says},
+	} {
+		toDatabase, err := s.databaseBy(p.name)
+		if err != nil {
+			return err
+		}
+		toTemporal, err := s.link(p.name, "temporal", s.temporal.Address())
+		if err != nil {
+			return err
+		}
+		p.path, p.log = s.program, filepath.Join(s.dir, p.name+".log")
+		p.env = append(append([]string{}, s.env...), "DATABASE_URL="+toDatabase, "TEMPORAL_ADDRESS="+toTemporal)
+		p.run()
+		s.services = append(s.services, p)
+	}
+	return nil
+}
+
+// databaseBy is the database's address for a process, by a link of its own.
+func (s *stack) databaseBy(process string) (string, error) {
+	u, err := url.Parse(s.postgres.URL(database))
+	if err != nil {
+		return "", errors.Wrap(err, "read Postgres's address")
+	}
+	u.Host, err = s.link(process, "postgres", u.Host)
+	return u.String(), err
+}
+
+func (s *stack) link(from, to, target string) (address string, err error) {
+	p, err := newProxy(target)
+	if err != nil {
+		return "", err
+	}
+	s.links = append(s.links, link{from: from, to: to, proxy: p})
+	return p.address(), nil
+}
+
+func (s *stack) api() *service       { return s.services[0] }
+func (s *stack) workers() []*service { return s.services[1:] }
+
+// answers reports whether the API answers 200.
+func (s *stack) answers(path string) bool {
+	ask := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := ask.Get(s.url + path)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// stop ends everything; nothing is left that runs.
+func (s *stack) stop() {
+	for _, p := range s.services {
+		p.stop()
+	}
+	for _, l := range s.links {
+		l.proxy.close()
+	}
+	if s.temporal != nil {
+		s.temporal.Kill()
+	}
+	if s.postgres != nil {
+		s.postgres.Kill()
+	}
+	if err := devstack.Remove(s.postgresOptions.Dir); err != nil && s.report != nil {
+		s.report("%v", err)
+	}
+}
+
+// cleanEnviron is ours without what would choose another stack or setting.
+func cleanEnviron() (env []string) {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "EARSHOT_") && !strings.HasPrefix(name, "TEMPORAL_") && name != "DATABASE_URL" {
+			env = append(env, pair)
+		}
+	}
+	return env
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/client"
+	"earshot/e2e/faults/receiver"
+)
+
+const (
+	// requestTimeout bounds a request to the API, which may be cut off from its
+	// database. The caller then doesn't know whether it was done.
+	requestTimeout = 10 * time.Second
+)
+
+// The events that the harness causes.
+const (
+	commentCreated = "comment.created"
+	contactCreated = "contact.created"
+	postCreated    = "post.created"
+	published      = "changelog.published"
+)
+
+// tenant is an organization with its key, a board and webhooks.
+type tenant struct {
+	name  string
+	api   *client.ClientWithResponses
+	board string
+
+	mu   sync.Mutex
+	post string // the last one that was acknowledged
+}
+
+// hook is a webhook of a tenant.
+type hook struct {
+	id string
+	// endpoint is the receiver's name of it.
+	endpoint, secret string
+}
+
+// newTenant makes an organization with a board.
+func (r *run) newTenant(ctx context.Context, name string) (*tenant, error) {
+	var org struct{ ID string }
+	var made struct{ Key string }
+	if err := r.stack.command(ctx, &org, "org", "create", name, "--json"); err != nil {
+		return nil, err
+	}
+	if err := r.stack.command(ctx, &made, "key", "create", "--org", org.ID, "--json"); err != nil {
+		return nil, err
+	}
+	t := &tenant{name: name}
+	var err error
+	t.api, err = client.NewClientWithResponses(r.stack.url,
+		client.WithHTTPClient(&http.Client{Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: r.options.connections}}),
+		client.WithRequestEditorFn(func(_ context.Context, q *http.Request) error {
+			q.Header.Set("Authorization", "Bearer "+made.Key)
+			return nil
+		}))
+	if err != nil {
+		return nil, errors.Wrap(err, "make a client")
+	}
+	board, err := t.api.CreateBoardWithResponse(ctx, client.CreateBoardRequest{Name: "Ideas"})
+	if err != nil {
+		return nil, errors.Wrap(err, "create a board")
+	}
+	if board.JSON200 == nil {
+		return nil, errors.Errorf("create a board: %s: %s", board.Status(), board.Body)
+	}
+	t.board = board.JSON200.Data.ID
+	return t, nil
+}
+
+// subscribe makes a webhook of the tenant for the events of the load, on an endpoint of
+// the receiver that behaves so.
+func (r *run) subscribe(ctx context.Context, t *tenant, b receiver.Behaviour) (hook, error) {
+	h := hook{endpoint: fmt.Sprintf("%s-%s", t.name, b)}
+	made, err := t.api.CreateWebhookWithResponse(ctx, client.CreateWebhookRequest{
+		URL:    r.receiverURL + receiver.Prefix + h.endpoint,
+		Events: []client.EventType{postCreated, commentCreated, contactCreated, published},
+	})
+	if err != nil {
+		return h, errors.Wrap(err, "register a webhook")
+	}
+	if made.JSON201 == nil {
+		return h, errors.Errorf("register a webhook: %s: %s", made.Status(), made.Body)
+	}
+	h.id, h.secret = made.JSON201.Data.ID, made.JSON201.Data.Secret
+	r.behave(h, b)
+	return h, nil
+}
+
+// behave changes how a webhook's endpoint answers.
+func (r *run) behave(h hook, b receiver.Behaviour) {
+	r.receiver.Add(receiver.Endpoint{Name: h.endpoint, Secret: h.secret, Behaviour: b})
+}
+
+// written is a change that was acknowledged.
+type written struct {
+	// subject is the id of what was made, event the type of the event that this makes.
+	subject, event string
+}
+
+// write makes event number i of the load; an error says that it isn't known whether it
+// was made. Asking again is safe: a contact is identified by the number, the others
+// are made once more.
+func (t *tenant) write(ctx context.Context, i int) (written, error) {
+	switch i % 4 {
+	case 0:
+		return t.writePost(ctx, fmt.Sprintf("Idea %d", i))
+	case 1:
+		if on := t.lastPost(); on != "" {
+			return t.writeComment(ctx, on, i)
+		}
+	}
+	return t.identify(ctx, i)
+}
+
+func (t *tenant) writePost(ctx context.Context, title string) (written, error) {
+	made, err := t.api.CreatePostWithResponse(ctx, t.board, client.CreatePostRequest{Title: title})
+	if err != nil {
+		return written{}, err
+	}
+	if made.JSON201 == nil {
+		return written{}, errors.New(made.Status())
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.post = made.JSON201.Data.ID
+	return written{t.post, postCreated}, nil
+}
+
+func (t *tenant) lastPost() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.post
+}
+
+func (t *tenant) writeComment(ctx context.Context, on string, i int) (written, error) {
+	made, err := t.api.CreateCommentWithResponse(ctx, on, client.CreateCommentRequest{
+		Body: client.CommentBodyInput{Text: fmt.Sprintf("Comment %d", i)},
+	})
+	if err != nil {
+		return written{}, err
+	}
+	if made.JSON201 == nil {
+		return written{}, errors.New(made.Status())
+	}
+	return written{made.JSON201.Data.ID, commentCreated}, nil
+}
+
+func (t *tenant) identify(ctx context.Context, i int) (written, error) {
+	made, err := t.api.IdentifyContactWithResponse(ctx, client.IdentifyContactRequest{ExternalUserID: fmt.Sprintf("user-%d", i)})
+	if err != nil {
+		return written{}, err
+	}
+	switch {
+	case made.JSON201 != nil:
+		return written{made.JSON201.Data.ID, contactCreated}, nil
+	case made.JSON200 != nil: // its first answer was lost
+		return written{made.JSON200.Data.ID, contactCreated}, nil
+	default:
+		return written{}, errors.New(made.Status())
+	}
+}
