@@ -50,12 +50,12 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f, err := play(t.Context(), options{
-		events: 1500, killEvery: 2 * time.Second, connections: 8, trials: 1, only: "commit|points|random",
+		events: 1000, killEvery: 2 * time.Second, connections: 8, short: true, only: "commit|points|random",
 	}, dir, program, t.Logf)
 	require.NoError(t, err)
 	t.Log("\n" + f.text())
 	require.Empty(t, f.Violations)
-	require.GreaterOrEqual(t, f.RandomEvents, 1500)
+	require.GreaterOrEqual(t, f.RandomEvents, 1000)
 	require.Len(t, f.Points, 7, "the points that every delivery passes")
 }
 

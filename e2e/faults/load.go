@@ -15,11 +15,11 @@ import (
 const (
 	// retryPause lies before a write is asked for again.
 	retryPause = 50 * time.Millisecond
-	// mostPending is how many deliveries may wait before the load does: some ten
-	// seconds of work, so that every kill meets all stages and no backlog hides them.
-	mostPending = 4000
+	// mostPending is how many deliveries may wait before the load does: a second or two of
+	// work, so that every kill meets all stages and no backlog hides them.
+	mostPending = 500
 	// countEvery is how often what is pending is counted.
-	countEvery = time.Second
+	countEvery = 500 * time.Millisecond
 	// One write of so many goes to the tenant whose receivers are slow, flaky or dead,
 	// and has four deliveries.
 	mixedShare = 10

@@ -33,18 +33,16 @@ type options struct {
 	connections int
 	only        string
 	asJSON      bool
-	// trials is how often what is timed is tried.
-	trials int
-	// everyPoint adds the failpoints that the load alone doesn't come to; two of them
-	// wait for minutes.
-	everyPoint bool
+	// short is for `make test`: what is timed is tried once, only the failpoints that
+	// each delivery passes are tried, and there is one check, in the end.
+	short bool
 }
 
 // repository is the root, where tools/go.mod and temporal-dev.yaml lie.
 var repository = "."
 
 func main() {
-	o := options{trials: 5, everyPoint: true}
+	var o options
 	flag.IntVar(&o.events, "events", 200_000, "events that are written while everything is killed at random")
 	flag.DurationVar(&o.killEvery, "kill-every", 10*time.Second, "from one random kill to the next")
 	flag.IntVar(&o.connections, "connections", 16, "connections that write")
@@ -136,7 +134,10 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 func onStack(
 	ctx context.Context, o options, wanted *regexp.Regexp, dir, program string, f *figures, progress func(string, ...any),
 ) error {
-	var r *run
+	var (
+		r    *run
+		last string
+	)
 	for _, p := range parts {
 		if !wanted.MatchString(p.name) {
 			continue
@@ -154,11 +155,19 @@ func onStack(
 		}
 		progress("part %s", p.name)
 		if err := p.do(r, ctx, f); err != nil {
+			r.tellLogs(ctx)
 			return errors.Wrap(err, p.name)
 		}
-		if err := f.take(ctx, p.name, r); err != nil {
-			return errors.Wrap(err, p.name)
+		last = p.name
+		if o.short {
+			continue
 		}
+		if err := f.take(ctx, last, r); err != nil {
+			return errors.Wrap(err, last)
+		}
+	}
+	if r != nil && o.short {
+		return f.take(ctx, last, r)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (r *run) killAtPoints(ctx context.Context) error {
 		if err := r.chain(ctx, r.stack.api(), apiTrials()); err != nil {
 			return err
 		}
-		if !r.options.everyPoint {
+		if r.options.short {
 			return r.chain(ctx, r.stack.workers()[0], commonTrials())
 		}
 		// What is rare has to come to the worker that is armed.
@@ -76,15 +76,11 @@ func (r *run) chain(ctx context.Context, p *service, trials []trial) error {
 		points[i] = t.at
 	}
 	before := p.generation()
-	at := p.kill(points...)
+	what, at := p.name, p.kill(points...)
 	for i, t := range trials {
 		armed := before + 1 + i
 		if err := p.awaitStart(ctx, armed); err != nil {
 			return err
-		}
-		what := p.name
-		if i > 0 {
-			what, at = p.name+" at "+string(trials[i-1].at), p.ends(armed-1)
 		}
 		r.kills.add(what, at, p.started(armed))
 		if t.feed != nil {
@@ -95,13 +91,14 @@ func (r *run) chain(ctx context.Context, p *service, trials []trial) error {
 		if err := p.awaitDeath(ctx, armed, t.at); err != nil {
 			return err
 		}
-		r.report("killed %s at %s", p.name, t.at)
+		what, at = p.name+" at "+string(t.at), p.ends(armed)
+		r.report("killed %s", what)
 	}
 	last := before + 1 + len(trials)
 	if err := p.awaitReady(ctx, last-1); err != nil {
 		return err
 	}
-	r.kills.add(p.name+" at "+string(trials[len(trials)-1].at), p.ends(last-1), p.started(last))
+	r.kills.add(what, at, p.started(last))
 	return nil
 }
 

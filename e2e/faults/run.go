@@ -115,6 +115,14 @@ func (r *run) subscribeAll(ctx context.Context) (err error) {
 	return nil
 }
 
+// trials is how often what is timed is tried.
+func (r *run) trials() int {
+	if r.options.short {
+		return 1
+	}
+	return 5
+}
+
 // underLoad does something while events are written.
 func (r *run) underLoad(ctx context.Context, do func(ctx context.Context) error) error {
 	loading, stop := context.WithCancel(ctx)
@@ -162,6 +170,17 @@ func (r *run) check(ctx context.Context) (check.Report, error) {
 		LedgerPath: r.ledgerPath(), Database: r.stack.direct,
 		Acknowledged: r.load.acknowledged(), Kills: r.kills.list(), MaxAttempts: maxAttempts,
 	})
+}
+
+// tellLogs says how the logs end, of a run that got stuck: they are removed with it.
+func (r *run) tellLogs(ctx context.Context) {
+	if ctx.Err() != nil {
+		return // somebody ended it
+	}
+	const lines = 15 // the reason stands in the last few
+	for _, p := range r.stack.services {
+		r.report("the end of the log of %s:\n%s", p.name, devstack.Tail(p.log, lines))
+	}
 }
 
 // close stops everything and removes what it wrote.

@@ -97,7 +97,7 @@ func (r *run) awaitHeld(ctx context.Context) error {
 // commitAndStart measures killBetweenCommitAndStart.
 func (r *run) commitAndStart(ctx context.Context, f *figures) error {
 	var took []time.Duration
-	for range r.options.trials {
+	for range r.trials() {
 		t, err := r.killBetweenCommitAndStart(ctx)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (r *run) commitAndStart(ctx context.Context, f *figures) error {
 // attempts measures killDuringAttempt, of first attempts and of later ones.
 func (r *run) attempts(ctx context.Context, f *figures) error {
 	var took []time.Duration
-	for i := range 2 * r.options.trials {
+	for i := range 2 * r.trials() {
 		t, err := r.killDuringAttempt(ctx, i%2 == 1)
 		if err != nil {
 			return err
