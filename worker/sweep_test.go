@@ -63,6 +63,22 @@ func TestAProcessThatStartsDeliversWhatItsPredecessorCouldNot(t *testing.T) {
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
 }
 
+// TestASweepThatIsStillOpenDoesNotStandInForALaterOne leaves one open without a worker,
+// as a process does that is killed within it, and has none run by the clock.
+func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
+	t.Parallel()
+	database, temporal, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
+	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
+	require.NoError(t, workflows.EnsureSchedules(t.Context(), waiting.Temporal))
+	require.NoError(t, waiting.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
+		Pause(t.Context(), client.SchedulePauseOptions{}))
+	require.NoError(t, workflows.SweepNow(t.Context(), waiting.Temporal, time.Now()))
+	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	seed(t, testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
+	testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
+	require.NoError(t, r.Await(t, 1)[0].Invalid)
+}
+
 func TestTheSweepStartsARunThatWasLost(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)

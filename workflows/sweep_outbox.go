@@ -39,7 +39,9 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 func SweepNow(ctx context.Context, c client.Client, before time.Time) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: SweepSchedule + "-at-start", TaskQueue: MainQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		// One that is open may be lost with its worker, and knows nothing of what came
+		// after the moment that it asks for. This one finds all that it would.
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
 		StaticSummary:            "once at the start of a process",
 		WorkflowRunTimeout:       10 * time.Minute,
 	}, SweepOutboxName, activities.SweepParams{Before: before})
