@@ -121,7 +121,8 @@ func (f *figures) text() string {
 	row("Postgres", "%s", f.Postgres)
 	row("Temporal", "%s", f.Temporal)
 	row("retry delays (shortened)", "%s", f.RetryDelays)
-	row("events under random kills", "%d in %s, one kill every %s", f.RandomEvents, f.RandomTime.Round(time.Second), f.KillEvery)
+	row("events under random kills", "%d in %s, one kill every %s",
+		f.RandomEvents, f.RandomTime.Round(time.Second), f.KillEvery)
 	row("requests asked again", "%d", f.Repeated)
 	for _, what := range sortedKeys(f.Kills) {
 		row("kills: "+what, "%d", f.Kills[what])
@@ -133,7 +134,8 @@ func (f *figures) text() string {
 	row("attempt → kill → attempt again", "%s (bound %s)", f.Redone, redoneBound)
 	for _, c := range f.Checks {
 		c.Report.Violations, c.Report.ViolationsTotal = nil, 0 // they follow
-		fmt.Fprintf(&b, "checked after %s:\n  %s\n", c.After, strings.ReplaceAll(strings.TrimSpace(c.Report.String()), "\n", "\n  "))
+		said := strings.ReplaceAll(strings.TrimSpace(c.Report.String()), "\n", "\n  ")
+		fmt.Fprintf(&b, "checked after %s:\n  %s\n", c.After, said)
 	}
 	row("violations", "%d", len(f.Violations))
 	for _, v := range f.Violations {

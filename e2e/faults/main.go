@@ -46,7 +46,7 @@ func main() {
 	flag.IntVar(&o.events, "events", 200_000, "events that are written while everything is killed at random")
 	flag.DurationVar(&o.killEvery, "kill-every", 10*time.Second, "from one random kill to the next")
 	flag.IntVar(&o.connections, "connections", 16, "connections that write")
-	flag.StringVar(&o.only, "run", "", "a regular expression: do only the parts whose names match; the names are "+strings.Join(names(), ", "))
+	flag.StringVar(&o.only, "run", "", "a regular expression: do only the parts whose names match, of "+strings.Join(names(), ", "))
 	flag.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -101,7 +101,8 @@ func (r *run) expire(ctx context.Context) error {
 		return errors.Wrap(err, "reach Temporal")
 	}
 	defer c.Close()
-	if err := c.ScheduleClient().GetHandle(ctx, workflows.RetentionSchedule).Trigger(ctx, temporal.ScheduleTriggerOptions{}); err != nil {
+	retention := c.ScheduleClient().GetHandle(ctx, workflows.RetentionSchedule)
+	if err := retention.Trigger(ctx, temporal.ScheduleTriggerOptions{}); err != nil {
 		return errors.Wrap(err, "begin the retention")
 	}
 	return nil

@@ -62,7 +62,9 @@ func open(ctx context.Context, o options, dir, program string, report devstack.R
 	if r.stack, err = startStack(ctx, dir, program, report); err != nil {
 		return nil, err
 	}
-	for name, t := range map[string]**tenant{"plain": &r.plain, "mixed": &r.mixed, "probe": &r.probe, "broken": &r.broken} {
+	for name, t := range map[string]**tenant{
+		"plain": &r.plain, "mixed": &r.mixed, "probe": &r.probe, "broken": &r.broken,
+	} {
 		if *t, err = r.newTenant(ctx, name); err != nil {
 			return nil, err
 		}

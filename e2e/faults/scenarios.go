@@ -76,7 +76,8 @@ func (r *run) killDuringAttempt(ctx context.Context, later bool) (time.Duration,
 		before[i] = w.generation()
 		w.kill()
 	}
-	if err := await(ctx, "the attempt to be cut off", func() bool { return r.receiver.Waiting(r.probed.endpoint) == 0 }); err != nil {
+	cutOff := func() bool { return r.receiver.Waiting(r.probed.endpoint) == 0 }
+	if err := await(ctx, "the attempt to be cut off", cutOff); err != nil {
 		return 0, err
 	}
 	if err := r.awaitHeld(ctx); err != nil {

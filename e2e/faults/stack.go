@@ -98,7 +98,8 @@ func (s *stack) startServers(ctx context.Context) error {
 		return errors.Wrap(err, "find Temporal")
 	}
 	s.temporalOptions = devstack.TemporalOptions{
-		Dir: filepath.Join(s.dir, "temporal"), DatabaseFile: true, UIPort: devstack.Headless, Binary: binary, Report: s.report,
+		Dir: filepath.Join(s.dir, "temporal"), DatabaseFile: true,
+		UIPort: devstack.Headless, Binary: binary, Report: s.report,
 	}
 	if s.postgres, err = devstack.StartPostgres(ctx, s.postgresOptions); err != nil {
 		return err

@@ -57,7 +57,9 @@ func (r *run) newTenant(ctx context.Context, name string) (*tenant, error) {
 	t := &tenant{name: name}
 	var err error
 	t.api, err = client.NewClientWithResponses(r.stack.url,
-		client.WithHTTPClient(&http.Client{Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: r.options.connections}}),
+		client.WithHTTPClient(&http.Client{
+			Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: r.options.connections},
+		}),
 		client.WithRequestEditorFn(func(_ context.Context, q *http.Request) error {
 			q.Header.Set("Authorization", "Bearer "+made.Key)
 			return nil
@@ -155,7 +157,9 @@ func (t *tenant) writeComment(ctx context.Context, on string, i int) (written, e
 }
 
 func (t *tenant) identify(ctx context.Context, i int) (written, error) {
-	made, err := t.api.IdentifyContactWithResponse(ctx, client.IdentifyContactRequest{ExternalUserID: fmt.Sprintf("user-%d", i)})
+	made, err := t.api.IdentifyContactWithResponse(ctx, client.IdentifyContactRequest{
+		ExternalUserID: fmt.Sprintf("user-%d", i),
+	})
 	if err != nil {
 		return written{}, err
 	}
