@@ -48,6 +48,7 @@ func onFullDisk(ctx context.Context, o options, dir, program string, f *figures,
 		return err
 	}
 	f.DiskFull = "done"
+	f.count(r)
 	return f.take(ctx, diskFull, r)
 }
 

@@ -98,7 +98,13 @@ func (f *figures) take(ctx context.Context, after string, r *run) error {
 		f.violation("after %s: %s", after, v)
 	}
 	f.Checks = append(f.Checks, checked{after, report})
-	f.Repeated, f.Unasked, f.Kills = r.load.repeated.Load(), 0, map[string]int{}
+	r.report("checked after %s: %d violations", after, report.ViolationsTotal)
+	return nil
+}
+
+// count adds what was done to a stack, once all is done.
+func (f *figures) count(r *run) {
+	f.Repeated += r.load.repeated.Load()
 	for _, p := range r.stack.services {
 		f.Unasked += p.unasked()
 	}
@@ -109,8 +115,6 @@ func (f *figures) take(ctx context.Context, after string, r *run) error {
 			f.Points = append(f.Points, point)
 		}
 	}
-	r.report("checked after %s: %d violations", after, len(report.Violations))
-	return nil
 }
 
 func (f *figures) text() string {

@@ -121,7 +121,7 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, errors.Wrap(err, "open the directory")
 	}
-	f := &figures{RetryDelays: retryDelays, KillEvery: o.killEvery}
+	f := &figures{RetryDelays: retryDelays, KillEvery: o.killEvery, Kills: map[string]int{}}
 	if wanted.MatchString(diskFull) {
 		if err := onFullDisk(ctx, o, filepath.Join(dir, "full"), program, f, progress); err != nil {
 			return nil, errors.Wrap(err, diskFull)
@@ -166,7 +166,11 @@ func onStack(
 			return errors.Wrap(err, last)
 		}
 	}
-	if r != nil && o.short {
+	if r == nil {
+		return nil
+	}
+	f.count(r)
+	if o.short {
 		return f.take(ctx, last, r)
 	}
 	return nil

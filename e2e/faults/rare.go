@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -49,6 +50,17 @@ func (r *run) recover(ctx context.Context) error {
 		return errors.Errorf("ask for a recovery: %s", accepted.Status())
 	}
 	return nil
+}
+
+// awaitMails waits until the one admin of each tenant was told of each webhook that was
+// disabled, once: a mail that is sent again has the same name. The webhook that was
+// enabled again counts, too.
+func (r *run) awaitMails(ctx context.Context) error {
+	return await(ctx, "one mail for each webhook that was disabled", func() bool {
+		disabled, err := r.number(ctx, `SELECT count(*) FROM webhooks WHERE disabled_reason = 'failures'`)
+		mails, failed := filepath.Glob(filepath.Join(r.dir, "mail", "*.eml"))
+		return err == nil && failed == nil && len(mails) == disabled+1
+	})
 }
 
 // schedule makes a changelog entry that is published at a moment.

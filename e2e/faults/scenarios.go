@@ -132,4 +132,15 @@ func (r *run) attempts(ctx context.Context, f *figures) error {
 }
 
 // points kills at each failpoint.
-func (r *run) points(ctx context.Context, _ *figures) error { return r.killAtPoints(ctx) }
+func (r *run) points(ctx context.Context, f *figures) error {
+	if err := r.killAtPoints(ctx); err != nil || r.options.short {
+		return err
+	}
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	if err := r.awaitMails(ctx); err != nil {
+		f.violation("%v", err)
+	}
+	return ctx.Err()
+}
