@@ -140,8 +140,8 @@ func (r *run) underLoad(ctx context.Context, do func(ctx context.Context) error)
 }
 
 // quiet waits until every delivery and recovery has ended, and what is expired is gone.
-func (r *run) quiet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, quietTime)
+func (r *run) quiet(whole context.Context) error {
+	ctx, cancel := context.WithTimeout(whole, quietTime)
 	defer cancel()
 	for {
 		n, err := r.pending(ctx)
@@ -153,9 +153,10 @@ func (r *run) quiet(ctx context.Context) error {
 			return nil
 		}
 		if err := pause(ctx, time.Second); err != nil {
-			// The checker says which.
-			r.report("%d are still pending after %s", n, quietTime)
-			return nil
+			if whole.Err() == nil {
+				r.report("%d are still pending after %s", n, quietTime) // the checker says which
+			}
+			return whole.Err()
 		}
 	}
 }
