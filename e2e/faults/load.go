@@ -15,9 +15,9 @@ import (
 const (
 	// retryPause lies before a write is asked for again.
 	retryPause = 50 * time.Millisecond
-	// mostPending is how many deliveries may wait before the load does: a second or two of
-	// work, so that every kill meets all stages and no backlog hides them.
-	mostPending = 500
+	// mostPending is how many deliveries may wait before the load does: some seconds of
+	// work. More would hide what a kill does, less would stop the load at each kill.
+	mostPending = 1500
 	// countEvery is how often what is pending is counted.
 	countEvery = 500 * time.Millisecond
 	// One write of so many goes to the tenant whose receivers are slow, flaky or dead,

@@ -77,14 +77,15 @@ func (r *run) random(ctx context.Context, f *figures) error {
 }
 
 // faultsUntil deals faults, one each time, until the context ends; the one that is
-// under way then is finished.
+// under way then is finished. One that takes longer is followed by the next at once.
 func (r *run) faultsUntil(ctx context.Context) error {
 	finishing := context.WithoutCancel(ctx)
+	next := time.Now()
 	for {
 		hand := r.deck()
 		rand.Shuffle(len(hand), func(i, j int) { hand[i], hand[j] = hand[j], hand[i] })
 		for _, do := range hand {
-			next := time.Now().Add(r.options.killEvery)
+			next = next.Add(r.options.killEvery)
 			if err := pause(ctx, time.Until(next)); err != nil {
 				return nil //nolint:nilerr // the run is over
 			}
