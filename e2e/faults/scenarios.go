@@ -116,7 +116,7 @@ func (r *run) commitAndStart(ctx context.Context, f *figures) error {
 // attempts measures killDuringAttempt, of first attempts and of later ones.
 func (r *run) attempts(ctx context.Context, f *figures) error {
 	var took []time.Duration
-	for i := range 2 * r.trials() {
+	for i := range r.trials() + 1 {
 		t, err := r.killDuringAttempt(ctx, i%2 == 1)
 		if err != nil {
 			return err
