@@ -24,8 +24,8 @@ const expiredRows = 1200
 // failed.
 func (r *run) recover(ctx context.Context) error {
 	err := await(ctx, "the webhook to be disabled and its deliveries to end", func() bool {
-		n, err := r.number(ctx, `SELECT count(*) FROM webhooks h WHERE h.url LIKE '%/' || $1 AND (h.enabled OR EXISTS (
-			SELECT FROM deliveries d WHERE d.webhook_id = h.id AND d.status = 'pending'))`, r.fails.endpoint)
+		n, err := r.number(ctx, `SELECT count(*) FROM webhooks h WHERE h.id = $1 AND (h.enabled OR EXISTS (
+			SELECT FROM deliveries d WHERE d.webhook_id = h.id AND d.status = 'pending'))`, r.fails.id)
 		return err == nil && n == 0
 	})
 	if err != nil {
@@ -33,14 +33,14 @@ func (r *run) recover(ctx context.Context) error {
 	}
 	r.behave(r.fails, receiver.Healthy)
 	enabled := true
-	patched, err := r.broken.api.UpdateWebhookWithResponse(ctx, r.fails.id, client.UpdateWebhookRequest{Enabled: &enabled})
+	patched, err := r.broken.api.UpdateWebhookWithResponse(ctx, r.fails.id.String(), client.UpdateWebhookRequest{Enabled: &enabled})
 	if err != nil {
 		return errors.Wrap(err, "enable the webhook")
 	}
 	if patched.JSON200 == nil {
 		return errors.Errorf("enable the webhook: %s", patched.Status())
 	}
-	accepted, err := r.broken.api.RecoverWebhookWithResponse(ctx, r.fails.id, client.RecoverWebhookRequest{
+	accepted, err := r.broken.api.RecoverWebhookWithResponse(ctx, r.fails.id.String(), client.RecoverWebhookRequest{
 		Since: time.Now().Add(-time.Hour),
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ WITH made AS (
     SELECT overlay(lpad(to_hex((extract(epoch FROM now() - interval '60 days') * 1000)::bigint), 12, '0')
       PLACING '-' FROM 9 FOR 0) AS stamp) s
 ), hook AS (
-  SELECT id, organization_id FROM webhooks WHERE url LIKE '%/' || $1
+  SELECT id, organization_id FROM webhooks WHERE id = $1
 ), events AS (
   INSERT INTO events (id, organization_id, created_at, type, payload)
   SELECT event, organization_id, now() - interval '60 days', 'contact.created', '{}' FROM made, hook RETURNING id
@@ -103,7 +103,7 @@ func (r *run) expire(ctx context.Context) error {
 		return errors.Wrap(err, "connect")
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if _, err := conn.Exec(ctx, expiredSQL, r.fails.endpoint, expiredRows); err != nil {
+	if _, err := conn.Exec(ctx, expiredSQL, r.fails.id, expiredRows); err != nil {
 		return errors.Wrap(err, "make rows that are expired")
 	}
 	c, err := temporal.DialContext(ctx, temporal.Options{

@@ -42,11 +42,13 @@ type run struct {
 	// one that holds back its answers; broken one that is dead until it is mended.
 	plain, mixed, probe, broken *tenant
 	probed, fails               hook
+	// endpoints are the receiver's names of all webhooks, by their ids.
+	endpoints map[string]string
 }
 
 // open starts a stack in the directory and makes the tenants.
 func open(ctx context.Context, o options, dir, program string, report devstack.Report) (_ *run, err error) {
-	r := &run{options: o, report: report, dir: dir, kills: &kills{}}
+	r := &run{options: o, report: report, dir: dir, kills: &kills{}, endpoints: map[string]string{}}
 	r.load = &load{run: r}
 	defer func() {
 		if err != nil {
@@ -170,7 +172,7 @@ func (r *run) check(ctx context.Context) (check.Report, error) {
 		return check.Report{}, err
 	}
 	return check.Run(ctx, check.Input{
-		LedgerPath: r.ledgerPath(), Database: r.stack.direct,
+		LedgerPath: r.ledgerPath(), Database: r.stack.direct, Endpoints: r.endpoints,
 		Acknowledged: r.load.acknowledged(), Kills: r.kills.list(), MaxAttempts: maxAttempts,
 	})
 }

@@ -59,8 +59,8 @@ func (r *run) killDuringAttempt(ctx context.Context, later bool) (time.Duration,
 	r.load.acknowledge(post)
 	if later {
 		err := await(ctx, "the first attempt to fail", func() bool {
-			n, err := r.number(ctx, `SELECT count(*) FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
-				WHERE h.url LIKE '%/' || $1 AND d.status = 'pending' AND d.attempt_count = 1`, r.probed.endpoint)
+			n, err := r.number(ctx, `SELECT count(*) FROM deliveries d 
+				WHERE d.webhook_id = $1 AND d.status = 'pending' AND d.attempt_count = 1`, r.probed.id)
 			return err == nil && n == 1
 		})
 		if err != nil {

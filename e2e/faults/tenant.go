@@ -11,6 +11,7 @@ import (
 
 	"earshot/client"
 	"earshot/e2e/faults/receiver"
+	"earshot/internal/publicid"
 )
 
 const (
@@ -39,7 +40,7 @@ type tenant struct {
 
 // hook is a webhook of a tenant.
 type hook struct {
-	id string
+	id publicid.Webhook
 	// endpoint is the receiver's name of it.
 	endpoint, secret string
 }
@@ -92,7 +93,11 @@ func (r *run) subscribe(ctx context.Context, t *tenant, b receiver.Behaviour) (h
 	if made.JSON201 == nil {
 		return h, errors.Errorf("register a webhook: %s: %s", made.Status(), made.Body)
 	}
-	h.id, h.secret = made.JSON201.Data.ID, made.JSON201.Data.Secret
+	if h.id, err = publicid.Parse[publicid.Webhook](made.JSON201.Data.ID); err != nil {
+		return h, errors.Wrap(err, "read the webhook's id")
+	}
+	h.secret = made.JSON201.Data.Secret
+	r.endpoints[made.JSON201.Data.ID] = h.endpoint
 	r.behave(h, b)
 	return h, nil
 }

@@ -29,6 +29,9 @@ type Input struct {
 	Kills        []Kill
 	// MaxAttempts of a delivery, 5 unless the service is told otherwise.
 	MaxAttempts int
+	// Endpoints are the receiver's names of webhooks, by their ids (whk_…): the service
+	// seals their URLs.
+	Endpoints map[string]string
 	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
 	Deleted []string
 }

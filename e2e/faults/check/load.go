@@ -30,6 +30,7 @@ CREATE TEMP TABLE receipts (
 CREATE TEMP TABLE frozen (event uuid PRIMARY KEY, sum bytea, subject text) ON COMMIT DROP;
 CREATE TEMP TABLE writes (subject text, id uuid, type text, at timestamptz) ON COMMIT DROP;
 CREATE TEMP TABLE kills (n int, what text, process boolean, at timestamptz, back timestamptz) ON COMMIT DROP;
+CREATE TEMP TABLE endpoints (webhook uuid PRIMARY KEY, name text) ON COMMIT DROP;
 CREATE TEMP TABLE deleted (endpoint text) ON COMMIT DROP`
 
 // load copies what comes from outside beside the service's tables, and what SQL can't
@@ -140,6 +141,11 @@ func loadKills(ctx context.Context, tx pgx.Tx, in Input) error {
 		_, err := tx.Exec(ctx, `INSERT INTO kills VALUES ($1, $2, $3, $4, $5)`, n, k.What, process, k.At, back)
 		if err != nil {
 			return errors.Wrap(err, "copy the kills")
+		}
+	}
+	for id, name := range in.Endpoints {
+		if _, err := tx.Exec(ctx, `INSERT INTO endpoints VALUES ($1, $2)`, uuidOf(id), name); err != nil {
+			return errors.Wrapf(err, "copy the endpoint of webhook %q", id)
 		}
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO deleted SELECT unnest($1::text[])`, in.Deleted); err != nil {

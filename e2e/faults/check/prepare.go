@@ -50,7 +50,8 @@ FROM kills k WHERE k.n = o.n`
 // don't tell. An outage may hold up the transaction of either.
 const hooksSQL = `
 CREATE TEMP TABLE hooks ON COMMIT DROP AS
-SELECT id, organization_id, substring(url from '[^/]*$') AS endpoint, events, enabled, updated_at, disabled_at,
+SELECT id, organization_id, 
+  coalesce((SELECT name FROM endpoints WHERE webhook = webhooks.id), 'nowhere') AS endpoint, events, enabled, updated_at, disabled_at,
   created_at AS may_since, updated_at AS may_until, created_at AS must_since, updated_at AS must_until
 FROM webhooks`
 

@@ -56,7 +56,7 @@ type database interface {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		t: t, in: check.Input{Database: testkit.Database(t), MaxAttempts: 5},
+		t: t, in: check.Input{Database: testkit.Database(t), MaxAttempts: 5, Endpoints: map[string]string{}},
 		organization: publicid.NewOrganization(), board: publicid.NewBoard(),
 		hooks: map[string]publicid.Webhook{}, posts: map[string]publicid.Post{}, events: map[string]publicid.Event{},
 		bodies: map[string]string{}, deliveries: map[string]publicid.Delivery{}, of: map[string][2]string{},
@@ -100,8 +100,9 @@ func (w *world) exec(sql string, args ...any) {
 func (w *world) webhook(name string, events ...string) {
 	w.hooks[name] = publicid.NewWebhook()
 	w.exec(`INSERT INTO webhooks (id, organization_id, created_at, updated_at, url, events, secret_sealed)
-		VALUES ($1, $2, $3, $3, $4, to_jsonb($5::text[]), '')`,
-		w.hooks[name], w.organization, at(1), "http://127.0.0.1:9/hook/"+name, events)
+		VALUES ($1, $2, $3, $3, 'http://127.0.0.1:9', to_jsonb($4::text[]), '\x026b31')`,
+		w.hooks[name], w.organization, at(1), events)
+	w.in.Endpoints[w.hooks[name].String()] = name
 }
 
 // post makes a post, which is acknowledged, with its event.
