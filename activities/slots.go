@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"earshot/internal/publicid"
-	"earshot/internal/send"
 )
 
 const (
@@ -20,6 +19,9 @@ const (
 	perWebhook = 64
 	// Places that turns are given away for; the others are for what is new meanwhile.
 	turnPlaces = 48
+	// For how long an attempt is taken to have its place before one has ended: as long
+	// as the first who were put off waited in vain.
+	assumed = firstWait
 	// The budget of retries to one webhook from one process, 100 a second, as much as a
 	// recovery sends: who has just come back isn't knocked down by what fell due
 	// together.
@@ -115,13 +117,12 @@ func (s *slots) ended(own *slot, took time.Duration) {
 }
 
 // turn is how long n attempts wait together that found no place: until as many places
-// are given back, at the pace of the receiver, which is taken for one that hangs before
-// anything else is known. Each takes at least a step. They come back as a group in the
-// lane of later attempts, which has room for a few.
+// are given back, at the pace of the receiver. Each takes at least a step. They come back
+// as a group in the lane of later attempts, which has room for a few.
 func (s *slots) turn(webhook publicid.Webhook, n int, step time.Duration) time.Duration {
 	places := time.Duration(min(turnPlaces, n*laneOfWebhook))
 	return s.give(webhook, func(own *slot, now time.Time) time.Duration {
-		each := max(step, cmp.Or(own.took, send.AttemptTimeout)/places)
+		each := max(step, cmp.Or(own.took, assumed)/places)
 		return own.turns.take(now, time.Duration(n)*each)
 	})
 }
