@@ -6,14 +6,14 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The lane of later attempts takes 40 groups at a time on a machine that is short of
+// The lane of later attempts takes 80 groups at a time on a machine that is short of
 // everything, and 200 otherwise. What the shares leave is enough for everybody else.
 const (
-	// A quarter of the 40: a receiver that hangs holds each of them for 10 s, so it
-	// gets the retries of one group a second.
-	laneOfWebhook = 10
-	// An organization may have 25 webhooks.
-	laneOfOrganization = 20
+	// A quarter of the 80: a receiver that hangs holds each of them for 10 s, so it
+	// gets the retries of two groups a second.
+	laneOfWebhook = 20
+	// Half: an organization may have 25 webhooks.
+	laneOfOrganization = 40
 )
 
 // lane bounds the groups of later attempts that this process has under way of one

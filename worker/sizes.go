@@ -15,7 +15,7 @@ const (
 	// mostly wait for receivers, so what they take is memory: between the two a
 	// machine that is short of it, or of processor time, takes no more.
 	laterGroups    = 200
-	laterGroupsMin = 40
+	laterGroupsMin = 80
 	// The shares of memory and processor time beyond which it takes no more: the
 	// API and the first rounds need the rest.
 	memoryTarget    = 0.8
