@@ -4,7 +4,7 @@
 // It starts everything itself, on loopback: Postgres, Temporal with a database on
 // disk, an API and two workers of a program that is built with failpoints, a link that
 // can be cut between each process and each server, and a receiver that is never
-// killed. It ends only processes that it started, and removes what it wrote.
+// killed. It ends only processes that it started, and removes what it wrote, unless it found something.
 //
 // The harness knows nothing of what should have arrived: the packages ledger,
 // receiver and check do, and share no code with the service.
@@ -96,12 +96,18 @@ func names() []string {
 }
 
 // harness builds the program and plays.
-func harness(ctx context.Context, o options, progress func(string, ...any)) (*figures, error) {
+func harness(ctx context.Context, o options, progress func(string, ...any)) (found *figures, err error) {
 	dir, err := os.MkdirTemp("", "earshot-faults-")
 	if err != nil {
 		return nil, errors.Wrap(err, "make a directory")
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() {
+		if found != nil && len(found.Violations) > 0 {
+			progress("the ledger, the logs and the databases of this run stay in %s", dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	}()
 	program := filepath.Join(dir, "earshot")
 	progress("building the program with failpoints")
 	if err := build(ctx, program); err != nil {

@@ -188,7 +188,7 @@ func (r *run) tellLogs(ctx context.Context) {
 	}
 }
 
-// close stops everything and removes what it wrote.
+// close stops everything.
 func (r *run) close() {
 	if r.stack != nil {
 		r.stack.stop()
@@ -199,5 +199,4 @@ func (r *run) close() {
 	if r.ledger != nil {
 		_ = r.ledger.Close()
 	}
-	_ = os.RemoveAll(r.dir)
 }
