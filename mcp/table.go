@@ -38,8 +38,8 @@ var table = []tool{
 	},
 	{
 		name: "get_contact", title: "Read a contact",
-		description: "Use this to read one contact by its id (ctc_…), with how many posts, votes and comments it has. " +
-			"To find it by an address, a name or your own id, use list_contacts.",
+		description: "Use this to read one contact by its id (ctc_…); to find it by an address, a name or your own id, use " +
+			"list_contacts. Returns the contact with how many posts, votes and comments it has.",
 		actions: []action{{"", "getContact"}},
 	},
 	{
@@ -68,7 +68,7 @@ var table = []tool{
 	// Reading.
 	{
 		name: "list_boards", title: "Look around: the account, boards and tags",
-		description: "Start here. Action boards lists the boards, whose ids most other tools want; board reads one; " +
+		description: "Start here. Action boards returns the boards, whose ids most other tools want; board reads one; " +
 			"tags lists a board's tags; me tells whose key this is, its scope, and the organization's plan.",
 		actions: []action{{"boards", "listBoards"}, {"board", "getBoard"}, {"tags", "listTags"}, {"me", "getMe"}},
 	},
@@ -94,9 +94,9 @@ var table = []tool{
 	{
 		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries and API keys",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
-			"them, webhook reads one; deliveries is a webhook's log (filter status failed), delivery one of them with its " +
-			"payload and every attempt; recoveries and recovery tell how far a replay of failures is; api_keys lists the " +
-			"keys, without the keys themselves.",
+			"them, webhook reads one; deliveries returns a webhook's log (filter status failed), delivery one of them with " +
+			"its payload and every attempt; recoveries and recovery tell how far a replay of failures is; api_keys lists " +
+			"the keys, without the keys themselves.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
