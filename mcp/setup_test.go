@@ -11,6 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
@@ -31,14 +32,38 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // agent is a client of the official SDK, connected over HTTP.
-type agent struct{ *sdk.ClientSession }
+type agent struct {
+	*sdk.ClientSession
+	// outputs are the schemas that the tools announce; every answer is held against
+	// its own.
+	outputs map[string]*jsonschema.Schema
+}
 
 func newAgent(t *testing.T, app *testkit.App, key string) agent {
 	t.Helper()
 	session, err := connect(t.Context(), app.URL, key)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
-	return agent{session}
+	a := agent{session, map[string]*jsonschema.Schema{}}
+	for name, tool := range a.everyTool(t) {
+		a.outputs[name] = compiled(t, tool.OutputSchema)
+	}
+	return a
+}
+
+func compiled(t *testing.T, schema any) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	// The library's own stops at 254 characters, the specification at 320.
+	c.RegisterFormat(&jsonschema.Format{Name: "email", Validate: func(any) error { return nil }})
+	tree, err := jsonschema.UnmarshalJSON(strings.NewReader(indented(t, schema)))
+	require.NoError(t, err)
+	require.NoError(t, c.AddResource("tool.json", tree))
+	s, err := c.Compile("tool.json")
+	require.NoError(t, err)
+	return s
 }
 
 func connect(ctx context.Context, url, key string) (*sdk.ClientSession, error) {
@@ -79,7 +104,11 @@ func (a agent) call(t *testing.T, tool string, arguments any) answer {
 	t.Helper()
 	result, err := a.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err, tool)
-	return read(t, result)
+	got := read(t, result)
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(got.raw))
+	require.NoError(t, err)
+	require.NoError(t, a.outputs[tool].Validate(value), "%s %v: %s", tool, arguments, got.raw)
+	return got
 }
 
 func read(t *testing.T, result *sdk.CallToolResult) answer {

@@ -1,0 +1,330 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+	"earshot/mcp"
+)
+
+// listTools is a message that needs no session.
+const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}`
+
+func calling(tool string, arguments any) object {
+	return object{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": object{"name": tool, "arguments": arguments}}
+}
+
+func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	for _, header := range []string{"", "Bearer esk_nonsense", "Basic abc"} {
+		a := post(t, n, listTools, "Authorization", header)
+		require.Equal(t, http.StatusUnauthorized, a.Status)
+		require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"))
+		require.Equal(t, "ERR_UNAUTHORIZED", a.Code())
+	}
+	_, err := connect(t.Context(), app.URL, "esk_nonsense")
+	require.ErrorContains(t, err, "Unauthorized")
+}
+
+func TestACallCostsWhatARequestCostsAndTheSameBudgetEndsBoth(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=6"}})
+	n := app.Tenant(t)
+	left := func(a testkit.Answer) string { return a.Header.Get("X-RateLimit-Remaining") }
+	require.Equal(t, "5", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
+	require.Equal(t, "4", left(post(t, n, calling("list_boards", object{}))))
+	require.Equal(t, "3", left(post(t, n, listTools)))
+	// A batch of the protocol's first version: a token each.
+	require.Len(t, postBatch(t, app, n, 2), 2)
+	require.Equal(t, "0", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
+	a := post(t, n, calling("list_boards", object{}))
+	require.Equal(t, http.StatusTooManyRequests, a.Status)
+	require.Equal(t, "ERR_RATE_LIMITED", a.Code())
+	seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.InDelta(t, 10, seconds, 1, "a token comes back in 10 seconds")
+	require.Equal(t, http.StatusTooManyRequests, n.Do(t, http.MethodGet, "/v1/boards", nil).Status)
+}
+
+// batched is an answer within a batch.
+type batched struct {
+	Result struct {
+		IsError           bool
+		StructuredContent object
+	}
+}
+
+// postBatch calls list_boards so many times in one message.
+func postBatch(t *testing.T, app *testkit.App, n *testkit.Tenant, calls int) (answers []batched) {
+	t.Helper()
+	var batch []any
+	for id := range calls {
+		call := calling("list_boards", object{})
+		call["id"] = id
+		batch = append(batch, call)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+mcp.Path, strings.NewReader(indented(t, batch)))
+	require.NoError(t, err)
+	r.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+	answer, err := withKey(n.Key).RoundTrip(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&answers))
+	return answers
+}
+
+func TestABatchThatOutrunsTheBudgetSaysSoCallByCall(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
+	answers, refused := postBatch(t, app, app.Tenant(t), 5), 0
+	require.Len(t, answers, 5)
+	for _, one := range answers {
+		if one.Result.IsError {
+			refused++
+			e := one.Result.StructuredContent["error"].(object)
+			require.Equal(t, "ERR_RATE_LIMITED", e["code"])
+			require.NotEmpty(t, e["details"].(object)["retry_after"])
+		}
+	}
+	require.Equal(t, 3, refused)
+}
+
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	host := strings.TrimPrefix(app.URL, "http://")
+	_, port, _ := strings.Cut(host, ":")
+	for origin, wanted := range map[string]int{
+		"": http.StatusOK, app.URL: http.StatusOK,
+		"https://evil.example": http.StatusForbidden, "null": http.StatusForbidden,
+		"http://evil.example:" + port: http.StatusForbidden, "http://" + host + ".evil.example": http.StatusForbidden,
+	} {
+		a := post(t, n, listTools, "Origin", origin)
+		require.Equal(t, wanted, a.Status, origin)
+		if wanted != http.StatusOK {
+			require.Equal(t, "ERR_FORBIDDEN", a.Code())
+			require.Equal(t, "foreign_origin", a.Details()["reason"])
+		}
+	}
+	// DNS rebinding: the page's own name leads here, so origin and host agree.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+mcp.Path, strings.NewReader(listTools))
+	require.NoError(t, err)
+	r.Host = "evil.example:" + port
+	r.Header.Set("Origin", "http://"+r.Host)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	_ = answer.Body.Close()
+	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+}
+
+func TestAnyProcessAnswersAnyMessage(t *testing.T) {
+	t.Parallel()
+	one := testkit.Start(t, testkit.Options{})
+	two := testkit.Start(t, testkit.Options{DatabaseURL: one.Config.DatabaseURL})
+	n := one.Tenant(t)
+	var targets []*url.URL
+	for _, app := range []*testkit.App{one, two} {
+		u, err := url.Parse(app.URL)
+		require.NoError(t, err)
+		targets = append(targets, u)
+	}
+	// A balancer that never sends two messages in a row to the same process.
+	var turn atomic.Int64
+	balancer := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(targets[turn.Add(1)%2])
+	}})
+	t.Cleanup(balancer.Close)
+	session, err := connect(t.Context(), balancer.URL, n.Key)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	for i := range 6 {
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{
+			Name: "create_contact", Arguments: object{"external_user_id": strconv.Itoa(i)},
+		})
+		require.NoError(t, err)
+		require.False(t, result.IsError)
+	}
+	require.Len(t, n.Do(t, http.MethodGet, "/v1/contacts", nil).Body["data"], 6)
+	require.Empty(t, session.ID(), "no session is kept")
+}
+
+func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	unchanged := n.Watch(t)
+	for what, message := range map[string]any{
+		"no JSON": "{", "no message": "{}", "an empty batch": "[]", "a number": "7", "nothing": "",
+		"no method":           `{"jsonrpc":"2.0","id":1}`,
+		"an unknown method":   `{"jsonrpc":"2.0","id":1,"method":"tools/destroy","params":{}}`,
+		"an unknown tool":     calling("drop_everything", object{}),
+		"no tool":             `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`,
+		"too large a message": `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 4<<20) + `"}}`,
+		"nothing to listen to": `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{` +
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"notifications":{"toolsListChanged":true}}}`,
+	} {
+		a := post(t, n, message, "Mcp-Protocol-Version", version(what))
+		if a.Status == http.StatusOK {
+			require.Contains(t, string(a.Raw), `"error"`, what)
+		} else {
+			require.Less(t, a.Status, 500, what)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
+		a := n.Do(t, method, mcp.Path, nil)
+		require.Equal(t, http.StatusMethodNotAllowed, a.Status)
+		require.Equal(t, http.MethodPost, a.Header.Get("Allow"))
+	}
+	unchanged(t)
+}
+
+// version is the newest one where a message belongs to it.
+func version(what string) string {
+	if what == "nothing to listen to" {
+		return "2026-07-28"
+	}
+	return ""
+}
+
+func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	post := n.ID(t, "/v1/boards/"+n.ID(t, "/v1/boards", object{"name": "Ideas"})+"/posts", object{"title": "Dark mode"})
+	unchanged := n.Watch(t)
+	for _, bad := range []struct {
+		tool      string
+		arguments any
+		code      string
+		fields    []string
+	}{
+		{"list_boards", json.RawMessage(`[1]`), "ERR_VALIDATION", []string{""}},
+		{"list_boards", json.RawMessage(`"boards"`), "ERR_VALIDATION", []string{""}},
+		{"manage_board", object{}, "ERR_VALIDATION", []string{"action"}},
+		{"manage_board", object{"action": "burn"}, "ERR_VALIDATION", []string{"action"}},
+		{"manage_board", object{"action": 7}, "ERR_VALIDATION", []string{"action"}},
+		{"list_boards", object{"action": nil}, "ERR_VALIDATION", []string{"action"}},
+		{"get_post", object{}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": nil}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": object{}}, "ERR_VALIDATION", []string{"post_id"}},
+		// An id never becomes a part of another path.
+		{"get_post", object{"post_id": post + "/comments"}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": "../contacts"}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": post + "?limit=1"}, "ERR_VALIDATION", []string{"post_id"}},
+		{"manage_post", object{"action": "update", "title": "", "contact_id": "x"}, "ERR_VALIDATION", []string{"post_id", "title", "contact_id"}},
+		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"q"}},
+		// The contract's own spelling is not the tools'.
+		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"external_user_id"}},
+		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 2<<20)}}, "ERR_PAYLOAD_TOO_LARGE", nil},
+		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 300<<10)}}, "ERR_VALIDATION", []string{"metadata"}},
+	} {
+		got := a.call(t, bad.tool, bad.arguments)
+		require.Equal(t, bad.code, got.code(), "%s %.80v: %s", bad.tool, bad.arguments, got.raw)
+		require.ElementsMatch(t, bad.fields, got.fields(), "%s %.80v: %s", bad.tool, bad.arguments, got.raw)
+	}
+	unchanged(t)
+}
+
+func TestWhatIsTheCallersOwnComesBackToTheByte(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	const own = `{"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50,"é":"\ud83d\ude00"}`
+	made := post(t, n, calling("create_contact", json.RawMessage(`{"metadata":`+own+`}`)))
+	require.Contains(t, string(made.Raw), `"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50`)
+	lone := newAgent(t, app, n.Key).call(t, "create_contact", json.RawMessage(`{"metadata":{"a":"\ud83d"}}`))
+	require.Equal(t, "ERR_VALIDATION", lone.code(), "half of a surrogate pair isn't mended in silence")
+}
+
+func TestACallIsLoggedWithItsToolAndItsOperationAndNoContents(t *testing.T) {
+	t.Parallel()
+	logs := testkit.NewLogs()
+	app := testkit.Start(t, testkit.Options{Logs: logs.Logger()})
+	n := app.Tenant(t)
+	answer := post(t, n, calling("create_contact", object{"email": "dana@secret.example"}), "X-Request-Id", "agent-1")
+	require.Equal(t, "agent-1", answer.Header.Get("X-Request-Id"))
+	require.Contains(t, logs.String(), `"route":"/v1/contacts"`)
+	require.Contains(t, logs.String(), `"tool":"create_contact"`)
+	require.Contains(t, logs.String(), `"route":"/mcp"`)
+	require.Equal(t, 2, strings.Count(logs.String(), `"requestId":"agent-1"`))
+	require.NotContains(t, logs.String(), "secret.example")
+	require.NotContains(t, logs.String(), n.Key)
+}
+
+func TestTheContractAndTheWebhookCatalogueAreResources(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.ReadKey)
+	found := map[string]string{}
+	for r, err := range a.Resources(t.Context(), nil) {
+		require.NoError(t, err)
+		read, err := a.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: r.URI})
+		require.NoError(t, err)
+		found[r.Name] = read.Contents[0].Text
+		require.Equal(t, r.Size, int64(len(read.Contents[0].Text)))
+	}
+	served, err := http.Get(app.URL + "/v1/openapi.json")
+	require.NoError(t, err)
+	defer served.Body.Close()
+	raw, err := io.ReadAll(served.Body)
+	require.NoError(t, err)
+	require.JSONEq(t, string(raw), found["openapi.json"])
+	var catalogue struct{ Events []object }
+	decode(t, found["webhooks.json"], &catalogue)
+	doc, err := contract()
+	require.NoError(t, err)
+	require.Len(t, catalogue.Events, len(doc.Webhooks))
+	for _, e := range catalogue.Events {
+		require.NotEmpty(t, e["description"])
+		require.Contains(t, e["payload"].(object)["required"], "event")
+		require.Equal(t, e["event"], e["example"].(object)["event"])
+	}
+	require.NotContains(t, found["webhooks.json"], "$ref")
+}
+
+func TestPromptsNameToolsAndArgumentsThatThereAre(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	tools := a.everyTool(t)
+	names := map[string]bool{}
+	for p, err := range a.Prompts(t.Context(), nil) {
+		require.NoError(t, err)
+		names[p.Name] = true
+		for _, arguments := range []map[string]string{nil, {p.Arguments[0].Name: "the_one"}} {
+			got, err := a.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: p.Name, Arguments: arguments})
+			require.NoError(t, err)
+			text := got.Messages[0].Content.(*sdk.TextContent).Text
+			require.Equal(t, arguments != nil, strings.Contains(text, "the_one"))
+			for _, used := range strings.Fields(strings.NewReplacer("(", " ", ")", " ", ":", " ", ",", " ").Replace(text)) {
+				if strings.HasPrefix(used, "list_") || strings.HasPrefix(used, "manage_") || strings.HasPrefix(used, "search_") {
+					require.Contains(t, tools, used)
+				}
+			}
+		}
+	}
+	require.Equal(t, map[string]bool{"triage_new_posts": true, "why_is_this_webhook_failing": true}, names)
+	for p, err := range newAgent(t, app, n.ReadKey).Prompts(t.Context(), nil) {
+		require.NoError(t, err)
+		require.Equal(t, "why_is_this_webhook_failing", p.Name, "a key that can't triage isn't offered it")
+	}
+}
