@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-faster/errors"
@@ -124,17 +123,17 @@ func (c *contract) readRequest(op *operation, o object) {
 	require(op.input, required)
 }
 
-// addExample takes the contract's first example of a body.
+// addExample takes the contract's example of a body; of several the one that shows
+// most.
 func (c *contract) addExample(op *operation, media object) {
-	example := media["example"]
-	if all := at(media, "examples"); len(all) > 0 {
-		example = at(all, slices.Min(slices.Collect(maps.Keys(all))))["value"]
+	longest, _ := json.Marshal(media["example"]) // what was read from JSON
+	for _, one := range at(media, "examples") {
+		raw, _ := json.Marshal(one.(object)["value"])
+		if len(raw) > len(longest) || len(raw) == len(longest) && string(raw) < string(longest) {
+			longest = raw
+		}
 	}
-	raw, err := json.Marshal(example)
-	if err != nil {
-		return
-	}
-	_ = json.Unmarshal(op.body.outward(raw), &op.example) // an object of ours
+	_ = json.Unmarshal(op.body.outward(longest), &op.example)
 }
 
 // readAnswers fills in what the operation answers where it succeeds.

@@ -176,10 +176,8 @@ func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
 		"an unknown tool":     calling("drop_everything", object{}),
 		"no tool":             `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`,
 		"too large a message": `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 4<<20) + `"}}`,
-		"nothing to listen to": `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{` +
-			`"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"notifications":{"toolsListChanged":true}}}`,
 	} {
-		a := post(t, n, message, "Mcp-Protocol-Version", version(what))
+		a := post(t, n, message)
 		if a.Status == http.StatusOK {
 			require.Contains(t, string(a.Raw), `"error"`, what)
 		} else {
@@ -194,12 +192,17 @@ func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
 	unchanged(t)
 }
 
-// version is the newest one where a message belongs to it.
-func version(what string) string {
-	if what == "nothing to listen to" {
-		return "2026-07-28"
-	}
-	return ""
+// A stream that stays open and never says anything would hold a connection, and
+// keep a process from stopping.
+func TestThereIsNothingToListenTo(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	const newest = "2026-07-28"
+	a := post(t, app.Tenant(t), `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"`+newest+`","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"toolsListChanged":true}}}`,
+		"Mcp-Protocol-Version", newest, "Mcp-Method", "subscriptions/listen")
+	require.Contains(t, string(a.Raw), `"resultType":"complete"`, "the answer ended")
 }
 
 func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
