@@ -76,6 +76,8 @@ func (s *Surface) server(writes bool) *sdk.Server {
 			Capabilities: &sdk.ServerCapabilities{
 				Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
 			},
+			// What is listed depends on the key.
+			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		})
 	for _, r := range s.tools {
 		if r.writes() && !writes {
