@@ -29,6 +29,8 @@ type stack struct {
 	temporal     client.Client
 	organization publicid.Organization
 	api          *earshot.ClientWithResponses
+	key          string
+	http         *http.Client
 	receiver     *receiver
 	board        string
 	floor        *floor
@@ -103,10 +105,10 @@ func (s *stack) makeOrganization(ctx context.Context) error {
 	if err := s.liftRateLimit(ctx, made); err != nil {
 		return err
 	}
+	s.key = key
+	s.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
 	s.api, err = earshot.NewClientWithResponses(os.Getenv("EARSHOT_BASE_URL"),
-		earshot.WithHTTPClient(&http.Client{
-			Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute,
-		}),
+		earshot.WithHTTPClient(s.http),
 		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)
 			return nil
