@@ -3,6 +3,8 @@ package mcp_test
 import (
 	"maps"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,4 +97,17 @@ func TestNamesAreTurnedIntoSnakeCaseOneToOne(t *testing.T) {
 		}
 	}
 	require.Equal(t, "mrrCents", seen["mrr_cents"])
+}
+
+func TestTheDocumentationNamesEveryToolAndAction(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/mcp.md")
+	require.NoError(t, err)
+	for _, row := range mcp.Table() {
+		line := regexp.MustCompile("(?m)^\\| `" + row.Tool + "` \\|.*$").FindString(string(page))
+		require.NotEmpty(t, line, row.Tool)
+		if row.Action != "" {
+			require.Contains(t, line, "`"+row.Action+"`", row.Tool)
+		}
+	}
 }
