@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"earshot/api"
 	"earshot/internal/problem"
 )
@@ -21,14 +19,20 @@ import (
 // and at least one item.
 const maxAnswer = 64 << 10
 
+// result is what a call answers: JSON, of data or of an error.
+type result struct {
+	body   []byte
+	failed bool
+}
+
 // call runs a tool.
-func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (result *sdk.CallToolResult) {
+func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got result) {
 	defer func() {
 		// The library runs this in a goroutine of its own, where a panic would end
 		// the process. Those of operations don't come here.
 		if what := recover(); what != nil {
 			s.log.ErrorContext(ctx, "tool panicked", "tool", r.name, "error", fmt.Sprint(what), "stack", string(debug.Stack()))
-			result = s.refusal(problem.New(problem.Internal, "Something went wrong on our side."))
+			got = refusal(problem.New(problem.Internal, "Something went wrong on our side."))
 		}
 	}()
 	if len(raw) == 0 || string(raw) == "null" {
@@ -36,19 +40,19 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (resu
 	}
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal(raw, &arguments) != nil {
-		return s.refusal(problem.Invalid("", "type", "the arguments must be an object"))
+		return refusal(problem.Invalid("", "type", "the arguments must be an object"))
 	}
 	op, err := r.choose(arguments)
 	if err != nil {
-		return s.refusal(err)
+		return refusal(err)
 	}
 	req, err := op.request(raw, arguments)
 	if err != nil {
-		return s.refusal(err)
+		return refusal(err)
 	}
 	answer, err := s.api.Run(ctx, r.name, req.method, req.target(), req.body)
 	if err != nil {
-		return s.refusal(err)
+		return refusal(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
 		return s.failure(answer, req)
@@ -57,11 +61,11 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (resu
 	if op.lists() {
 		answer, note = s.fitting(ctx, r, req, answer)
 	}
-	return s.success(op, answer, note)
+	return success(op, answer, note)
 }
 
 // success is the operation's data in the tools' names.
-func (s *Surface) success(op *operation, answer *api.Answer, note string) *sdk.CallToolResult {
+func success(op *operation, answer *api.Answer, note string) result {
 	body := op.answer.outward(answer.Body)
 	if op.creates {
 		body = with(body, "created", answer.Status == http.StatusCreated)
@@ -69,22 +73,13 @@ func (s *Surface) success(op *operation, answer *api.Answer, note string) *sdk.C
 	if note != "" {
 		body = with(body, "note", note)
 	}
-	return result(body, false)
+	return result{body, false}
 }
 
 // with adds a member at the end of an object that has some.
 func with(body []byte, name string, value any) []byte {
 	encoded, _ := json.Marshal(value) // a string or a boolean
 	return fmt.Appendf(bytes.TrimSuffix(body, []byte("}")), ",%q:%s}", name, encoded)
-}
-
-// result has the JSON twice, as the protocol wants it: for programs, and as text
-// for clients that know of nothing else.
-func result(body []byte, failed bool) *sdk.CallToolResult {
-	return &sdk.CallToolResult{
-		Content:           []sdk.Content{&sdk.TextContent{Text: string(body)}},
-		StructuredContent: json.RawMessage(body), IsError: failed,
-	}
 }
 
 // fitting asks again for fewer items when a page is larger than an answer may be.
@@ -138,12 +133,12 @@ type envelope struct {
 }
 
 // failure is what an operation refused, in the tools' names.
-func (s *Surface) failure(answer *api.Answer, req *request) *sdk.CallToolResult {
+func (s *Surface) failure(answer *api.Answer, req *request) result {
 	var e envelope
 	d := json.NewDecoder(bytes.NewReader(answer.Body))
 	d.UseNumber()
 	if err := d.Decode(&e); err != nil {
-		return s.refusal(problem.New(problem.Internal, "Something went wrong on our side."))
+		return refusal(problem.New(problem.Internal, "Something went wrong on our side."))
 	}
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
@@ -158,7 +153,7 @@ func (s *Surface) failure(answer *api.Answer, req *request) *sdk.CallToolResult 
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
 		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
 	}
-	return s.refusal(p)
+	return refusal(p)
 }
 
 // fields are the failures of a validation. What wasn't given at all is missing,
@@ -177,7 +172,7 @@ func (s *Surface) fields(all []any, req *request) (bad problem.Fields) {
 }
 
 // refusal is an error that an agent can act on.
-func (s *Surface) refusal(err error) *sdk.CallToolResult {
+func refusal(err error) result {
 	p, ok := problem.As(err)
 	if !ok {
 		p = problem.New(problem.Internal, "Something went wrong on our side.")
@@ -185,5 +180,5 @@ func (s *Surface) refusal(err error) *sdk.CallToolResult {
 	var e envelope
 	e.Error.Code, e.Error.Message, e.Error.Details = p.Code, p.Message, p.Details
 	body, _ := json.Marshal(e) // of strings, numbers and fields
-	return result(body, true)
+	return result{body, true}
 }

@@ -6,6 +6,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 
@@ -27,6 +28,7 @@ type Surface struct {
 	api      *api.API
 	contract *contract
 	tools    []*ready
+	byName   map[string]*ready
 	log      *slog.Logger
 }
 
@@ -42,17 +44,18 @@ func Mount(a *api.API, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	s := &Surface{api: a, contract: c, log: log}
+	s := &Surface{api: a, contract: c, byName: map[string]*ready{}, log: log}
 	for _, t := range table {
 		r, err := c.ready(t)
 		if err != nil {
 			return err
 		}
 		s.tools = append(s.tools, r)
+		s.byName[t.name] = r
 	}
 	// A key that may only read isn't told of the tools that write.
 	reads, all := s.server(false), s.server(true)
-	a.Mount(Path, sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+	protocol := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		if api.MayWrite(r.Context()) {
 			return all
 		}
@@ -63,7 +66,8 @@ func Mount(a *api.API, log *slog.Logger) error {
 		MaxRequestBodyBytes: maxRequest,
 		// The API checks origins itself, and lets a proxy on the same machine in.
 		DisableLocalhostProtection: true,
-	}))
+	})
+	a.Mount(Path, s.shortcut(protocol))
 	return nil
 }
 
@@ -84,7 +88,13 @@ func (s *Surface) server(writes bool) *sdk.Server {
 			continue
 		}
 		server.AddTool(r.described(s.contract), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return s.call(ctx, r, req.Params.Arguments), nil
+			got := s.call(ctx, r, req.Params.Arguments)
+			// The JSON stands in the answer twice, as the protocol wants it: for
+			// programs, and as text for clients that know of nothing else.
+			return &sdk.CallToolResult{
+				Content:           []sdk.Content{&sdk.TextContent{Text: string(got.body)}},
+				StructuredContent: json.RawMessage(got.body), IsError: got.failed,
+			}, nil
 		})
 	}
 	s.addResources(server)
