@@ -28,7 +28,8 @@ func (s *stack) identifyByTool(ctx context.Context, i int) error {
 	if err != nil {
 		return errors.Wrap(err, "encode the message")
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, os.Getenv("EARSHOT_BASE_URL")+mcp.Path, bytes.NewReader(message))
+	target := os.Getenv("EARSHOT_BASE_URL") + mcp.Path
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(message)) //nolint:gosec // who measures names the service
 	if err != nil {
 		return errors.Wrap(err, "make the request")
 	}
@@ -36,7 +37,7 @@ func (s *stack) identifyByTool(ctx context.Context, i int) error {
 		"Authorization": {"Bearer " + s.key}, "Content-Type": {"application/json"},
 		"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-06-18"},
 	}
-	answer, err := s.http.Do(r)
+	answer, err := s.http.Do(r) //nolint:gosec // see above
 	if err != nil {
 		return errors.Wrap(err, "call identify_contact")
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/api"
 )
 
 // Bridge carries messages between a desktop client, which speaks over stdin and
@@ -102,14 +104,14 @@ func (b *Bridge) check(ctx context.Context) error {
 		return errors.New("the base address must look like https://feedback.example.com")
 	}
 	b.URL = strings.TrimSuffix(b.URL, "/")
-	answer, body, err := b.send(ctx, http.MethodGet, "/v1/me", nil, nil)
+	answer, err := b.send(ctx, http.MethodGet, "/v1/me", nil, nil)
 	switch {
 	case err != nil:
 		return errors.Wrapf(err, "reach the service at %s", base.Redacted())
-	case answer.StatusCode == http.StatusUnauthorized:
+	case answer.Status == http.StatusUnauthorized:
 		return errors.Errorf("the service at %s doesn't take the API key: it is unknown, revoked or expired", base.Redacted())
-	case answer.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"apiKey"`)):
-		return errors.Errorf("what answers at %s (status %d) isn't the service; is the base address right?", base.Redacted(), answer.StatusCode)
+	case answer.Status != http.StatusOK || !bytes.Contains(answer.Body, []byte(`"apiKey"`)):
+		return errors.Errorf("what answers at %s (status %d) isn't the service; is the base address right?", base.Redacted(), answer.Status)
 	}
 	return nil
 }
@@ -117,23 +119,24 @@ func (b *Bridge) check(ctx context.Context) error {
 // carry sends a message and passes the answer back. A message that can't be
 // delivered is answered with an error, so that nobody waits for it.
 func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
-	answer, body, err := b.send(ctx, http.MethodPost, Path, line, b.headers(m))
+	answer, err := b.send(ctx, http.MethodPost, Path, line, b.headers(m))
 	kind := ""
 	if err == nil {
 		kind, _, _ = mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	}
 	var compact bytes.Buffer
 	switch {
-	case err == nil && answer.StatusCode == http.StatusAccepted:
-	case err == nil && kind == "application/json" && bytes.Contains(body, []byte(`"jsonrpc"`)) && json.Compact(&compact, body) == nil:
+	case err == nil && answer.Status == http.StatusAccepted:
+	case err == nil && kind == "application/json" && bytes.Contains(answer.Body, []byte(`"jsonrpc"`)) &&
+		json.Compact(&compact, answer.Body) == nil:
 		if m.Method == "initialize" {
 			var done message
-			_ = json.Unmarshal(body, &done)
+			_ = json.Unmarshal(answer.Body, &done)
 			b.version = done.Result.Version
 		}
 		b.write(compact.Bytes())
 	case m.ID != nil || m.Method == "":
-		b.refuse(m.ID, answer, body, err)
+		b.refuse(m.ID, answer, err)
 	}
 }
 
@@ -152,10 +155,10 @@ func (b *Bridge) headers(m message) http.Header {
 	return h
 }
 
-func (b *Bridge) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, []byte, error) {
+func (b *Bridge) send(ctx context.Context, method, path string, body []byte, header http.Header) (*api.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, b.URL+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "make the request")
+		return nil, errors.Wrap(err, "make the request")
 	}
 	for name, values := range header {
 		r.Header[name] = values
@@ -165,23 +168,23 @@ func (b *Bridge) send(ctx context.Context, method, path string, body []byte, hea
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	answer, err := b.client.Do(r)
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "send")
+		return nil, errors.Wrap(err, "send")
 	}
 	defer answer.Body.Close()
 	got, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "read the answer")
+		return nil, errors.Wrap(err, "read the answer")
 	}
-	return answer, got, nil
+	return &api.Answer{Status: answer.StatusCode, Header: answer.Header, Body: got}, nil
 }
 
 // refuse answers a message that came to nothing, in words that an agent can act on.
-func (b *Bridge) refuse(id json.RawMessage, answer *http.Response, body []byte, err error) {
+func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	words, data := "The service can't be reached; try again later.", map[string]any{}
 	if err == nil {
-		words, data["status"] = "The service answered "+answer.Status+".", answer.StatusCode
+		words, data["status"] = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status)), answer.Status
 		var e envelope
-		if json.Unmarshal(body, &e) == nil && e.Error.Code != "" {
+		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
 			words, data["code"] = e.Error.Message, e.Error.Code
 		}
 		if wait := answer.Header.Get("Retry-After"); wait != "" {

@@ -61,19 +61,26 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got 
 	if op.lists() {
 		answer, note = s.fitting(ctx, r, req, answer)
 	}
-	return success(op, answer, note)
-}
-
-// success is the operation's data in the tools' names.
-func success(op *operation, answer *api.Answer, note string) result {
-	body := op.answer.outward(answer.Body)
-	if op.creates {
-		body = with(body, "created", answer.Status == http.StatusCreated)
+	body := success(op, answer)
+	if _, asked := arguments["part"]; asked && !op.writes() {
+		return piece(body, arguments)
+	}
+	if len(body) > maxAnswer {
+		body, note = shortened(body, op.answer)
 	}
 	if note != "" {
 		body = with(body, "note", note)
 	}
-	return result{body, false}
+	return result{body: body}
+}
+
+// success is the operation's data in the tools' names.
+func success(op *operation, answer *api.Answer) []byte {
+	body := op.answer.outward(answer.Body)
+	if op.creates {
+		body = with(body, "created", answer.Status == http.StatusCreated)
+	}
+	return body
 }
 
 // with adds a member at the end of an object that has some.

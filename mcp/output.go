@@ -12,7 +12,17 @@ func (r *ready) output(c *contract) object {
 	failed := c.schema(object{"$ref": "#/components/schemas/ErrorBody"})
 	// The same for all, so what each code has in it stands in docs/mcp.md only.
 	delete(at(failed, "properties", "details"), "properties")
-	properties := object{"error": failed}
+	properties := object{"error": failed, "note": object{
+		"type": "string", "description": "Says that the answer holds less than was asked for, and how to get the rest.",
+	}}
+	forms := []object{{"required": []string{"data"}}, {"required": []string{"error"}}}
+	if !r.writes() {
+		forms = append(forms, object{"required": []string{"text", "next_offset"}})
+		properties["text"] = object{"type": "string", "description": "With part: a piece of the value, or of its JSON."}
+		properties["next_offset"] = object{
+			"type": []string{"integer", "null"}, "description": "With part: the offset of the next piece; null after the last.",
+		}
+	}
 	for _, op := range r.operations {
 		answer := at(op.output, "properties")
 		if one := answer["data"].(object); !slices.ContainsFunc(data, func(other any) bool { return same(one, other.(object)) }) {
@@ -20,9 +30,6 @@ func (r *ready) output(c *contract) object {
 		}
 		if cursor, paged := answer["next_cursor"]; paged {
 			properties["next_cursor"] = cursor
-			properties["note"] = object{
-				"type": "string", "description": "Says that the page holds less than was asked for, and how to get the rest.",
-			}
 		}
 		if op.creates {
 			properties["created"] = object{
@@ -36,7 +43,7 @@ func (r *ready) output(c *contract) object {
 	}
 	return object{
 		"type": "object", "properties": properties, "additionalProperties": false,
-		"anyOf": []object{{"required": []string{"data"}}, {"required": []string{"error"}}},
+		"anyOf": forms,
 	}
 }
 

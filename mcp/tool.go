@@ -51,6 +51,10 @@ func (r *ready) input() object {
 	if len(r.actions) == 1 {
 		schema := maps.Clone(r.operations[0].input)
 		schema["examples"] = []object{r.example(0)}
+		if !r.writes() {
+			schema["properties"] = maps.Clone(at(schema, "properties"))
+			maps.Copy(at(schema, "properties"), pieces)
+		}
 		return schema
 	}
 	properties, required := object{"action": r.actionSchema()}, []string{}
@@ -70,6 +74,9 @@ func (r *ready) input() object {
 		if !slices.ContainsFunc(r.operations, func(op *operation) bool { return !op.requires(name) }) {
 			required = append(required, name)
 		}
+	}
+	if !r.writes() {
+		maps.Copy(properties, pieces)
 	}
 	schema := object{"type": "object", "properties": properties, "examples": examples}
 	require(schema, required)
