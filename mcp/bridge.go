@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -32,7 +33,7 @@ type Bridge struct {
 
 	client http.Client
 	// version is what client and service agreed on, once they did.
-	version string
+	version atomic.Value
 	writing sync.Mutex
 }
 
@@ -132,7 +133,7 @@ func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
 		if m.Method == "initialize" {
 			var done message
 			_ = json.Unmarshal(answer.Body, &done)
-			b.version = done.Result.Version
+			b.version.Store(done.Result.Version)
 		}
 		b.write(compact.Bytes())
 	case m.ID != nil || m.Method == "":
@@ -149,8 +150,8 @@ func (b *Bridge) headers(m message) http.Header {
 		if name := m.Params.Name + m.Params.URI; name != "" {
 			h.Set("Mcp-Name", name)
 		}
-	} else if b.version != "" {
-		h.Set("Mcp-Protocol-Version", b.version)
+	} else if version, _ := b.version.Load().(string); version != "" {
+		h.Set("Mcp-Protocol-Version", version)
 	}
 	return h
 }

@@ -331,3 +331,24 @@ func TestPromptsNameToolsAndArgumentsThatThereAre(t *testing.T) {
 		require.Equal(t, "why_is_this_webhook_failing", p.Name, "a key that can't triage isn't offered it")
 	}
 }
+
+func TestACallIsAnsweredTheSameOnItsShortWayAndThroughTheLibrary(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	for _, call := range []object{
+		calling("list_boards", object{"action": "me"}), calling("list_boards", nil), calling("list_contacts", object{"q": "<é&\""}),
+		calling("get_post", object{"post_id": "nonsense"}), calling("manage_board", object{"action": "burn"}),
+		calling("list_boards", []any{}), calling("drop_everything", object{}),
+	} {
+		short := post(t, n, call, "Mcp-Protocol-Version", "2025-06-18")
+		// A token for progress is nothing that the short way knows.
+		call["params"].(object)["_meta"] = object{"progressToken": 1}
+		long := post(t, n, call, "Mcp-Protocol-Version", "2025-06-18")
+		require.Equal(t, long.Status, short.Status)
+		require.JSONEq(t, string(long.Raw), string(short.Raw))
+		for _, header := range []string{"Content-Type", "Cache-Control", "X-RateLimit-Limit"} {
+			require.Equal(t, long.Header.Get(header), short.Header.Get(header), header)
+		}
+	}
+}
