@@ -112,7 +112,8 @@ func (b *Bridge) check(ctx context.Context) error {
 	case answer.Status == http.StatusUnauthorized:
 		return errors.Errorf("the service at %s doesn't take the API key: it is unknown, revoked or expired", base.Redacted())
 	case answer.Status != http.StatusOK || !bytes.Contains(answer.Body, []byte(`"apiKey"`)):
-		return errors.Errorf("what answers at %s (status %d) isn't the service; is the base address right?", base.Redacted(), answer.Status)
+		return errors.Errorf("what answers at %s (status %d) isn't the service; is the base address right?",
+			base.Redacted(), answer.Status)
 	}
 	return nil
 }
@@ -156,7 +157,9 @@ func (b *Bridge) headers(m message) http.Header {
 	return h
 }
 
-func (b *Bridge) send(ctx context.Context, method, path string, body []byte, header http.Header) (*api.Answer, error) {
+func (b *Bridge) send(
+	ctx context.Context, method, path string, body []byte, header http.Header,
+) (*api.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, b.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.Wrap(err, "make the request")
@@ -183,7 +186,8 @@ func (b *Bridge) send(ctx context.Context, method, path string, body []byte, hea
 func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	words, data := "The service can't be reached; try again later.", map[string]any{}
 	if err == nil {
-		words, data["status"] = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status)), answer.Status
+		words = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status))
+		data["status"] = answer.Status
 		var e envelope
 		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
 			words, data["code"] = e.Error.Message, e.Error.Code

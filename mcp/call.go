@@ -50,6 +50,11 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got 
 	if err != nil {
 		return refusal(err)
 	}
+	return s.run(ctx, r, op, req, arguments)
+}
+
+// run runs the operation that a call came to.
+func (s *Surface) run(ctx context.Context, r *ready, op *operation, req *request, arguments map[string]json.RawMessage) result {
 	answer, err := s.api.Run(ctx, r.name, req.method, req.target(), req.body)
 	if err != nil {
 		return refusal(err)

@@ -25,7 +25,8 @@ func (r *ready) output(c *contract) object {
 	}
 	for _, op := range r.operations {
 		answer := at(op.output, "properties")
-		if one := answer["data"].(object); !slices.ContainsFunc(data, func(other any) bool { return same(one, other.(object)) }) {
+		one := answer["data"].(object)
+		if !slices.ContainsFunc(data, func(other any) bool { return same(one, other.(object)) }) {
 			data = append(data, one)
 		}
 		if cursor, paged := answer["next_cursor"]; paged {

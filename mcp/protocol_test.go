@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -205,57 +204,6 @@ func TestThereIsNothingToListenTo(t *testing.T) {
 	require.Contains(t, string(a.Raw), `"resultType":"complete"`, "the answer ended")
 }
 
-func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
-	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
-	n := app.Tenant(t)
-	a := newAgent(t, app, n.Key)
-	post := n.ID(t, "/v1/boards/"+n.ID(t, "/v1/boards", object{"name": "Ideas"})+"/posts", object{"title": "Dark mode"})
-	unchanged := n.Watch(t)
-	for _, bad := range []struct {
-		tool      string
-		arguments any
-		code      string
-		fields    []string
-	}{
-		{"list_boards", json.RawMessage(`[1]`), "ERR_VALIDATION", []string{""}},
-		{"list_boards", json.RawMessage(`"boards"`), "ERR_VALIDATION", []string{""}},
-		{"manage_board", object{}, "ERR_VALIDATION", []string{"action"}},
-		{"manage_board", object{"action": "burn"}, "ERR_VALIDATION", []string{"action"}},
-		{"manage_board", object{"action": 7}, "ERR_VALIDATION", []string{"action"}},
-		{"list_boards", object{"action": nil}, "ERR_VALIDATION", []string{"action"}},
-		{"get_post", object{}, "ERR_VALIDATION", []string{"post_id"}},
-		{"get_post", object{"post_id": nil}, "ERR_VALIDATION", []string{"post_id"}},
-		{"get_post", object{"post_id": object{}}, "ERR_VALIDATION", []string{"post_id"}},
-		// An id never becomes a part of another path.
-		{"get_post", object{"post_id": post + "/comments"}, "ERR_VALIDATION", []string{"post_id"}},
-		{"get_post", object{"post_id": "../contacts"}, "ERR_VALIDATION", []string{"post_id"}},
-		{"get_post", object{"post_id": post + "?limit=1"}, "ERR_VALIDATION", []string{"post_id"}},
-		{"manage_post", object{"action": "update", "title": "", "contact_id": "x"}, "ERR_VALIDATION", []string{"post_id", "title", "contact_id"}},
-		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"q"}},
-		// The contract's own spelling is not the tools'.
-		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"external_user_id"}},
-		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 2<<20)}}, "ERR_PAYLOAD_TOO_LARGE", nil},
-		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 300<<10)}}, "ERR_VALIDATION", []string{"metadata"}},
-	} {
-		got := a.call(t, bad.tool, bad.arguments)
-		require.Equal(t, bad.code, got.code(), "%s %.80v: %s", bad.tool, bad.arguments, got.raw)
-		require.ElementsMatch(t, bad.fields, got.fields(), "%s %.80v: %s", bad.tool, bad.arguments, got.raw)
-	}
-	unchanged(t)
-}
-
-func TestWhatIsTheCallersOwnComesBackToTheByte(t *testing.T) {
-	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
-	n := app.Tenant(t)
-	const own = `{"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50,"é":"\ud83d\ude00"}`
-	made := post(t, n, calling("create_contact", json.RawMessage(`{"metadata":`+own+`}`)))
-	require.Contains(t, string(made.Raw), `"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50`)
-	lone := newAgent(t, app, n.Key).call(t, "create_contact", json.RawMessage(`{"metadata":{"a":"\ud83d"}}`))
-	require.Equal(t, "ERR_VALIDATION", lone.code(), "half of a surrogate pair isn't mended in silence")
-}
-
 func TestACallIsLoggedWithItsToolAndItsOperationAndNoContents(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
@@ -269,67 +217,6 @@ func TestACallIsLoggedWithItsToolAndItsOperationAndNoContents(t *testing.T) {
 	require.Equal(t, 2, strings.Count(logs.String(), `"requestId":"agent-1"`))
 	require.NotContains(t, logs.String(), "secret.example")
 	require.NotContains(t, logs.String(), n.Key)
-}
-
-func TestTheContractAndTheWebhookCatalogueAreResources(t *testing.T) {
-	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
-	n := app.Tenant(t)
-	a := newAgent(t, app, n.ReadKey)
-	found := map[string]string{}
-	for r, err := range a.Resources(t.Context(), nil) {
-		require.NoError(t, err)
-		read, err := a.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: r.URI})
-		require.NoError(t, err)
-		found[r.Name] = read.Contents[0].Text
-		require.Equal(t, r.Size, int64(len(read.Contents[0].Text)))
-	}
-	served, err := http.Get(app.URL + "/v1/openapi.json")
-	require.NoError(t, err)
-	defer served.Body.Close()
-	raw, err := io.ReadAll(served.Body)
-	require.NoError(t, err)
-	require.JSONEq(t, string(raw), found["openapi.json"])
-	var catalogue struct{ Events []object }
-	decode(t, found["webhooks.json"], &catalogue)
-	doc, err := contract()
-	require.NoError(t, err)
-	require.Len(t, catalogue.Events, len(doc.Webhooks))
-	for _, e := range catalogue.Events {
-		require.NotEmpty(t, e["description"])
-		require.Contains(t, e["payload"].(object)["required"], "event")
-		require.Equal(t, e["event"], e["example"].(object)["event"])
-	}
-	require.NotContains(t, found["webhooks.json"], "$ref")
-}
-
-func TestPromptsNameToolsAndArgumentsThatThereAre(t *testing.T) {
-	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
-	n := app.Tenant(t)
-	a := newAgent(t, app, n.Key)
-	tools := a.everyTool(t)
-	names := map[string]bool{}
-	for p, err := range a.Prompts(t.Context(), nil) {
-		require.NoError(t, err)
-		names[p.Name] = true
-		for _, arguments := range []map[string]string{nil, {p.Arguments[0].Name: "the_one"}} {
-			got, err := a.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: p.Name, Arguments: arguments})
-			require.NoError(t, err)
-			text := got.Messages[0].Content.(*sdk.TextContent).Text
-			require.Equal(t, arguments != nil, strings.Contains(text, "the_one"))
-			for _, used := range strings.Fields(strings.NewReplacer("(", " ", ")", " ", ":", " ", ",", " ").Replace(text)) {
-				if strings.HasPrefix(used, "list_") || strings.HasPrefix(used, "manage_") || strings.HasPrefix(used, "search_") {
-					require.Contains(t, tools, used)
-				}
-			}
-		}
-	}
-	require.Equal(t, map[string]bool{"triage_new_posts": true, "why_is_this_webhook_failing": true}, names)
-	for p, err := range newAgent(t, app, n.ReadKey).Prompts(t.Context(), nil) {
-		require.NoError(t, err)
-		require.Equal(t, "why_is_this_webhook_failing", p.Name, "a key that can't triage isn't offered it")
-	}
 }
 
 func TestACallIsAnsweredTheSameOnItsShortWayAndThroughTheLibrary(t *testing.T) {
