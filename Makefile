@@ -67,6 +67,12 @@ lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
 
+# Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
+VULNDB = https://vuln.go.dev
+vulncheck: linters ## look for known vulnerabilities in the code that the program reaches; asks vuln.go.dev
+	@go mod verify
+	@$(BIN)/govulncheck -db $(VULNDB) ./...
+
 generate: ## write ent/db, api/gen and client anew, from ent/schema and api/openapi.yaml
 	@go generate ./ent
 	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
@@ -94,4 +100,4 @@ withstack:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed lint generate generate-check migration clean withstack linters
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed lint vulncheck generate generate-check migration clean withstack linters

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -19,23 +20,18 @@ import (
 )
 
 const (
-	// Attempts in flight to one webhook from one process: a whole group of 60
-	// finds room at once. A receiver that answers in 10 ms takes 6,400 a second
-	// through 64; one that hangs holds 64.
-	perWebhook = 64
 	// How long a first attempt waits for a place before it moves over to the
 	// lane of later attempts, which costs Temporal as much as the first round:
 	// enough for a burst to a fast receiver, and a small part of the 10 s that a
 	// slow one takes anyway.
 	firstWait = time.Second
 	// How long a later attempt waits before it asks the workflow to wait with a
-	// timer instead, which holds no slot.
-	laterWait = 30 * time.Second
+	// timer instead, which holds no slot: within it each attempt that is in flight
+	// gives its place back.
+	laterWait = send.AttemptTimeout
 	// How long a delivery waits after a fault of our own that the others of its
 	// group don't share.
 	faultPause = 30 * time.Second
-	// The longest wait for a place.
-	maxDeferral = 10 * time.Minute
 	// What a lease has beyond the attempt itself: time to record.
 	leaseMargin = 3 * time.Second
 	// See batcher.flush.
@@ -74,6 +70,7 @@ type Deliveries struct {
 	log     *slog.Logger
 
 	slots   *slots
+	lane    *lane
 	claims  batcher[store.Claim, store.Claimed]
 	results batcher[store.Result, bool]
 }
@@ -82,7 +79,7 @@ type Deliveries struct {
 func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
 	d := &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
-		slots: newSlots(perWebhook),
+		slots: newSlots(perWebhook), lane: newLane(),
 	}
 	d.claims = batcher[store.Claim, store.Claimed]{max: batchMax, run: s.ClaimDeliveries}
 	d.results = batcher[store.Result, bool]{max: batchMax, run: s.RecordResults}
@@ -120,15 +117,18 @@ type AttemptResult struct {
 }
 
 // AttemptFirst makes the attempts of a new group, all at once, and hands back
-// at once what its webhook has no place for.
+// what its webhook has no place for.
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
-	return d.attemptAll(ctx, p, firstWait)
+	return d.attemptAll(ctx, p, d.slots.patience, func(publicid.Webhook) bool { return true })
 }
 
 // AttemptLater makes attempts after the first, or first ones that had no place.
 func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	defer d.heartbeat(ctx)()
-	return d.attemptAll(ctx, p, laterWait)
+	in, leave := d.lane.enter(activity.GetInfo(ctx).Priority.FairnessKey, p.Deliveries)
+	defer leave()
+	patience := func(publicid.Webhook) time.Duration { return laterWait }
+	return d.attemptAll(ctx, p, patience, func(webhook publicid.Webhook) bool { return in[webhook] })
 }
 
 func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {
@@ -148,7 +148,11 @@ func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {
 	return stop
 }
 
-func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.Duration) (AttemptResult, error) {
+// attemptAll attempts what goes to webhooks that are let in, and puts off the others
+// and what finds no place in time.
+func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
+	patience func(publicid.Webhook) time.Duration, in func(publicid.Webhook) bool,
+) (AttemptResult, error) {
 	var (
 		all      sync.WaitGroup
 		mu       sync.Mutex
@@ -159,8 +163,12 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 	waiting, stop := untilStop(ctx)
 	defer stop()
 	for i, due := range p.Deliveries {
+		if !in(due.Webhook) {
+			outcomes[i].putOff = true
+			continue
+		}
 		all.Go(func() {
-			o, err := d.attempt(ctx, waiting, run, due, wait)
+			o, err := d.attempt(ctx, waiting, run, due, patience(due.Webhook))
 			if err != nil {
 				// Our own fault: the receiver's attempt isn't used up.
 				mu.Lock()
@@ -182,10 +190,18 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, wait time.
 		// of the group go on without it.
 		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run.ID, "error", err)
 	}
-	if err := d.followStreaks(ctx, p.Deliveries, outcomes); err != nil {
+	return d.settle(ctx, run, p.Deliveries, outcomes)
+}
+
+// settle does what is left to do when all attempts are over.
+func (d *Deliveries) settle(ctx context.Context, run workflow.Execution, of []Due, outcomes []outcome) (AttemptResult, error) {
+	if err := d.putOff(ctx, run, of, outcomes); err != nil {
 		return AttemptResult{}, err
 	}
-	return resultOf(p.Deliveries, outcomes), nil
+	if err := d.followStreaks(ctx, of, outcomes); err != nil {
+		return AttemptResult{}, err
+	}
+	return resultOf(of, outcomes), nil
 }
 
 // untilStop ends with the activity, or when its worker takes no more work: who
@@ -207,9 +223,9 @@ func untilStop(ctx context.Context) (waiting context.Context, stop context.Cance
 // record. The process may die after any line; the lease then keeps others off
 // until the attempt can be over, and the claim is made again.
 func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
-	release, ahead := d.slots.acquire(waiting, due.Webhook, wait)
+	release := d.slots.acquire(waiting, due.Webhook, wait)
 	if release == nil {
-		return again(due, due.Attempt, d.deferral(ahead, wait)), nil
+		return outcome{putOff: true}, nil
 	}
 	// The place is the receiver's: our own record needs none.
 	release = sync.OnceFunc(release)
@@ -254,23 +270,18 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 	return o, nil
 }
 
-// deferral is how long to wait for a place with a timer, in proportion to the
-// queue, so that thousands of deliveries to a hanging receiver don't spin.
-func (d *Deliveries) deferral(ahead int, wait time.Duration) time.Duration {
-	if wait == firstWait {
-		return 0 // on to the other lane, which waits
-	}
-	return min(maxDeferral, time.Duration(1+ahead/perWebhook)*send.AttemptTimeout)
-}
-
 // request sends and says what follows from the answer.
 func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
 	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
 	}
+	url, err := feedback.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
+	if err != nil {
+		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
+	}
 	o := d.sender.Send(ctx, send.Request{
-		URL: c.URL, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
 	})
 	if ctx.Err() != nil && !o.OK() {
 		// The stop of this process cut the attempt off: not the receiver's fault.
@@ -281,7 +292,9 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		Response: o.Status, Body: o.Body, Error: string(o.Error),
 	}
 	if n := due.Attempt - c.ScheduleStart; !o.OK() && n <= len(d.options.Delays) {
-		r.Retry = &d.options.Delays[n-1]
+		delay := d.options.Delays[n-1]
+		delay += d.slots.retry(due.Webhook, due.Attempt+1, delay)
+		r.Retry = &delay
 	}
 	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
 	countAttempt(ctx, r)

@@ -13,6 +13,7 @@ import (
 // holds an id: there would be no end of them.
 const (
 	attemptsMetric = "earshot_attempts"
+	putOffMetric   = "earshot_put_off"
 	sweptMetric    = "earshot_swept"
 	removedMetric  = "earshot_removed"
 )
@@ -27,6 +28,11 @@ func countAttempt(ctx context.Context, r store.Result) {
 		result = "retry"
 	}
 	count(ctx, attemptsMetric, "result", result, 1)
+}
+
+// countPutOff counts attempts that found no place.
+func countPutOff(ctx context.Context, n int) {
+	activity.GetMetricsHandler(ctx).Counter(putOffMetric).Inc(int64(n))
 }
 
 // countSwept counts what the sweep found. Nothing counts too: a counter that is

@@ -9,6 +9,8 @@ import (
 
 // outcome is what became of one delivery.
 type outcome struct {
+	// putOff says that there was no place for an attempt.
+	putOff  bool
 	pending bool
 	next    Pending
 	// at is when the delay began.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
+	"earshot/internal/send"
 )
 
 const (
@@ -19,25 +20,22 @@ const (
 func TestAWebhookHasSoManyPlacesAndNoMore(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(2), publicid.NewWebhook()
-	first, _ := s.acquire(t.Context(), webhook, waitFor)
-	second, _ := s.acquire(t.Context(), webhook, waitFor)
+	first := s.acquire(t.Context(), webhook, waitFor)
+	second := s.acquire(t.Context(), webhook, waitFor)
 	require.NotNil(t, first)
 	require.NotNil(t, second)
-	third, ahead := s.acquire(t.Context(), webhook, time.Nanosecond)
-	require.Nil(t, third)
-	require.Equal(t, 2, ahead)
+	require.Nil(t, s.acquire(t.Context(), webhook, time.Nanosecond))
 	first()
-	third, _ = s.acquire(t.Context(), webhook, waitFor)
-	require.NotNil(t, third)
+	require.NotNil(t, s.acquire(t.Context(), webhook, waitFor))
 }
 
 func TestTheWaitForAPlaceEndsWhenOneIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(1), publicid.NewWebhook()
-	release, _ := s.acquire(t.Context(), webhook, waitFor)
+	release := s.acquire(t.Context(), webhook, waitFor)
 	got := make(chan bool)
 	go func() {
-		next, _ := s.acquire(context.Background(), webhook, waitFor)
+		next := s.acquire(context.Background(), webhook, waitFor)
 		got <- next != nil
 	}()
 	require.Eventually(t, func() bool {
@@ -52,16 +50,90 @@ func TestTheWaitForAPlaceEndsWhenOneIsGivenBack(t *testing.T) {
 func TestOneWebhookTakesNoPlaceOfAnother(t *testing.T) {
 	t.Parallel()
 	s := newSlots(1)
-	_, _ = s.acquire(t.Context(), publicid.NewWebhook(), waitFor)
-	release, _ := s.acquire(t.Context(), publicid.NewWebhook(), time.Nanosecond)
+	s.acquire(t.Context(), publicid.NewWebhook(), waitFor)
+	release := s.acquire(t.Context(), publicid.NewWebhook(), time.Nanosecond)
 	require.NotNil(t, release)
 }
 
 func TestAWebhookWithNothingInFlightTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(1), publicid.NewWebhook()
-	release, _ := s.acquire(t.Context(), webhook, waitFor)
-	_, _ = s.acquire(t.Context(), webhook, time.Nanosecond)
+	release := s.acquire(t.Context(), webhook, waitFor)
+	s.acquire(t.Context(), webhook, time.Nanosecond)
 	release()
 	require.Empty(t, s.held)
+}
+
+func TestWhoFindsNoPlaceWaitsForATurnAtThePaceOfTheReceiver(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(perWebhook), publicid.NewWebhook()
+	// 10,000 attempts in groups of 60 at a receiver that hangs: nobody knows yet.
+	var last time.Duration
+	for i := range 40 {
+		wait := s.turn(webhook, 60, 0)
+		require.Greater(t, wait, last, "turns don't fall together")
+		require.InDelta(t, (time.Duration(i+1) * 60 * send.AttemptTimeout / turnPlaces).Seconds(), wait.Seconds(), 1)
+		last = wait
+	}
+	s.ended(s.held[webhook], time.Millisecond)
+	require.InDelta(t, last.Seconds(), s.turn(webhook, 60, 0).Seconds(), 1, "a fast one needs no time of its own")
+}
+
+func TestNobodyWaitsLongerForATurnThanTenMinutes(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(perWebhook), publicid.NewWebhook()
+	waits := map[time.Duration]bool{}
+	for range 1000 {
+		wait := s.turn(webhook, 60, 0)
+		require.LessOrEqual(t, wait, furthest)
+		waits[wait.Truncate(time.Second)] = true
+	}
+	require.Greater(t, len(waits), 100, "and those who ask again don't do it together")
+}
+
+func TestAFirstAttemptDoesNotWaitBehindTurns(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(1), publicid.NewWebhook()
+	require.Equal(t, firstWait, s.patience(webhook))
+	s.turn(webhook, 60, 0)
+	require.Zero(t, s.patience(webhook))
+	require.NotNil(t, s.acquire(t.Context(), webhook, 0), "but takes a place that is free")
+}
+
+func TestRetriesOfAWebhookThatFailedTogetherAreSpread(t *testing.T) {
+	t.Parallel()
+	s, webhook, second := newSlots(perWebhook), publicid.NewWebhook(), map[int]int{}
+	const delay = 30 * time.Second
+	began := time.Now()
+	for range 10_000 {
+		now := time.Now()
+		late := s.retry(webhook, 2, delay)
+		require.GreaterOrEqual(t, late, time.Duration(0))
+		second[int((now.Sub(began)+late)/time.Second)]++
+	}
+	for _, n := range second {
+		require.LessOrEqual(t, n, 110, "100 of one second and a few at its edges")
+	}
+	// Other webhooks and other attempts have moments of their own.
+	require.Zero(t, s.retry(webhook, 3, 2*time.Minute))
+	require.Zero(t, s.retry(publicid.NewWebhook(), 2, delay))
+}
+
+func TestASingleRetryIsNotLate(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(perWebhook), publicid.NewWebhook()
+	require.Zero(t, s.retry(webhook, 2, 30*time.Second))
+}
+
+func TestATurnThatIsOverTakesNoMemory(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(perWebhook), publicid.NewWebhook()
+	release := s.acquire(t.Context(), webhook, waitFor)
+	release()
+	require.Positive(t, s.turn(webhook, 1, tick))
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.held) == 0
+	}, waitFor, tick)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-faster/errors"
 	"golang.org/x/sync/singleflight"
 
 	"earshot/internal/feedback"
@@ -22,9 +23,12 @@ const rememberKey = 900 * time.Millisecond
 const lookUpTimeout = 5 * time.Second
 
 // keyring remembers who valid keys belong to, so that a busy key isn't looked
-// up for every request.
+// up for every request. It goes by SHA-256, as the database's index does: how long
+// a look-up takes tells at most how much of a hash was right, which leads nobody to
+// a key, and no key is ever compared with another.
 type keyring struct {
 	authenticate func(ctx context.Context, key string) (*feedback.Caller, error)
+	doorman      *doorman
 
 	flight singleflight.Group
 	mu     sync.Mutex
@@ -63,8 +67,12 @@ func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error
 func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*feedback.Caller, error) {
 	// Taken before the look-up: a revocation that comes during it counts.
 	until := time.Now().Add(rememberKey)
+	if err := k.mustBeThere(ctx, hash); err != nil {
+		return nil, err
+	}
 	caller, err := k.authenticate(ctx, key)
 	if err != nil {
+		k.forget(hash)
 		return nil, err
 	}
 	if end := feedback.KeyEnds(caller.Key); end != nil && end.Before(until) {
@@ -79,6 +87,30 @@ func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string
 	return caller, nil
 }
 
+// mustBeThere keeps what was never a key here from the rest of the look-up.
+func (k *keyring) mustBeThere(ctx context.Context, hash [sha256.Size]byte) error {
+	k.mu.Lock()
+	_, familiar := k.known[hash]
+	k.mu.Unlock()
+	if familiar {
+		return nil
+	}
+	there, err := k.doorman.knows(ctx, hash)
+	if err != nil {
+		return errors.Wrap(err, "look for the API key")
+	}
+	if !there {
+		return feedback.BadKey()
+	}
+	return nil
+}
+
+func (k *keyring) forget(hash [sha256.Size]byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, hash)
+}
+
 // authorize lets a request through that carries a valid key whose scope covers
 // the operation.
 func (s *server) authorize(c *gin.Context) {
@@ -88,10 +120,14 @@ func (s *server) authorize(c *gin.Context) {
 	}
 	key, ok := bearer(c.GetHeader("Authorization"))
 	if !ok {
-		s.refuse(c, problem.New(problem.Unauthorized, "The API key is missing or not valid."))
+		s.refuse(c, feedback.BadKey())
 		return
 	}
 	caller, err := s.keys.find(c.Request.Context(), key)
+	if problem.Is(err, problem.Unauthorized) {
+		s.refuseKey(c, err)
+		return
+	}
 	if err != nil {
 		s.refuse(c, err)
 		return

@@ -34,7 +34,11 @@ func (s *server) readBody(c *gin.Context) {
 		s.refuse(c, problem.New(problem.UnsupportedMedia, "The body must be application/json."))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	var body []byte
+	var err error = &http.MaxBytesError{Limit: maxBody}
+	if c.Request.ContentLength <= maxBody { // else there is no need to wait for it
+		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -51,6 +55,16 @@ func (s *server) readBody(c *gin.Context) {
 	keepBody(c, op.members.exact(body))
 	if op.lacks(body) || (bytes.Contains(body, []byte("null")) && op.refusesNull(body)) {
 		s.refuseForm(c, op.failures(body).Err())
+	}
+}
+
+// closeAfterChunks lets no request follow a body in chunks on the same connection.
+// Net/http takes the chunks where a Content-Length stands beside them, and doesn't
+// tell; a proxy that went by the length would take what follows for another
+// client's request (RFC 9112, section 6.1).
+func closeAfterChunks(c *gin.Context) {
+	if len(c.Request.TransferEncoding) > 0 {
+		c.Header("Connection", "close")
 	}
 }
 

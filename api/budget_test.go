@@ -2,7 +2,9 @@ package api_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ func TestABudgetOfTwoRequests(t *testing.T) {
 		"gives way to one that a key has of its own":     budgetOfAKey,
 		"isn't needed for what takes no key":             noBudgetWithoutKey,
 		"that is used up keeps a request from happening": budgetKeepsFromHappening,
+		"lets two of 64 requests pass that come at once": budgetOfManyAtOnce,
 	})
 }
 
@@ -52,6 +55,19 @@ func budgetIsUsedUp(t *testing.T, app *testkit.App) {
 	wait := number(t, a, "Retry-After")
 	require.Positive(t, wait)
 	require.LessOrEqual(t, wait, 30)
+}
+
+func budgetOfManyAtOnce(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	statuses := make([]int, 64)
+	var all sync.WaitGroup
+	for i := range statuses {
+		all.Go(func() { statuses[i] = n.Do(t, http.MethodGet, "/v1/me", nil).Status })
+	}
+	all.Wait()
+	slices.Sort(statuses)
+	require.Equal(t, []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests}, statuses[:3])
+	require.Equal(t, http.StatusTooManyRequests, statuses[63])
 }
 
 func budgetPerKey(t *testing.T, app *testkit.App) {

@@ -69,6 +69,9 @@ func (s *server) answer(c *gin.Context, p *problem.Error) {
 	if p.Code == problem.Unauthorized {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
+	if p.Code == problem.RateLimited && c.Writer.Header().Get("Retry-After") == "" {
+		c.Header("Retry-After", "1") // changes wait for each other, and mostly end at once
+	}
 	c.AbortWithStatusJSON(statuses[p.Code], errorAnswer{errorBody{p.Code, p.Message, p.Details}})
 }
 

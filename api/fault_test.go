@@ -53,7 +53,7 @@ func TestAPanicAnswersLikeAnyFaultAndTheLogSaysWhereItWas(t *testing.T) {
 	require.Equal(t, "ERROR", lines[0]["level"])
 	require.Contains(t, lines[0]["error"], "nil pointer")
 	// singleflight, which passes the panic on, puts the stack into its text.
-	require.Contains(t, lines[0]["error"], "feedback.(*Service).Authenticate")
+	require.Contains(t, lines[0]["error"], "feedback.(*Service).KeysThere")
 	require.Contains(t, lines[0]["stack"], "api.(*keyring).find")
 	require.EqualValues(t, 500, lines[1]["status"])
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/go-faster/errors"
 	"go.uber.org/fx"
@@ -14,19 +13,11 @@ import (
 	"earshot/internal/feedback"
 )
 
-const (
-	// A client that takes longer holds a connection for nothing.
-	headerTimeout = 10 * time.Second
-	// The largest body over a slow line.
-	bodyTimeout = time.Minute
-	idleTimeout = 2 * time.Minute
-)
-
 // Handler provides the API and, as an http.Handler, what serves it. It needs the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
 	func(f *feedback.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
-		return New(f, Options{RateLimit: c.RateLimit, Checks: checks, Log: log})
+		return New(f, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )
@@ -38,10 +29,7 @@ type Fail func(error)
 var Module = fx.Module("api", Handler, fx.Invoke(serve))
 
 func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slog.Logger) {
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := NewServer(h, StandardLimits(), log)
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
@@ -60,10 +48,7 @@ func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slo
 			ctx, cancel := context.WithTimeout(ctx, c.DrainTimeout)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {
-				// Requests that take longer than the drain time are cut off; their
-				// transactions roll back.
 				log.WarnContext(ctx, "requests were cut off", "error", err)
-				return server.Close()
 			}
 			return nil
 		},

@@ -25,6 +25,32 @@ type limiter struct {
 type bucket struct {
 	*rate.Limiter
 	perMinute int
+	// The moment is taken under it: a moment before the last one would set the
+	// bucket's clock back, and it would refill for the same time twice.
+	mu sync.Mutex
+}
+
+// take takes one token, if there is one, and tells what is left.
+func (b *bucket) take() (ok bool, left float64, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at = time.Now()
+	ok = b.AllowN(at, 1)
+	return ok, max(0, b.TokensAt(at)), at
+}
+
+// tell puts the state of the bucket into the answer.
+func (b *bucket) tell(c *gin.Context, left float64, at time.Time) {
+	full := at.Add(time.Duration((float64(b.perMinute) - left) / float64(b.Limit()) * float64(time.Second)))
+	c.Header("X-RateLimit-Limit", strconv.Itoa(b.perMinute))
+	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(left)))
+	// When the bucket is full again.
+	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
+}
+
+// wait is in how many whole seconds there is a token again.
+func (b *bucket) wait(left float64) string {
+	return strconv.Itoa(max(1, int(math.Ceil((1-left)/float64(b.Limit())))))
 }
 
 func newLimiter(standard int) *limiter {
@@ -43,10 +69,14 @@ func (l *limiter) bucket(key publicid.APIKey, own *int) *bucket {
 		if len(l.buckets) >= maxKnown {
 			l.forgetFull()
 		}
-		b = &bucket{rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), perMinute}
+		b = newBucket(perMinute)
 		l.buckets[key] = b
 	}
 	return b
+}
+
+func newBucket(perMinute int) *bucket {
+	return &bucket{Limiter: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), perMinute: perMinute}
 }
 
 // forgetFull drops the buckets that are full again: a new one is the same.
@@ -65,18 +95,11 @@ func (s *server) limit(c *gin.Context) {
 	}
 	caller, _ := callerOf(c)
 	b := s.limits.bucket(caller.Key.ID, caller.Key.RateLimit)
-	at := time.Now()
-	ok := b.AllowN(at, 1)
-	left := max(0, b.TokensAt(at))
-	full := at.Add(time.Duration((float64(b.perMinute) - left) / float64(b.Limit()) * float64(time.Second)))
-	c.Header("X-RateLimit-Limit", strconv.Itoa(b.perMinute))
-	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(left)))
-	// When the bucket is full again.
-	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
+	ok, left, at := b.take()
+	b.tell(c, left, at)
 	if ok {
 		return
 	}
-	wait := (1 - left) / float64(b.Limit())
-	c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(wait)))))
+	c.Header("Retry-After", b.wait(left))
 	s.refuse(c, problem.New(problem.RateLimited, "Too many requests with this API key; try again later."))
 }

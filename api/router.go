@@ -5,6 +5,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	// RateLimit is the standard budget of a key, in requests a minute.
 	RateLimit int
+	// Proxies are believed what they say of where a request comes from.
+	Proxies []netip.Prefix
 	// Checks decide on /readyz.
 	Checks []Check
 	Log    *slog.Logger
@@ -27,6 +30,8 @@ type server struct {
 	contract *contract
 	keys     *keyring
 	limits   *limiter
+	guesses  *guesses
+	proxies  []netip.Prefix
 	checks   []Check
 	log      *slog.Logger
 }
@@ -48,7 +53,10 @@ func New(f *feedback.Service, o Options) (*API, error) {
 	}
 	s := &server{
 		feedback: f, contract: c, checks: o.Checks, log: o.Log, limits: newLimiter(o.RateLimit),
-		keys: &keyring{authenticate: f.Authenticate, known: map[[32]byte]remembered{}},
+		guesses: newGuesses(), proxies: o.Proxies,
+		keys: &keyring{
+			authenticate: f.Authenticate, doorman: &doorman{ask: f.KeysThere}, known: map[[32]byte]remembered{},
+		},
 	}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
@@ -57,9 +65,9 @@ func New(f *feedback.Service, o Options) (*API, error) {
 	r.ContextWithFallback = true
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	// Nothing here believes in X-Forwarded-For.
+	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
-	r.Use(withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	r.Use(closeAfterChunks, secure, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))

@@ -3,8 +3,11 @@
 // work, from the same minute on the same machine. Only the ratio of the two
 // travels from one machine to another.
 //
-// It works in an organization of its own, which it removes in the end, and its
-// receiver listens on loopback.
+// With -isolation it measures what a healthy webhook notices of a burst at a receiver
+// that is dead, hangs or drips, and of another organization's.
+//
+// It works in organizations of its own, which it removes in the end, and its
+// receivers listen on loopback.
 package main
 
 import (
@@ -31,6 +34,8 @@ type options struct {
 	asJSON      bool
 	only        string
 	lists       bool
+	isolation   bool
+	burst       int
 }
 
 func main() {
@@ -42,6 +47,8 @@ func main() {
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON")
 	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
 	flag.BoolVar(&o.lists, "lists", false, "measure the lists instead, on what make bench-seed made")
+	flag.BoolVar(&o.isolation, "isolation", false, "measure instead what a healthy webhook notices of a burst beside it")
+	flag.IntVar(&o.burst, "burst", 10_000, "events of that burst")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -82,6 +89,9 @@ func run(ctx context.Context, o options) (err error) {
 			err = closed
 		}
 	}()
+	if o.isolation {
+		return s.measureIsolation(ctx, o)
+	}
 	results := map[string][]measured{}
 	subjects := slices.DeleteFunc(s.subjects(o), func(b subject) bool { return !strings.Contains(b.name, o.only) })
 	// Round by round and not one by one: a neighbour that comes and goes then

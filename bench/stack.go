@@ -25,15 +25,22 @@ import (
 
 // stack is what `make up` runs, with an organization for the load.
 type stack struct {
-	pool         *pgxpool.Pool
-	temporal     client.Client
+	tenant
+	pool     *pgxpool.Pool
+	temporal client.Client
+	receiver *receiver
+	floor    *floor
+	// others are made for one measurement, and removed with the rest.
+	others []publicid.Organization
+}
+
+// tenant is an organization with a key that knows no limit, and a board.
+type tenant struct {
 	organization publicid.Organization
 	api          *earshot.ClientWithResponses
 	key          string
 	http         *http.Client
-	receiver     *receiver
 	board        string
-	floor        *floor
 }
 
 // maxConns of our own pool: the most that a floor uses at once, and some.
@@ -62,7 +69,7 @@ func open(ctx context.Context) (*stack, error) {
 	if s.temporal, err = client.DialContext(ctx, o); err != nil {
 		return nil, errors.Wrap(err, "reach Temporal")
 	}
-	if err := s.makeOrganization(ctx); err != nil {
+	if s.tenant, err = s.makeTenant(ctx); err != nil {
 		return nil, errors.Wrap(err, "make the organization of the load")
 	}
 	if s.floor, err = newFloor(ctx, s.pool, s.temporal); err != nil {
@@ -83,10 +90,10 @@ func (noDeliveries) Recover([]feedback.Recover) {}
 
 func (noDeliveries) EndStreaks([]publicid.Webhook) {}
 
-func (s *stack) makeOrganization(ctx context.Context) error {
+func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {
-		return err
+		return t, err
 	}
 	defer own.Close()
 	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
@@ -94,21 +101,26 @@ func (s *stack) makeOrganization(ctx context.Context) error {
 		Name: "bench", Plan: "business", OwnerEmail: "bench@example.com", OwnerName: "Bench",
 	})
 	if err != nil {
-		return err
+		return t, err
 	}
-	s.organization = org.ID
+	t.organization = org.ID
 	key, made, err := f.CreateAPIKey(store.WithOrganization(ctx, org.ID),
 		feedback.NewAPIKey{User: owner.ID, Name: "bench", Scope: "read:write"})
 	if err != nil {
-		return err
+		return t, err
 	}
 	if err := s.liftRateLimit(ctx, made); err != nil {
-		return err
+		return t, err
 	}
-	s.key = key
-	s.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
-	s.api, err = earshot.NewClientWithResponses(os.Getenv("EARSHOT_BASE_URL"),
-		earshot.WithHTTPClient(s.http),
+	return t, t.connect(ctx, key)
+}
+
+// connect makes the client of the key, and the board.
+func (t *tenant) connect(ctx context.Context, key string) (err error) {
+	t.key = key
+	t.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
+	t.api, err = earshot.NewClientWithResponses(os.Getenv("EARSHOT_BASE_URL"),
+		earshot.WithHTTPClient(t.http),
 		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)
 			return nil
@@ -116,14 +128,14 @@ func (s *stack) makeOrganization(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "make the client")
 	}
-	board, err := s.api.CreateBoardWithResponse(ctx, earshot.CreateBoardRequest{Name: "Bench"})
+	board, err := t.api.CreateBoardWithResponse(ctx, earshot.CreateBoardRequest{Name: "Bench"})
 	if err != nil {
 		return errors.Wrap(err, "create the board")
 	}
 	if board.JSON200 == nil {
 		return errors.Errorf("create the board: %s: %s", board.Status(), board.Body)
 	}
-	s.board = board.JSON200.Data.ID
+	t.board = board.JSON200.Data.ID
 	return nil
 }
 
@@ -150,13 +162,22 @@ func (s *stack) close() error {
 	s.floor.close(ctx)
 	s.temporal.Close()
 	defer s.pool.Close()
+	for _, organization := range append(s.others, s.organization) {
+		if err := s.remove(ctx, organization); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stack) remove(ctx context.Context, organization publicid.Organization) error {
 	for _, table := range owned {
 		sql := fmt.Sprintf("DELETE FROM %s WHERE organization_id = $1", table)
-		if _, err := s.pool.Exec(ctx, sql, s.organization.UUID().String()); err != nil {
+		if _, err := s.pool.Exec(ctx, sql, organization.UUID().String()); err != nil {
 			return errors.Wrapf(err, "remove the load's %s", table)
 		}
 	}
-	_, err := s.pool.Exec(ctx, "DELETE FROM organizations WHERE id = $1", s.organization.UUID().String())
+	_, err := s.pool.Exec(ctx, "DELETE FROM organizations WHERE id = $1", organization.UUID().String())
 	if err != nil {
 		return errors.Wrap(err, "remove the load's organization")
 	}

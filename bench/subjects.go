@@ -101,7 +101,7 @@ func (s *stack) identify(ctx context.Context, i int) error {
 func (s *stack) delivered(ctx context.Context, n int,
 	load func(ctx context.Context, do func(context.Context, int) error) error,
 ) (measured, error) {
-	remove, err := s.register(ctx)
+	remove, err := s.register(ctx, s.receiver.url, "post.created")
 	if err != nil {
 		return measured{}, err
 	}
@@ -130,10 +130,10 @@ func (s *stack) delivered(ctx context.Context, n int,
 	}, nil
 }
 
-// register makes the webhook and returns what removes it.
-func (s *stack) register(ctx context.Context) (remove func(), err error) {
-	made, err := s.api.CreateWebhookWithResponse(ctx, earshot.CreateWebhookRequest{
-		URL: s.receiver.url, Events: []earshot.EventType{"post.created"},
+// register makes a webhook and returns what removes it.
+func (t tenant) register(ctx context.Context, url string, event earshot.EventType) (remove func(), err error) {
+	made, err := t.api.CreateWebhookWithResponse(ctx, earshot.CreateWebhookRequest{
+		URL: url, Events: []earshot.EventType{event},
 	})
 	if err != nil {
 		return nil, errors.Wrap(err, "register the webhook")
@@ -142,6 +142,6 @@ func (s *stack) register(ctx context.Context) (remove func(), err error) {
 		return nil, errors.Errorf("register the webhook: %s: %s", made.Status(), made.Body)
 	}
 	return func() {
-		_, _ = s.api.DeleteWebhookWithResponse(context.WithoutCancel(ctx), made.JSON201.Data.ID)
+		_, _ = t.api.DeleteWebhookWithResponse(context.WithoutCancel(ctx), made.JSON201.Data.ID)
 	}, nil
 }

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,4 +107,40 @@ func TestShellsCompleteTheCommands(t *testing.T) {
 		require.NoError(t, err, out)
 		require.Contains(t, out, "earshot")
 	}
+}
+
+func TestAnOperatorReplacesASealingKey(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	receiver := testkit.NewReceiver(t)
+	p.subscribe(receiver)
+	lost := p.must(http.MethodPost, "/v1/webhooks", map[string]any{"url": "https://example.com", "events": []string{"post.created"}})
+	kept := p.env
+	rotate := func(keys ...string) {
+		p.env = append(slices.Clone(kept), "EARSHOT_SECRET_KEYS="+strings.Join(keys, ","))
+	}
+	key := func(name, letter string) string {
+		return name + ":" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(letter, 32)))
+	}
+
+	rotate(key("k2", "2"), key("test", "k"))
+	var done, again map[string]any
+	p.json(&done, "secrets", "rotate", "--json")
+	require.Equal(t, map[string]any{"rotated": 2.0, "left": 0.0, "keyId": "k2"}, done)
+	p.json(&again, "secrets", "rotate", "--json")
+	require.Equal(t, map[string]any{"rotated": 0.0, "left": 0.0, "keyId": "k2"}, again)
+
+	rotate(key("k3", "3"))
+	out, err := p.command("secrets", "rotate")
+	require.Error(t, err)
+	require.Contains(t, out, "0 webhooks were sealed anew with k3, 2 are left")
+	require.Contains(t, out, "\n  "+lost)
+	out, err = p.command("secrets", "list")
+	require.NoError(t, err, out)
+	require.Regexp(t, `k2 +2 +false`, out)
+	rotate()
+	out, err = p.command("secrets", "list")
+	require.Error(t, err)
+	require.Contains(t, out, "EARSHOT_SECRET_KEYS is missing")
 }

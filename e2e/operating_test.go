@@ -127,6 +127,17 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	require.Contains(t, r.do(why, 1), `"disabledReason":"failures"`)
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusOK })
 	require.Contains(t, r.do(why, 1), `"enabled":true`)
+
+	replaced := "A sealing key must be replaced"
+	r.do(replaced, 1)
+	r.do(replaced, 1)
+	require.Contains(t, r.do(replaced, 1), "1 webhooks were sealed anew with k2, 0 are left")
+	require.JSONEq(t, `[{"keyId": "k2", "webhooks": 1, "readable": true}]`, r.do(replaced, 1))
+	r.do(replaced, 1)
+	r.url = r.stack.sourced("EARSHOT_BASE_URL") // another port
+	before := len(r.receiver.All())
+	r.post()
+	require.NoError(t, r.receiver.Await(t, before+1)[before].Invalid, "signed with the secret that it had")
 	for heading, left := range r.blocks {
 		require.Empty(t, left, "%s has commands that weren't run", heading)
 	}
@@ -138,7 +149,7 @@ func newRecipes(t *testing.T) *recipes {
 	require.NoError(t, err)
 	// Failed attempts disable, because deliveries that wait an hour don't fail.
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
-		"PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+		"PATH="+filepath.Dir(binary)+":"+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
 	s.mustRun(earshot, "up", "--detach")
 	r := &recipes{
 		program: &program{t: t, url: s.sourced("EARSHOT_BASE_URL"), key: s.sourced("EARSHOT_API_KEY")},

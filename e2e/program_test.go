@@ -72,12 +72,17 @@ func (p *program) command(args ...string) (output string, err error) {
 	return string(out), err
 }
 
-// json runs a command that prints JSON.
+// json runs a command that prints JSON, and its progress on stderr.
 func (p *program) json(into any, args ...string) {
 	p.t.Helper()
-	out, err := p.command(args...)
-	require.NoError(p.t, err, out)
-	require.NoError(p.t, json.Unmarshal([]byte(out), into), out)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, earshot, args...)
+	var progress bytes.Buffer
+	cmd.Env, cmd.Stderr = p.env, &progress
+	out, err := cmd.Output()
+	require.NoError(p.t, err, "%s", &progress)
+	require.NoError(p.t, json.Unmarshal(out, into), "%s", out)
 }
 
 // process is one run of `earshot serve` or `earshot worker`.
@@ -98,7 +103,13 @@ func (p *program) launch(settings ...string) *process {
 // start starts a process. Further settings win.
 func (p *program) start(args []string, settings ...string) *process {
 	p.t.Helper()
-	s := &process{t: p.t, cmd: exec.Command(earshot, args...), ended: make(chan struct{}), log: testkit.NewLogs()}
+	return p.run(exec.Command(earshot, args...), settings...)
+}
+
+// run is start for a command that becomes the program.
+func (p *program) run(cmd *exec.Cmd, settings ...string) *process {
+	p.t.Helper()
+	s := &process{t: p.t, cmd: cmd, ended: make(chan struct{}), log: testkit.NewLogs()}
 	s.cmd.Env = append(append([]string{}, p.env...), settings...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	require.NoError(p.t, s.cmd.Start())

@@ -5,6 +5,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"earshot/internal/publicid"
 )
 
 const (
@@ -28,6 +30,12 @@ const (
 // those have versions: recorded histories of every version are replayed by each.
 const VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
 
+// fairTo has a server with task-queue fairness share its queues between organizations.
+// The run's activities and child workflows inherit it; other servers ignore it.
+func fairTo(organization publicid.Organization) temporal.Priority {
+	return temporal.Priority{FairnessKey: organization.String()}
+}
+
 var (
 	// For what fails for reasons of our own only.
 	tirelessly = &temporal.RetryPolicy{
@@ -47,7 +55,7 @@ var (
 	// Later attempts are repeated for as long as it takes: they fail only for
 	// reasons of our own, which must not use up a receiver's five attempts.
 	laterRound = workflow.ActivityOptions{
-		// 30 s for a place, 10 s for the attempt, the rest for the database.
+		// 10 s for a place, 10 s for the attempt, the rest for the database.
 		StartToCloseTimeout: time.Minute,
 		// Three beats of 4 s: a killed worker is noticed about when its
 		// deliveries' leases end.

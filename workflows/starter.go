@@ -44,7 +44,7 @@ type Starter struct {
 	log      *slog.Logger
 
 	mu      sync.Mutex
-	waiting []feedback.Dispatch
+	waiting *queue
 	// errands wait for their turn; one worker at a time takes them.
 	errands []errand
 	sending bool
@@ -56,7 +56,7 @@ type Starter struct {
 
 // NewStarter makes a starter whose groups have at most groupMax deliveries.
 func NewStarter(c *Connection, groupMax int, log *slog.Logger) *Starter {
-	s := &Starter{temporal: c, groupMax: groupMax, eager: true, log: log, quit: make(chan struct{})}
+	s := &Starter{temporal: c, groupMax: groupMax, eager: true, log: log, waiting: newQueue(), quit: make(chan struct{})}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
@@ -70,12 +70,16 @@ func (s *Starter) ThroughQueues() { s.eager = false }
 func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting)+len(deliveries) > maxWaiting {
-		s.log.Warn("too many deliveries wait for their start; the sweep will start these", "deliveries", len(deliveries))
-		return
+	refused := 0
+	for _, d := range deliveries {
+		if !s.waiting.add(d) {
+			refused++
+		}
 	}
-	s.waiting = append(s.waiting, deliveries...)
-	if s.running < startsAtOnce && len(s.waiting) > 0 {
+	if refused > 0 {
+		s.log.Warn("too many deliveries wait for their start; the sweep will start these", "deliveries", refused)
+	}
+	if s.running < startsAtOnce && s.waiting.size > 0 {
 		s.running++
 		go s.work()
 	}
@@ -89,10 +93,10 @@ func (s *Starter) Drain(ctx context.Context) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		close(s.quit)
-		if n, e := len(s.waiting), len(s.errands); n+e > 0 {
+		if n, e := s.waiting.size, len(s.errands); n+e > 0 {
 			s.log.Warn("the sweep will start what still waits", "deliveries", n, "others", e)
 		}
-		s.waiting, s.errands = nil, nil
+		s.waiting, s.errands = newQueue(), nil
 		s.idle.Broadcast()
 	})
 	defer stop()
@@ -121,7 +125,7 @@ func (s *Starter) work() {
 // gather waits a little for the next group to grow.
 func (s *Starter) gather() {
 	s.mu.Lock()
-	full := len(s.waiting) >= s.groupMax
+	full := s.waiting.size >= s.groupMax
 	s.mu.Unlock()
 	if !full {
 		s.pause(gatherTime)
@@ -147,29 +151,15 @@ func (s *Starter) putBack(group []feedback.Dispatch) {
 	}
 }
 
-// take cuts the next group off the queue: deliveries of one event type, because
-// that is one search attribute. It ends the worker when there is none.
+// take cuts the next group off the queue. It ends the worker when there is none.
 func (s *Starter) take() []feedback.Dispatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
+	group := s.waiting.take(s.groupMax)
+	if group == nil {
 		s.running--
 		s.idle.Broadcast()
-		return nil
 	}
-	var group, rest []feedback.Dispatch
-	for i, d := range s.waiting {
-		if len(group) == s.groupMax {
-			rest = append(rest, s.waiting[i:]...)
-			break
-		}
-		if d.EventType == s.waiting[0].EventType {
-			group = append(group, d)
-		} else {
-			rest = append(rest, d)
-		}
-	}
-	s.waiting = rest
 	return group
 }
 
@@ -209,7 +199,9 @@ func (s *Starter) start(group []feedback.Dispatch) bool {
 		// workflow task comes back with the answer to the start.
 		EnableEagerStart:      s.eager,
 		TypedSearchAttributes: attributesOf(group),
-		StaticSummary:         summaryOf(group),
+		// Whoever's turn it was: a group that is shared has little of each.
+		Priority:      fairTo(group[0].Organization),
+		StaticSummary: summaryOf(group),
 	}, DeliverWebhooksName, params)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err == nil || errors.As(err, &already) {

@@ -30,6 +30,7 @@ func schedule(ctx context.Context, c client.Client, e feedback.Schedule) error {
 		TaskQueue:             MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(organizationIDs.ValueSet([]string{e.Organization.String()})),
+		Priority:              fairTo(e.Organization),
 		StaticSummary:         "publishes a changelog entry when it is due",
 	}, PublishChangelogName, activities.PublishParams{Entry: e.Entry})
 	return err

@@ -33,6 +33,7 @@ func startRecovery(ctx context.Context, c client.Client, r feedback.Recover) err
 			webhookIDs.ValueSet([]string{r.Webhook.String()}),
 			organizationIDs.ValueSet([]string{r.Organization.String()}),
 		),
+		Priority:      fairTo(r.Organization),
 		StaticSummary: "replays what failed at a webhook",
 	}, RecoverWebhookName, activities.RecoverParams{Recovery: r.Recovery})
 	return err

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -81,6 +84,66 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 	for _, event := range []string{"post.created", "vote.created"} {
 		runs(t, b.app, fmt.Sprintf("WebhookID = '%s' AND EventType = '%s'", webhook, event), 1)
 	}
+}
+
+func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{})
+	starter := workflows.NewStarter(b.app.Connection, 10, testkit.Log(t))
+	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
+	var deliveries []feedback.Dispatch
+	for range 500 {
+		deliveries = append(deliveries, feedback.Dispatch{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
+	}
+	starter.Dispatch(append(deliveries, feedback.Dispatch{
+		ID: publicid.NewDelivery(), Organization: quiet, EventType: "post.created",
+	}))
+	starter.Drain(t.Context())
+	single := runs(t, b.app, fmt.Sprintf("OrganizationID = '%s'", quiet), 1)[0]
+	before := 0
+	for _, run := range runs(t, b.app, fmt.Sprintf("OrganizationID = '%s'", busy), 50) {
+		if run.GetStartTime().AsTime().Before(single.GetStartTime().AsTime()) {
+			before++
+		}
+	}
+	// The one whose turn it was, and one that was started at the same time.
+	require.LessOrEqual(t, before, 2)
+}
+
+// TestTemporalGivesOutRunsInTurnsBetweenOrganizations needs a server with task-queue
+// fairness, as internal/devstack starts it.
+func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{}) // without a worker: the runs wait in the queue
+	starter := workflows.NewStarter(b.app.Connection, 1, testkit.Log(t))
+	starter.ThroughQueues()
+	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
+		all := make([]feedback.Dispatch, n)
+		for i := range all {
+			last = publicid.NewDelivery()
+			all[i] = feedback.Dispatch{ID: last, Organization: organization, EventType: "post.created"}
+		}
+		starter.Dispatch(all)
+		return last
+	}
+	const waiting = 100
+	dispatch(publicid.NewOrganization(), waiting)
+	runs(t, b.app, "ExecutionStatus = 'Running'", waiting)
+	single := dispatch(publicid.NewOrganization(), 1)
+	runs(t, b.app, "ExecutionStatus = 'Running'", waiting+1)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	before := 0
+	for next := ""; next != single.String(); before++ {
+		task, err := b.app.Temporal.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
+			Namespace: b.app.Connection.Namespace(),
+			TaskQueue: &taskqueue.TaskQueue{Name: workflows.MainQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		})
+		require.NoError(t, err)
+		next = task.GetWorkflowExecution().GetWorkflowId()
+	}
+	// Of four partitions each has what it holds in turns.
+	require.Less(t, before, waiting/3)
 }
 
 func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {

@@ -26,12 +26,14 @@ type admin struct {
 	feedback *feedback.Service
 }
 
-func openAdmin(environ []string) (*admin, error) {
+// openAdmin makes one. The box is for commands that read what is sealed; the others
+// give an empty one.
+func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 	s, err := openStore(environ)
 	if err != nil {
 		return nil, err
 	}
-	f := feedback.New(s, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
+	f := feedback.New(s, noDeliveries{}, send.NewGuard(nil, false), box, feedback.Settings{}, slog.Default())
 	return &admin{store: s, feedback: f}, nil
 }
 
@@ -59,10 +61,32 @@ func openStore(environ []string) (*store.Store, error) {
 	return store.Open(store.Options{URL: url})
 }
 
+// command is what a command does with the domain.
+type command func(cmd *cobra.Command, args []string, a *admin) error
+
 // withAdmin runs a command against a database whose schema is up to date.
-func withAdmin(run func(cmd *cobra.Command, args []string, a *admin) error) func(*cobra.Command, []string) error {
+func withAdmin(run command) func(*cobra.Command, []string) error {
+	return withBox(func() (*seal.Box, error) { return seal.New(), nil }, run)
+}
+
+// withSecrets is withAdmin for a command that needs the sealing keys.
+func withSecrets(run command) func(*cobra.Command, []string) error {
+	return withBox(func() (*seal.Box, error) {
+		keys, err := config.LoadSecretKeys(os.Environ())
+		if err != nil {
+			return nil, err
+		}
+		return feedback.NewBox(keys)
+	}, run)
+}
+
+func withBox(open func() (*seal.Box, error), run command) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		a, err := openAdmin(os.Environ())
+		box, err := open()
+		if err != nil {
+			return err
+		}
+		a, err := openAdmin(os.Environ(), box)
 		if err != nil {
 			return err
 		}

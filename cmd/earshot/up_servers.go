@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/config"
 	"earshot/internal/devstack"
+	"earshot/internal/seal"
 	"earshot/worker"
 )
 
@@ -101,5 +102,5 @@ func (u *up) migrate(ctx context.Context) (string, error) {
 func (u *up) databaseURL() string { return u.postgres.URL(databaseName) }
 
 func (u *up) admin() (*admin, error) {
-	return openAdmin([]string{config.DatabaseURL + "=" + u.databaseURL()})
+	return openAdmin([]string{config.DatabaseURL + "=" + u.databaseURL()}, seal.New())
 }

@@ -14749,6 +14749,7 @@ type WebhookMutation struct {
 	created_at              *time.Time
 	updated_at              *time.Time
 	url                     *string
+	url_sealed              *[]byte
 	events                  *[]string
 	appendevents            []string
 	enabled                 *bool
@@ -15010,6 +15011,55 @@ func (m *WebhookMutation) OldURL(ctx context.Context) (v string, err error) {
 // ResetURL resets all changes to the "url" field.
 func (m *WebhookMutation) ResetURL() {
 	m.url = nil
+}
+
+// SetURLSealed sets the "url_sealed" field.
+func (m *WebhookMutation) SetURLSealed(b []byte) {
+	m.url_sealed = &b
+}
+
+// URLSealed returns the value of the "url_sealed" field in the mutation.
+func (m *WebhookMutation) URLSealed() (r []byte, exists bool) {
+	v := m.url_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldURLSealed returns the old "url_sealed" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldURLSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldURLSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldURLSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldURLSealed: %w", err)
+	}
+	return oldValue.URLSealed, nil
+}
+
+// ClearURLSealed clears the value of the "url_sealed" field.
+func (m *WebhookMutation) ClearURLSealed() {
+	m.url_sealed = nil
+	m.clearedFields[webhook.FieldURLSealed] = struct{}{}
+}
+
+// URLSealedCleared returns if the "url_sealed" field was cleared in this mutation.
+func (m *WebhookMutation) URLSealedCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldURLSealed]
+	return ok
+}
+
+// ResetURLSealed resets all changes to the "url_sealed" field.
+func (m *WebhookMutation) ResetURLSealed() {
+	m.url_sealed = nil
+	delete(m.clearedFields, webhook.FieldURLSealed)
 }
 
 // SetEvents sets the "events" field.
@@ -15372,7 +15422,7 @@ func (m *WebhookMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WebhookMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 12)
 	if m.organization_id != nil {
 		fields = append(fields, webhook.FieldOrganizationID)
 	}
@@ -15384,6 +15434,9 @@ func (m *WebhookMutation) Fields() []string {
 	}
 	if m.url != nil {
 		fields = append(fields, webhook.FieldURL)
+	}
+	if m.url_sealed != nil {
+		fields = append(fields, webhook.FieldURLSealed)
 	}
 	if m.events != nil {
 		fields = append(fields, webhook.FieldEvents)
@@ -15422,6 +15475,8 @@ func (m *WebhookMutation) Field(name string) (ent.Value, bool) {
 		return m.UpdatedAt()
 	case webhook.FieldURL:
 		return m.URL()
+	case webhook.FieldURLSealed:
+		return m.URLSealed()
 	case webhook.FieldEvents:
 		return m.Events()
 	case webhook.FieldEnabled:
@@ -15453,6 +15508,8 @@ func (m *WebhookMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldUpdatedAt(ctx)
 	case webhook.FieldURL:
 		return m.OldURL(ctx)
+	case webhook.FieldURLSealed:
+		return m.OldURLSealed(ctx)
 	case webhook.FieldEvents:
 		return m.OldEvents(ctx)
 	case webhook.FieldEnabled:
@@ -15503,6 +15560,13 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetURL(v)
+		return nil
+	case webhook.FieldURLSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetURLSealed(v)
 		return nil
 	case webhook.FieldEvents:
 		v, ok := value.([]string)
@@ -15598,6 +15662,9 @@ func (m *WebhookMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *WebhookMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(webhook.FieldURLSealed) {
+		fields = append(fields, webhook.FieldURLSealed)
+	}
 	if m.FieldCleared(webhook.FieldDisabledAt) {
 		fields = append(fields, webhook.FieldDisabledAt)
 	}
@@ -15621,6 +15688,9 @@ func (m *WebhookMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *WebhookMutation) ClearField(name string) error {
 	switch name {
+	case webhook.FieldURLSealed:
+		m.ClearURLSealed()
+		return nil
 	case webhook.FieldDisabledAt:
 		m.ClearDisabledAt()
 		return nil
@@ -15649,6 +15719,9 @@ func (m *WebhookMutation) ResetField(name string) error {
 		return nil
 	case webhook.FieldURL:
 		m.ResetURL()
+		return nil
+	case webhook.FieldURLSealed:
+		m.ResetURLSealed()
 		return nil
 	case webhook.FieldEvents:
 		m.ResetEvents()

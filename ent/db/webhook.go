@@ -27,6 +27,8 @@ type Webhook struct {
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
 	// URL holds the value of the "url" field.
 	URL string `json:"url,omitempty"`
+	// URLSealed holds the value of the "url_sealed" field.
+	URLSealed []byte `json:"-"`
 	// Events holds the value of the "events" field.
 	Events []string `json:"events,omitempty"`
 	// Enabled holds the value of the "enabled" field.
@@ -49,7 +51,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case webhook.FieldEvents, webhook.FieldSecretSealed:
+		case webhook.FieldURLSealed, webhook.FieldEvents, webhook.FieldSecretSealed:
 			values[i] = new([]byte)
 		case webhook.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
@@ -107,6 +109,12 @@ func (_m *Webhook) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field url", values[i])
 			} else if value.Valid {
 				_m.URL = value.String
+			}
+		case webhook.FieldURLSealed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field url_sealed", values[i])
+			} else if value != nil {
+				_m.URLSealed = *value
 			}
 		case webhook.FieldEvents:
 			if value, ok := values[i].(*[]byte); !ok {
@@ -202,6 +210,8 @@ func (_m *Webhook) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("url=")
 	builder.WriteString(_m.URL)
+	builder.WriteString(", ")
+	builder.WriteString("url_sealed=<sensitive>")
 	builder.WriteString(", ")
 	builder.WriteString("events=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Events))

@@ -64,6 +64,12 @@ func (_c *WebhookCreate) SetURL(v string) *WebhookCreate {
 	return _c
 }
 
+// SetURLSealed sets the "url_sealed" field.
+func (_c *WebhookCreate) SetURLSealed(v []byte) *WebhookCreate {
+	_c.mutation.SetURLSealed(v)
+	return _c
+}
+
 // SetEvents sets the "events" field.
 func (_c *WebhookCreate) SetEvents(v []string) *WebhookCreate {
 	_c.mutation.SetEvents(v)
@@ -300,6 +306,10 @@ func (_c *WebhookCreate) createSpec() (*Webhook, *sqlgraph.CreateSpec) {
 		_spec.SetField(webhook.FieldURL, field.TypeString, value)
 		_node.URL = value
 	}
+	if value, ok := _c.mutation.URLSealed(); ok {
+		_spec.SetField(webhook.FieldURLSealed, field.TypeBytes, value)
+		_node.URLSealed = value
+	}
 	if value, ok := _c.mutation.Events(); ok {
 		_spec.SetField(webhook.FieldEvents, field.TypeJSON, value)
 		_node.Events = value
@@ -401,6 +411,24 @@ func (u *WebhookUpsert) SetURL(v string) *WebhookUpsert {
 // UpdateURL sets the "url" field to the value that was provided on create.
 func (u *WebhookUpsert) UpdateURL() *WebhookUpsert {
 	u.SetExcluded(webhook.FieldURL)
+	return u
+}
+
+// SetURLSealed sets the "url_sealed" field.
+func (u *WebhookUpsert) SetURLSealed(v []byte) *WebhookUpsert {
+	u.Set(webhook.FieldURLSealed, v)
+	return u
+}
+
+// UpdateURLSealed sets the "url_sealed" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateURLSealed() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldURLSealed)
+	return u
+}
+
+// ClearURLSealed clears the value of the "url_sealed" field.
+func (u *WebhookUpsert) ClearURLSealed() *WebhookUpsert {
+	u.SetNull(webhook.FieldURLSealed)
 	return u
 }
 
@@ -582,6 +610,27 @@ func (u *WebhookUpsertOne) SetURL(v string) *WebhookUpsertOne {
 func (u *WebhookUpsertOne) UpdateURL() *WebhookUpsertOne {
 	return u.Update(func(s *WebhookUpsert) {
 		s.UpdateURL()
+	})
+}
+
+// SetURLSealed sets the "url_sealed" field.
+func (u *WebhookUpsertOne) SetURLSealed(v []byte) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetURLSealed(v)
+	})
+}
+
+// UpdateURLSealed sets the "url_sealed" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateURLSealed() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateURLSealed()
+	})
+}
+
+// ClearURLSealed clears the value of the "url_sealed" field.
+func (u *WebhookUpsertOne) ClearURLSealed() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearURLSealed()
 	})
 }
 
@@ -946,6 +995,27 @@ func (u *WebhookUpsertBulk) SetURL(v string) *WebhookUpsertBulk {
 func (u *WebhookUpsertBulk) UpdateURL() *WebhookUpsertBulk {
 	return u.Update(func(s *WebhookUpsert) {
 		s.UpdateURL()
+	})
+}
+
+// SetURLSealed sets the "url_sealed" field.
+func (u *WebhookUpsertBulk) SetURLSealed(v []byte) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetURLSealed(v)
+	})
+}
+
+// UpdateURLSealed sets the "url_sealed" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateURLSealed() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateURLSealed()
+	})
+}
+
+// ClearURLSealed clears the value of the "url_sealed" field.
+func (u *WebhookUpsertBulk) ClearURLSealed() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearURLSealed()
 	})
 }
 

@@ -58,6 +58,18 @@ func (_u *WebhookUpdate) SetNillableURL(v *string) *WebhookUpdate {
 	return _u
 }
 
+// SetURLSealed sets the "url_sealed" field.
+func (_u *WebhookUpdate) SetURLSealed(v []byte) *WebhookUpdate {
+	_u.mutation.SetURLSealed(v)
+	return _u
+}
+
+// ClearURLSealed clears the value of the "url_sealed" field.
+func (_u *WebhookUpdate) ClearURLSealed() *WebhookUpdate {
+	_u.mutation.ClearURLSealed()
+	return _u
+}
+
 // SetEvents sets the "events" field.
 func (_u *WebhookUpdate) SetEvents(v []string) *WebhookUpdate {
 	_u.mutation.SetEvents(v)
@@ -231,6 +243,12 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.URL(); ok {
 		_spec.SetField(webhook.FieldURL, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.URLSealed(); ok {
+		_spec.SetField(webhook.FieldURLSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.URLSealedCleared() {
+		_spec.ClearField(webhook.FieldURLSealed, field.TypeBytes)
+	}
 	if value, ok := _u.mutation.Events(); ok {
 		_spec.SetField(webhook.FieldEvents, field.TypeJSON, value)
 	}
@@ -313,6 +331,18 @@ func (_u *WebhookUpdateOne) SetNillableURL(v *string) *WebhookUpdateOne {
 	if v != nil {
 		_u.SetURL(*v)
 	}
+	return _u
+}
+
+// SetURLSealed sets the "url_sealed" field.
+func (_u *WebhookUpdateOne) SetURLSealed(v []byte) *WebhookUpdateOne {
+	_u.mutation.SetURLSealed(v)
+	return _u
+}
+
+// ClearURLSealed clears the value of the "url_sealed" field.
+func (_u *WebhookUpdateOne) ClearURLSealed() *WebhookUpdateOne {
+	_u.mutation.ClearURLSealed()
 	return _u
 }
 
@@ -518,6 +548,12 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 	}
 	if value, ok := _u.mutation.URL(); ok {
 		_spec.SetField(webhook.FieldURL, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.URLSealed(); ok {
+		_spec.SetField(webhook.FieldURLSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.URLSealedCleared() {
+		_spec.ClearField(webhook.FieldURLSealed, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.Events(); ok {
 		_spec.SetField(webhook.FieldEvents, field.TypeJSON, value)

@@ -19,10 +19,16 @@ func (Webhook) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
 func (Webhook) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Webhook{}).Default(publicid.NewWebhook).Immutable(),
+		// Scheme, host and port of the URL, which operators may see. A row from before
+		// url_sealed has the whole URL here until `earshot secrets rotate`.
 		field.String("url"),
+		// The whole URL, sealed: path and query may hold tokens.
+		field.Bytes("url_sealed").Optional().Sensitive(),
 		field.Strings("events"),
 		field.Bool("enabled").Default(true),
-		// The signing secret, sealed; the sealing key's name is part of it.
+		// The signing secret, sealed. The sealing key's name is part of what is sealed,
+		// and the migration shows it as secret_key_id and url_key_id, which Postgres
+		// generates, so that they can't say anything else.
 		field.Bytes("secret_sealed").Immutable().Sensitive(),
 		field.Time("disabled_at").Optional().Nillable(),
 		// Who disabled it: its owner, or the 50 failures.

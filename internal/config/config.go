@@ -33,6 +33,8 @@ type Config struct {
 	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"how long a stop waits for requests and attempts"`
 	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests a minute for each API key"`
 
+	TrustedProxies []netip.Prefix `env:"EARSHOT_TRUSTED_PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, comma-separated"`
+
 	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all"`
 	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all"`
 
@@ -105,6 +107,24 @@ func (k *SecretKeys) UnmarshalText(text []byte) error {
 		*k = append(*k, SecretKey{ID: id, Key: key})
 	}
 	return nil
+}
+
+// LoadSecretKeys reads EARSHOT_SECRET_KEYS alone, for the command line: an operator
+// who rotates keys needs no other setting but the database's.
+func LoadSecretKeys(environ []string) (SecretKeys, error) {
+	const name = "EARSHOT_SECRET_KEYS"
+	var keys SecretKeys
+	text := env.ToMap(environ)[name]
+	if text == "" {
+		return nil, errors.New(name + " is missing: it has to be what the service runs with")
+	}
+	if err := keys.UnmarshalText([]byte(text)); err != nil {
+		return nil, errors.Errorf("%s: %v", name, err)
+	}
+	if found := keys.problems(); len(found) > 0 {
+		return nil, errors.New(name + ": " + strings.Join(found, "; "))
+	}
+	return keys, nil
 }
 
 // Load reads the environment given as KEY=value pairs, as os.Environ returns
@@ -241,8 +261,8 @@ func (c *Config) problems(known string) []string {
 func (k SecretKeys) problems() (found []string) {
 	named := map[string]bool{}
 	for i, key := range k {
-		if len(key.Key) != 32 || len(key.ID) > 64 {
-			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 characters", i+1))
+		if len(key.Key) != 32 || len(key.ID) > 64 || !isPlain(key.ID) {
+			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 letters, digits, dots, hyphens and underscores", i+1))
 		}
 		if named[key.ID] {
 			found = append(found, fmt.Sprintf("key number %d has the id of another", i+1))
@@ -250,6 +270,13 @@ func (k SecretKeys) problems() (found []string) {
 		named[key.ID] = true
 	}
 	return found
+}
+
+// isPlain says that an id reads the same in SQL, in JSON and on a command line.
+func isPlain(id string) bool {
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
+	})
 }
 
 // LogValue prints every setting by its variable's name, secrets masked.

@@ -65,6 +65,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_SECRET_KEYS=k2:"+encoded(strings.ToUpper(key))+", k1:"+encoded(key),
 		"EARSHOT_CONTACT_CAP_FREE=2", "EARSHOT_CONTACT_CAP_PRO=3", "EARSHOT_WEBHOOK_CAP=4",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,fd00::/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_TRUSTED_PROXIES=10.1.0.0/16",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
 		"EARSHOT_RETENTION=24h", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
@@ -140,7 +141,8 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s,1s":                             "wants four durations",
 		"EARSHOT_EMAIL_HASH_KEY=" + encoded(key[:31]):                             "must be the base64 of 32 bytes",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key[:16]):                             "key number 1 must have 32 bytes",
-		"EARSHOT_SECRET_KEYS=" + strings.Repeat("k", 65) + ":" + encoded(key):     "an id of at most 64 characters",
+		"EARSHOT_SECRET_KEYS=" + strings.Repeat("k", 65) + ":" + encoded(key):     "an id of at most 64 letters",
+		"EARSHOT_SECRET_KEYS=k 1:" + encoded(key):                                 "an id of at most 64 letters",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",k2":                          "wants id:base64",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",:" + encoded(key):            "wants id:base64",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",k2:?":                        "key number 2 is not base64",
@@ -231,5 +233,22 @@ func TestEverySettingIsNamedExplainedAndMaskedWhereItMustBe(t *testing.T) {
 		if secret.MatchString(f.Tag.Get("env")) {
 			require.NotEmpty(t, f.Tag.Get("mask"), f.Name)
 		}
+	}
+}
+
+func TestAnOperatorWhoRotatesKeysNeedsNoOtherSetting(t *testing.T) {
+	t.Parallel()
+	keys, err := config.LoadSecretKeys([]string{"EARSHOT_SECRET_KEYS=k2:" + encoded(key) + ",k1:" + encoded(key)})
+	require.NoError(t, err)
+	require.Equal(t, config.SecretKeys{{ID: "k2", Key: []byte(key)}, {ID: "k1", Key: []byte(key)}}, keys)
+	for setting, complaint := range map[string]string{
+		"":        "is missing",
+		"k1":      "wants id:base64",
+		"k1:a2V5": "key number 1 must have 32 bytes",
+	} {
+		_, err := config.LoadSecretKeys([]string{"EARSHOT_SECRET_KEYS=" + setting})
+		require.ErrorContains(t, err, "EARSHOT_SECRET_KEYS")
+		require.ErrorContains(t, err, complaint)
+		require.NotContains(t, err.Error(), "a2V5")
 	}
 }

@@ -32,7 +32,7 @@ const (
 	defaultNamespace = "default"
 )
 
-// dynamicConfig makes the dev server prompt, at a cost that doesn't matter for
+// dynamicConfig makes the dev server prompt and fair, at a cost that doesn't matter for
 // one host with a handful of namespaces.
 var dynamicConfig = []string{
 	// By default timers that are due within a second wait for each other, so a
@@ -41,6 +41,8 @@ var dynamicConfig = []string{
 	// The workers that run schedules in a namespace that is registered later
 	// start at the next refresh, by default up to 2 s later.
 	`system.namespaceCacheRefreshInterval="200ms"`,
+	// Queues are shared between organizations, as they should be in production.
+	`matching.enableFairness=true`,
 }
 
 // sqlitePragmas let the database file lose its last moments when the machine

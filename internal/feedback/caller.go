@@ -40,21 +40,30 @@ func CallerOf(ctx context.Context) *Caller { return ctx.Value(callerKey{}).(*Cal
 // turn every read into a write of the same row.
 const lastUsedEvery = time.Minute
 
+// BadKey is the problem of a key that is missing, unknown, revoked or expired. It is
+// always in the same words, which tell nothing about keys.
+func BadKey() error { return problem.New(problem.Unauthorized, "The API key is missing or not valid.") }
+
+// KeysThere returns those of the SHA-256 hashes that some key has, valid or not.
+func (s *Service) KeysThere(ctx context.Context, hashes [][]byte) ([][]byte, error) {
+	return s.store.KeysThere(ctx, hashes)
+}
+
 // Authenticate finds who a key belongs to. An unknown, revoked or expired key
-// is problem.Unauthorized, always in the same words.
+// is BadKey.
 func (s *Service) Authenticate(ctx context.Context, key string) (*Caller, error) {
 	ctx = store.System(ctx, "authentication finds the organization")
 	hash := sha256.Sum256([]byte(key))
 	found, err := s.store.Client().APIKey.Query().Where(apikey.Hash(hash[:])).WithUser().Only(ctx)
 	if db.IsNotFound(err) {
-		return nil, problem.New(problem.Unauthorized, "The API key is missing or not valid.")
+		return nil, BadKey()
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "look up the API key")
 	}
 	at := now()
 	if ended(found, at) {
-		return nil, problem.New(problem.Unauthorized, "The API key is missing or not valid.")
+		return nil, BadKey()
 	}
 	organization, err := s.store.Client().Organization.Get(ctx, found.OrganizationID)
 	if err != nil {

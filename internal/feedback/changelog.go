@@ -16,6 +16,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 const (
@@ -139,15 +140,26 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 		return Page[*Entry]{}, err
 	}
 	query := client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).
-		Order(db.Desc(changelogentry.FieldID)).Limit(limit + 1)
+		Order(db.Desc(changelogentry.FieldID), store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).
+		Limit(limit + 1)
 	if last != nil {
 		query.Where(changelogentry.IDLT(*last))
 	}
-	rows, err := query.All(ctx)
+	rows, err := query.Select(changelogentry.FieldID).All(ctx)
 	if err != nil {
 		return Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
-	cut := page("changelog", rows, limit, byID(func(e *db.ChangelogEntry) string { return e.ID.String() }))
+	place := byID(func(e *db.ChangelogEntry) string { return e.ID.String() })
+	cut, err := heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
+		list: "changelog", place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
+		load: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
+			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).All(ctx)
+		},
+		size: func(e *db.ChangelogEntry) int { return jsonSize(e.BodyText) + jsonSize(e.BodyJSON) },
+	}.filled(page("changelog", rows, limit, place))
+	if err != nil {
+		return Page[*Entry]{}, err
+	}
 	out := Page[*Entry]{Items: make([]*Entry, len(cut.Items)), NextCursor: cut.NextCursor}
 	for i, e := range cut.Items {
 		out.Items[i] = &Entry{ChangelogEntry: e}

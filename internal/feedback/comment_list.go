@@ -25,21 +25,28 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		return Page[*db.Comment]{}, err
 	}
 	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
-		Order(store.ByThread).
+		Order(store.ByThread, store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).
 		Limit(limit + 1)
 	if q.Cursor != nil {
 		query.Where(store.CommentsAfter(thread, last))
 	}
-	rows, err := query.All(ctx)
+	rows, err := query.Select(comment.FieldParentID).All(ctx)
 	if err != nil {
 		return Page[*db.Comment]{}, errors.Wrap(err, "list comments")
 	}
-	return page("comments", rows, limit, func(c *db.Comment) []string {
+	place := func(c *db.Comment) []string {
 		if c.ParentID != nil {
 			return []string{c.ParentID.String(), c.ID.String()}
 		}
 		return []string{c.ID.String(), c.ID.String()}
-	}), nil
+	}
+	return heavy[publicid.Comment, *db.Comment]{
+		list: "comments", place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
+		load: func(ids ...publicid.Comment) ([]*db.Comment, error) {
+			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).All(ctx)
+		},
+		size: func(c *db.Comment) int { return jsonSize(c.BodyText) + jsonSize(c.BodyJSON) },
+	}.filled(page("comments", rows, limit, place))
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.

@@ -94,7 +94,8 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 		list = append(list, sorted.after)
 	}
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*db.Contact, error) {
-		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order).Limit(limit).Offset(offset).All(ctx)
+		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order, store.Sized(contact.FieldMetadata)).
+			Limit(limit).Offset(offset).Select(contact.FieldMrrCents, contact.FieldLastSeenAt).All(ctx)
 	}
 	var rows []*db.Contact
 	var stopped **db.Contact
@@ -114,7 +115,13 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 	if stopped != nil {
 		out.NextCursor = cursor(in.list(), sorted.place(*stopped))
 	}
-	return out, nil
+	return heavy[publicid.Contact, *db.Contact]{
+		list: in.list(), place: sorted.place, id: func(c *db.Contact) publicid.Contact { return c.ID },
+		load: func(ids ...publicid.Contact) ([]*db.Contact, error) {
+			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).All(ctx)
+		},
+		size: func(c *db.Contact) int { return jsonSize(c.Metadata) },
+	}.filled(out)
 }
 
 func (in *ContactQuery) list() string { return "contacts." + *in.Sort }

@@ -50,7 +50,7 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 	if err := bad.Err(); err != nil {
 		return Page[*db.Delivery]{}, err
 	}
-	if _, err := s.Webhook(ctx, of); err != nil {
+	if _, err := s.loadWebhook(ctx, of); err != nil {
 		return Page[*db.Delivery]{}, err
 	}
 	query := s.store.Client().Delivery.Query().

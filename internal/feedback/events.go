@@ -74,6 +74,15 @@ func (c *change) send(
 		SetID(id).SetWebhookID(to.ID).SetEventID(of).SetEventType(eventType).SetCreatedAt(at).SetNextAttemptAt(at)
 }
 
+// originOf is a URL as its row shows it: scheme, host and port.
+func originOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 // hostOf is the part of a URL that operators may see.
 func hostOf(raw string) string {
 	u, err := url.Parse(raw)

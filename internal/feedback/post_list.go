@@ -171,7 +171,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Pa
 	if stopped != nil {
 		out.NextCursor = cursor(in.list(), in.place(*stopped))
 	}
-	return s.withTags(ctx, out)
+	return s.wholePosts(ctx, in.list(), in.place, out)
 }
 
 // posts reads the first posts of a list behind its cursor, those of a search only
@@ -180,7 +180,8 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 	list := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
 	order := in.order()
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*db.Post, error) {
-		return s.store.Client().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).All(ctx)
+		return s.store.Client().Post.Query().Where(where...).Order(order, sizedPosts).Limit(limit).Offset(offset).
+			Select(post.FieldVoteCount, post.FieldLastActivityAt).All(ctx)
 	}
 	if in.q == "" {
 		rows, err = query(ctx, limit, 0, list...)
@@ -196,6 +197,12 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (Page[*Post], error) {
 	var rows []*db.Post
 	titles := 0
+	place := func(p *db.Post) []string {
+		if slices.Index(rows, p) < titles {
+			return inTier(titleTier, p)
+		}
+		return inTier(textTier, p)
+	}
 	for ; in.tier <= textTier && len(rows) <= in.limit; in.tier, in.last = in.tier+1, nil {
 		part := store.NotTitle
 		if in.tier == titleTier {
@@ -206,20 +213,15 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 			return Page[*Post]{}, errors.Wrap(err, "search posts")
 		}
 		rows = append(rows, more...)
-		if stopped != nil {
-			next := cursor(in.list(), inTier(in.tier, *stopped))
-			return s.withTags(ctx, Page[*db.Post]{Items: rows, NextCursor: next})
-		}
 		if in.tier == titleTier {
 			titles = len(rows)
 		}
-	}
-	return s.withTags(ctx, page(in.list(), rows, in.limit, func(p *db.Post) []string {
-		if slices.Index(rows, p) < titles {
-			return inTier(titleTier, p)
+		if stopped != nil {
+			next := cursor(in.list(), inTier(in.tier, *stopped))
+			return s.wholePosts(ctx, in.list(), place, Page[*db.Post]{Items: rows, NextCursor: next})
 		}
-		return inTier(textTier, p)
-	}))
+	}
+	return s.wholePosts(ctx, in.list(), place, page(in.list(), rows, in.limit, place))
 }
 
 func inTier(tier int64, p *db.Post) []string { return []string{byNumber.write(tier), p.ID.String()} }
@@ -322,15 +324,35 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQ
 		return Page[*Post]{}, err
 	}
 	query := client.Post.Query().Where(post.ContactID(of), post.DeletedAtIsNil()).
-		Order(db.Desc(post.FieldID)).Limit(limit + 1)
+		Order(db.Desc(post.FieldID), sizedPosts).Limit(limit + 1)
 	if last != nil {
 		query.Where(post.IDLT(*last))
 	}
-	rows, err := query.All(ctx)
+	rows, err := query.Select(post.FieldID).All(ctx)
 	if err != nil {
 		return Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
-	return s.withTags(ctx, page("contactPosts", rows, limit, byID(func(p *db.Post) string { return p.ID.String() })))
+	place := byID(func(p *db.Post) string { return p.ID.String() })
+	return s.wholePosts(ctx, "contactPosts", place, page("contactPosts", rows, limit, place))
+}
+
+var sizedPosts = store.Sized(post.FieldBodyText, post.FieldBodyJSON)
+
+// wholePosts loads the posts of a page.
+func (s *Service) wholePosts(
+	ctx context.Context, list string, place func(*db.Post) []string, rows Page[*db.Post],
+) (Page[*Post], error) {
+	rows, err := heavy[publicid.Post, *db.Post]{
+		list: list, place: place, id: func(p *db.Post) publicid.Post { return p.ID },
+		load: func(ids ...publicid.Post) ([]*db.Post, error) {
+			return s.store.Client().Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).All(ctx)
+		},
+		size: func(p *db.Post) int { return jsonSize(p.BodyText) + jsonSize(p.BodyJSON) },
+	}.filled(rows)
+	if err != nil {
+		return Page[*Post]{}, err
+	}
+	return s.withTags(ctx, rows)
 }
 
 // withTags adds the tags to a page of posts.

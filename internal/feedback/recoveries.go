@@ -78,7 +78,7 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 
 // Recovery loads one recovery of a webhook.
 func (s *Service) Recovery(ctx context.Context, of publicid.Webhook, id publicid.Recovery) (*db.Recovery, error) {
-	if _, err := s.Webhook(ctx, of); err != nil {
+	if _, err := s.loadWebhook(ctx, of); err != nil {
 		return nil, err
 	}
 	found, err := s.store.Client().Recovery.Query().Where(recovery.ID(id), recovery.WebhookID(of)).Only(ctx)
@@ -99,7 +99,7 @@ func (s *Service) Recoveries(ctx context.Context, of publicid.Webhook, q PageQue
 	if err := bad.Err(); err != nil {
 		return Page[*db.Recovery]{}, err
 	}
-	if _, err := s.Webhook(ctx, of); err != nil {
+	if _, err := s.loadWebhook(ctx, of); err != nil {
 		return Page[*db.Recovery]{}, err
 	}
 	query := s.store.Client().Recovery.Query().

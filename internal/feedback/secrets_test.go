@@ -17,16 +17,16 @@ func TestNoKeyAndNoSecretIsStoredInClear(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := &tenant{app.Tenant(t), app}
-	made := n.Make(t, http.MethodPost, "/v1/webhooks", object{"url": "https://example.com/hook", "events": []string{"post.created"}})
+	made := n.Make(t, http.MethodPost, "/v1/webhooks", object{"url": "https://example.com/hook?token=t0ken", "events": []string{"post.created"}})
 	n.patch(t, "/v1/webhooks/"+made["id"].(string), object{"enabled": false})
 	n.patch(t, "/v1/webhooks/"+made["id"].(string), object{"enabled": true})
 	n.post(t)
 	n.get(t, "/v1/me")
 	stored := everything(t, app)
-	for _, known := range []string{"https://example.com/hook", n.Key[:12], hex.EncodeToString([]byte(`{"event":"post.created"`))} {
+	for _, known := range []string{"https://example.com", n.Key[:12], hex.EncodeToString([]byte(`{"event":"post.created"`))} {
 		require.Contains(t, stored, known, "so the search would find what is there")
 	}
-	for _, secret := range []string{n.Key, n.ReadKey, made["secret"].(string)} {
+	for _, secret := range []string{n.Key, n.ReadKey, made["secret"].(string), "_/hook", "_t0ken"} {
 		_, random, _ := strings.Cut(secret, "_")
 		for _, form := range []string{random, hex.EncodeToString([]byte(random)), base64.StdEncoding.EncodeToString([]byte(secret))} {
 			require.NotContains(t, stored, form)

@@ -96,13 +96,22 @@ type change struct {
 }
 
 // change runs fn in one transaction for the caller in the context and
-// dispatches after the commit. It refuses when the organization may not write.
+// dispatches after the commit. It refuses when the organization may not write, and
+// when the organization's other changes leave no room for long.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	c := &change{caller: CallerOf(ctx)}
 	if err := mayWrite(ctx, c.caller); err != nil {
 		return err
 	}
+	leave, err := s.store.Enter(ctx, c.caller.Organization.ID)
+	if errors.Is(err, store.ErrBusy) {
+		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return s.perform(ctx, c, fn)
 }
 

@@ -94,13 +94,14 @@ func (s *Service) RegisterWebhook(ctx context.Context, url string, events []stri
 		}
 		id, at := publicid.NewWebhook(), now()
 		made, err = c.Webhook.Create().
-			SetID(id).SetURL(url).SetEvents(distinct(events)).
+			SetID(id).SetURL(originOf(url)).SetURLSealed(s.sealURL(id, url)).SetEvents(distinct(events)).
 			SetSecretSealed(s.secrets.Seal(id.String(), secret)).
 			SetCreatedAt(at).SetUpdatedAt(at).
 			Save(ctx)
 		if err != nil {
 			return errors.Wrap(err, "insert the webhook")
 		}
+		made.URL = url
 		return nil
 	})
 	return made, secret, err
@@ -122,11 +123,25 @@ func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook],
 	if err != nil {
 		return Page[*db.Webhook]{}, errors.Wrap(err, "list webhooks")
 	}
+	for _, w := range rows {
+		if err := s.openURL(w); err != nil {
+			return Page[*db.Webhook]{}, err
+		}
+	}
 	return page("webhooks", rows, limit, byID(func(w *db.Webhook) string { return w.ID.String() })), nil
 }
 
 // Webhook loads one webhook.
 func (s *Service) Webhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
+	found, err := s.loadWebhook(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return found, s.openURL(found)
+}
+
+// loadWebhook is Webhook without the whole URL.
+func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
 	found, err := s.store.Client().Webhook.Get(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("webhook")
@@ -152,9 +167,15 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if err != nil {
 			return errors.Wrap(err, "load the webhook")
 		}
-		at := now()
+		if err := s.openURL(old); err != nil {
+			return err
+		}
+		at, whole := now(), old.URL
 		update := c.Webhook.UpdateOne(old)
-		differs(in.URL, old.URL, update.SetURL)
+		if in.URL != nil && *in.URL != whole {
+			whole = *in.URL
+			update.SetURL(originOf(whole)).SetURLSealed(s.sealURL(id, whole))
+		}
 		if in.Events != nil && !slices.Equal(distinct(*in.Events), old.Events) {
 			update.SetEvents(distinct(*in.Events))
 		}
@@ -173,6 +194,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
 			return errors.Wrap(err, "update the webhook")
 		}
+		changed.URL = whole
 		return nil
 	})
 	return changed, err

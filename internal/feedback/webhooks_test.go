@@ -78,6 +78,8 @@ func badAddresses(t *testing.T, n *tenant) {
 	for _, url := range []string{
 		"", "example.com", "/hook", "ftp://example.com", "https://", "https:///x", "https://user:pw@example.com",
 		"https://example.com#part", "https://10.0.0.1", "https://169.254.169.254/latest", "https://[fd00::1]", "https://0x7f.1.2.3.4.5",
+		"https://10.1", "https://0xa000001", "https://012.0.0.1", "https://167772161", "https://①⓪.0.0.1", "https://10.0.0.1.",
+		"https://[::ffff:10.0.0.1]", "https://[64:ff9b::10.0.0.1]", "https://[2002:a00:1::]", "https://168.63.129.16", "https://100.64.0.1",
 		"https://exa mple.com", "https://example.com:99999", "https://example.com\x00", "javascript:alert(1)",
 		"https://example.com/" + strings.Repeat("x", 2029),
 	} {

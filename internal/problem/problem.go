@@ -92,7 +92,12 @@ func (f *Fields) Add(field, rule, format string, args ...any) {
 	*f = append(*f, Field{Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)})
 }
 
-// Err is nil where nothing failed, else one problem that names every failure.
+// maxFields is far more than a person reads, and 100 KB: a body of 1 MiB has room
+// for 100,000 failures.
+const maxFields = 1000
+
+// Err is nil where nothing failed, else one problem that names every failure, or
+// the first 1,000 of them.
 func (f Fields) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -101,7 +106,7 @@ func (f Fields) Err() error {
 	if len(f) > 1 {
 		message = fmt.Sprintf("%s (and %d more, see details.fields)", message, len(f)-1)
 	}
-	return New(Validation, message).With("fields", []Field(f))
+	return New(Validation, message).With("fields", []Field(f[:min(len(f), maxFields)]))
 }
 
 // Invalid is the problem of a single failure.

@@ -2,6 +2,7 @@ package problem_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"testing"
 
@@ -93,6 +94,18 @@ func TestEveryFailureStandsInTheDetailsInTheOrderItWasFound(t *testing.T) {
 		`{"field":"title","rule":"minLength","message":"must have at least 1 character"},`+
 		`{"field":"tagIds[1]","rule":"pattern","message":"is no tag id"},`+
 		`{"field":"title","rule":"pattern","message":"must have more than white space"}]}`, string(details))
+}
+
+func TestOfManyFailuresTheFirstThousandAreNamedAndAllAreCounted(t *testing.T) {
+	t.Parallel()
+	var f problem.Fields
+	for i := range 100_000 {
+		f.Add(fmt.Sprintf("events[%d]", i), "enum", "is not an event")
+	}
+	p, ok := problem.As(f.Err())
+	require.True(t, ok)
+	require.Equal(t, []problem.Field(f[:1000]), p.Details["fields"])
+	require.Equal(t, "events[0]: is not an event (and 99999 more, see details.fields)", p.Message)
 }
 
 func TestAPercentSignInWhatACallerSentIsNotAFormat(t *testing.T) {

@@ -52,6 +52,12 @@ func (b *Box) Add(id string, key []byte) error {
 	return nil
 }
 
+// KeyID is the id of the key that seals.
+func (b *Box) KeyID() string { return b.sealing }
+
+// Readable reports whether Open knows a key.
+func (b *Box) Readable(id string) bool { return b.keys[id] != nil }
+
 // Seal encrypts a secret for its owner, which Open must be told again: a sealed
 // value that was copied to another row doesn't open there.
 func (b *Box) Seal(owner, secret string) []byte {

@@ -114,6 +114,14 @@ func TestTheFirstKeySealsAfterTheRotation(t *testing.T) {
 	require.ErrorIs(t, err, seal.ErrUnreadable)
 }
 
+func TestABoxNamesItsKeys(t *testing.T) {
+	t.Parallel()
+	b := box(t, named{"k2", key(2)}, named{"k1", key(1)})
+	require.Equal(t, "k2", b.KeyID())
+	require.True(t, b.Readable("k1"))
+	require.False(t, b.Readable("k3"))
+}
+
 func TestTheSameSecretNeverLooksTheSameTwice(t *testing.T) {
 	t.Parallel()
 	b := box(t, named{"k1", key(1)})

@@ -107,9 +107,8 @@ func dribble(text, drop string) func(*peer) {
 		p.request()
 		tick := time.NewTicker(10 * time.Millisecond) // thirty drops in an attempt of short
 		defer tick.Stop()
-		for p.say(text) {
+		for next := text; p.say(next); next = drop {
 			<-tick.C
-			text = drop
 		}
 	}
 }

@@ -39,8 +39,11 @@ type Claimed struct {
 	Attempt int
 	Delay   time.Duration
 
-	Webhook   publicid.Webhook
-	URL       string
+	Webhook publicid.Webhook
+	URL     string
+	// SealedURL is empty in a row from before URLs were sealed: URL is whole then,
+	// and its beginning otherwise.
+	SealedURL []byte
 	Enabled   bool
 	Sealed    []byte
 	EventType string
@@ -83,7 +86,7 @@ WITH wanted AS (
 SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error,
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
-  c.webhook_id, h.url, h.enabled, h.secret_sealed, e.type, e.payload
+  c.webhook_id, h.url, h.url_sealed, h.enabled, h.secret_sealed, e.type, e.payload
 FROM wanted w
 JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
@@ -142,13 +145,14 @@ type claimRow struct {
 	webhook    *publicid.Webhook
 	url, event *string
 	enabled    *bool
+	sealedURL  []byte
 	sealed     []byte
 	payload    []byte
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease,
-		&r.webhook, &r.url, &r.enabled, &r.sealed, &r.event, &r.payload)
+		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload)
 }
 
 func (r *claimRow) answer(c Claim) Claimed {
@@ -159,7 +163,7 @@ func (r *claimRow) answer(c Claim) Claimed {
 		}}
 	case r.url != nil:
 		return Claimed{
-			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, Enabled: *r.enabled,
+			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, SealedURL: r.sealedURL, Enabled: *r.enabled,
 			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
 		}
 	case r.attempts != c.Number-1:

@@ -149,6 +149,12 @@ func byHand(table, name string) bool {
 	return strings.HasPrefix(name, table+"_self_") || strings.HasPrefix(name, table+"_by_")
 }
 
+// generated tells a column that Postgres works out, which Ent can't declare either.
+func generated(a atlas.Attr) bool {
+	_, ok := a.(*atlas.GeneratedExpr)
+	return ok
+}
+
 // keepHandWritten takes the dropping of what is written by hand out of a
 // comparison.
 func keepHandWritten(next schema.Differ) schema.Differ {
@@ -168,6 +174,8 @@ func keepHandWritten(next schema.Differ) schema.Differ {
 					return byHand(m.T.Name, c.F.Symbol)
 				case *atlas.DropIndex:
 					return byHand(m.T.Name, c.I.Name)
+				case *atlas.DropColumn:
+					return slices.ContainsFunc(c.C.Attrs, generated)
 				}
 				return false
 			})

@@ -23,6 +23,7 @@ import (
 
 	"earshot/ent/db"
 	_ "earshot/ent/db/runtime" // the schema's defaults; without it ids stay zero
+	"earshot/internal/publicid"
 )
 
 // Store is the way to the database. It is safe for concurrent use.
@@ -30,6 +31,7 @@ type Store struct {
 	pool   *pgxpool.Pool
 	sql    *stdsql.DB
 	client *db.Client
+	rooms  rooms
 }
 
 // Options of a store.
@@ -65,7 +67,11 @@ func Open(o Options) (*Store, error) {
 	handle.SetMaxIdleConns(0)
 	client := db.NewClient(db.Driver(planner{entsql.OpenDB(dialect.Postgres, handle)}))
 	scopeToOrganization(client)
-	return &Store{pool: pool, sql: handle, client: client}, nil
+	size := max(1, int(config.MaxConns)/2)
+	return &Store{
+		pool: pool, sql: handle, client: client,
+		rooms: rooms{size: size, of: map[publicid.Organization]*room{}},
+	}, nil
 }
 
 // readTimesInUTC spares callers the zone of the machine: what is written in UTC

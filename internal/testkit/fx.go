@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
@@ -59,6 +60,8 @@ type Options struct {
 	Temporal *client.Options
 	// DatabaseURL names the database; "" makes one.
 	DatabaseURL string
+	// Limits of the HTTP server; nil is as in production.
+	Limits *api.Limits
 }
 
 // Start runs the service, wired by the same modules as the program, and stops
@@ -107,17 +110,37 @@ func Start(t testing.TB, o Options) *App {
 	app := fx.New(append(parts, worker.Drain, fx.Populate(&handler))...)
 	require.NoError(t, app.Start(t.Context()))
 	a.connect()
-	server := httptest.NewServer(handler)
-	a.URL = server.URL
+	stop := a.serve(handler, o)
 	t.Cleanup(func() {
-		server.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), Wait)
 		defer cancel()
+		stop(ctx)
 		if err := app.Stop(ctx); err != nil {
 			t.Log("stop the service:", err)
 		}
 	})
 	return a
+}
+
+// serve opens the API on a free port.
+func (a *App) serve(h http.Handler, o Options) (stop func(context.Context)) {
+	limits := api.StandardLimits()
+	if o.Limits != nil {
+		limits = *o.Limits
+	}
+	listener, err := new(net.ListenConfig).Listen(a.t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(a.t, err)
+	a.URL = "http://" + listener.Addr().String()
+	server, done := api.NewServer(h, limits, o.Logs), make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	return func(ctx context.Context) {
+		if err := server.Shutdown(ctx); err != nil {
+			a.t.Log("stop the server:", err)
+		}
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			a.t.Error("the server ended:", err)
+		}
+	}
 }
 
 // connect gives the test the service's own client. A test in which Temporal is

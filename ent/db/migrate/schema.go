@@ -743,6 +743,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "url", Type: field.TypeString},
+		{Name: "url_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "events", Type: field.TypeJSON},
 		{Name: "enabled", Type: field.TypeBool, Default: true},
 		{Name: "secret_sealed", Type: field.TypeBytes},
@@ -760,7 +761,7 @@ var (
 			{
 				Name:    "webhook_consecutive_failures",
 				Unique:  false,
-				Columns: []*schema.Column{WebhooksColumns[10]},
+				Columns: []*schema.Column{WebhooksColumns[11]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "consecutive_failures > 0",
 				},

@@ -23,6 +23,8 @@ const (
 	FieldUpdatedAt = "updated_at"
 	// FieldURL holds the string denoting the url field in the database.
 	FieldURL = "url"
+	// FieldURLSealed holds the string denoting the url_sealed field in the database.
+	FieldURLSealed = "url_sealed"
 	// FieldEvents holds the string denoting the events field in the database.
 	FieldEvents = "events"
 	// FieldEnabled holds the string denoting the enabled field in the database.
@@ -48,6 +50,7 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldUpdatedAt,
 	FieldURL,
+	FieldURLSealed,
 	FieldEvents,
 	FieldEnabled,
 	FieldSecretSealed,

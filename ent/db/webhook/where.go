@@ -75,6 +75,11 @@ func URL(v string) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldURL, v))
 }
 
+// URLSealed applies equality check predicate on the "url_sealed" field. It's identical to URLSealedEQ.
+func URLSealed(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldURLSealed, v))
+}
+
 // Enabled applies equality check predicate on the "enabled" field. It's identical to EnabledEQ.
 func Enabled(v bool) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldEnabled, v))
@@ -283,6 +288,56 @@ func URLEqualFold(v string) predicate.Webhook {
 // URLContainsFold applies the ContainsFold predicate on the "url" field.
 func URLContainsFold(v string) predicate.Webhook {
 	return predicate.Webhook(sql.FieldContainsFold(FieldURL, v))
+}
+
+// URLSealedEQ applies the EQ predicate on the "url_sealed" field.
+func URLSealedEQ(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldURLSealed, v))
+}
+
+// URLSealedNEQ applies the NEQ predicate on the "url_sealed" field.
+func URLSealedNEQ(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldURLSealed, v))
+}
+
+// URLSealedIn applies the In predicate on the "url_sealed" field.
+func URLSealedIn(vs ...[]byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldURLSealed, vs...))
+}
+
+// URLSealedNotIn applies the NotIn predicate on the "url_sealed" field.
+func URLSealedNotIn(vs ...[]byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldURLSealed, vs...))
+}
+
+// URLSealedGT applies the GT predicate on the "url_sealed" field.
+func URLSealedGT(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldURLSealed, v))
+}
+
+// URLSealedGTE applies the GTE predicate on the "url_sealed" field.
+func URLSealedGTE(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldURLSealed, v))
+}
+
+// URLSealedLT applies the LT predicate on the "url_sealed" field.
+func URLSealedLT(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldURLSealed, v))
+}
+
+// URLSealedLTE applies the LTE predicate on the "url_sealed" field.
+func URLSealedLTE(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldURLSealed, v))
+}
+
+// URLSealedIsNil applies the IsNil predicate on the "url_sealed" field.
+func URLSealedIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldURLSealed))
+}
+
+// URLSealedNotNil applies the NotNil predicate on the "url_sealed" field.
+func URLSealedNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldURLSealed))
 }
 
 // EnabledEQ applies the EQ predicate on the "enabled" field.

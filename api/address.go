@@ -1,0 +1,48 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// clientAddress is where a request comes from: the peer of the connection, or what
+// trusted proxies say in X-Forwarded-For. Each proxy adds its peer at the right, so
+// it is read from there, up to the first address that is nobody's whom we trust;
+// what stands left of it anybody may have made up. The zero Addr is a peer that
+// isn't known.
+func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	client := peer.Addr().Unmap().WithZone("")
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && isIn(client, trusted); i-- {
+		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		client = before.Unmap().WithZone("")
+	}
+	return client
+}
+
+func isIn(a netip.Addr, networks []netip.Prefix) bool {
+	for _, n := range networks {
+		if n.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// neighbourhood is what one client has of addresses: one of IPv4, a /64 of IPv6.
+func neighbourhood(a netip.Addr) netip.Prefix {
+	bits := 64
+	if a.Is4() {
+		bits = 32
+	}
+	p, _ := a.Prefix(bits) // the zero Addr's is the zero Prefix
+	return p
+}

@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/feedback"
+	"earshot/internal/testkit"
+)
+
+// guess sends a key that somebody made up.
+func guess(t *testing.T, n *testkit.Tenant, header ...string) testkit.Answer {
+	t.Helper()
+	header = append([]string{"Authorization", "Bearer esk_" + uuid.NewString()}, header...)
+	return n.Do(t, http.MethodGet, "/v1/me", nil, header...)
+}
+
+// guessOn goes on until the address is refused.
+func guessOn(t *testing.T, n *testkit.Tenant, header ...string) (refused testkit.Answer, guesses int) {
+	t.Helper()
+	for ; guesses < 1000; guesses++ {
+		a := guess(t, n, header...)
+		if a.Status == http.StatusTooManyRequests {
+			return a, guesses
+		}
+		noEntry(t, a, "a guess")
+	}
+	t.Fatal("a thousand guesses and no end")
+	return testkit.Answer{}, 0
+}
+
+// requireUsedUp guesses from an address whose budget is used up: what came back
+// meanwhile is far from a budget of its own.
+func requireUsedUp(t *testing.T, n *testkit.Tenant, why string, header ...string) {
+	t.Helper()
+	_, guesses := guessOn(t, n, header...)
+	require.Less(t, guesses, 30, why)
+}
+
+func TestWhoeverGuessesKeysIsRefusedAndKeepsNobodyElseOut(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	unused := n.NewKey(t, feedback.NewAPIKey{Name: "unused", Scope: "read"})
+	a, _ := guessOn(t, n)
+	require.Equal(t, http.StatusTooManyRequests, a.Status)
+	require.Equal(t, "ERR_RATE_LIMITED", a.Code())
+	require.Equal(t, "30", a.Header.Get("X-RateLimit-Limit"))
+	require.Equal(t, "0", a.Header.Get("X-RateLimit-Remaining"))
+	wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.Positive(t, wait)
+	require.Empty(t, a.Header.Get("WWW-Authenticate"))
+
+	for _, key := range []string{n.Key, n.ReadKey, unused} {
+		a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+key)
+		require.Equal(t, http.StatusOK, a.Status, "a valid key from the same address")
+		require.Equal(t, "100000", a.Header.Get("X-RateLimit-Limit"), "its own budget")
+	}
+	noEntry(t, n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", ""), "no key is no guess")
+	requireUsedUp(t, n, "nobody's word is taken", "X-Forwarded-For", "203.0.113.9")
+}
+
+func TestGuessesAreCountedByTheAddressThatATrustedProxyNames(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8"}})
+	n := app.Tenant(t)
+	const from = "X-Forwarded-For"
+	guessOn(t, n, from, "2001:db8::1")
+	for i := range 10 {
+		said := fmt.Sprintf("192.0.2.%d, 2001:db8::%d", i, i)
+		requireUsedUp(t, n, "of one /64, whatever it says", from, said)
+	}
+	noEntry(t, guess(t, n, from, "2001:db8:0:1::1"), "of another /64")
+	noEntry(t, guess(t, n, from, "203.0.113.9"), "of another network")
+	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil, from, "2001:db8::1").Status)
+}
+
+func TestAFloodOfGuessesKeepsNoValidKeyWaiting(t *testing.T) {
+	t.Parallel()
+	// As few connections as the service runs with.
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=2"}})
+	n := app.Tenant(t)
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					guess(t, n)
+				}
+			}
+		})
+	}
+	for range 20 {
+		key := n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read"})
+		require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+key).Status)
+	}
+	close(done)
+	all.Wait()
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+)
+
+// Limits are what a client may take of the server: time, and room.
+type Limits struct {
+	// Header is for a request's line and headers, Body for the whole request, and
+	// Answer for all that follows the headers: the body, the work, and a client that
+	// reads. Who takes longer is cut off.
+	Header, Body, Answer time.Duration
+	// Idle is for a connection between two requests.
+	Idle time.Duration
+	// HeaderBytes bounds a request's line and headers together.
+	HeaderBytes int
+	// Connections may be open at once. Beyond it those that wait give way.
+	Connections int
+}
+
+// StandardLimits are those of the program.
+func StandardLimits() Limits {
+	return Limits{
+		Header: 10 * time.Second,
+		// The largest body over a slow line.
+		Body: time.Minute,
+		// As long again for the answer.
+		Answer: 2 * time.Minute,
+		Idle:   2 * time.Minute,
+		// The longest list of filters has some 25 KB, percent-encoded.
+		HeaderBytes: 64 << 10,
+		Connections: roomForConnections(),
+	}
+}
+
+const (
+	// Some 30 KiB each, so 60 MiB; more than the callers of an API keep open.
+	maxConnections = 2048
+	// What a process may open where nobody limits it.
+	unlimited = 1 << 20
+)
+
+// roomForConnections leaves half of what the process may open to the database,
+// Temporal and receivers. (Go has raised the limit as far as it goes.)
+func roomForConnections() int {
+	files := uint64(unlimited)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
+		files = min(files, limit.Cur)
+	}
+	return max(1, min(maxConnections, int(files/2)))
+}
+
+// Server serves a Handler within limits.
+type Server struct {
+	http  http.Server
+	limit int
+}
+
+// NewServer makes one; Serve starts it.
+func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
+	return &Server{limit: l.Connections, http: http.Server{
+		Handler:           atWork(h),
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Body, WriteTimeout: l.Answer, IdleTimeout: l.Idle,
+		MaxHeaderBytes: l.HeaderBytes,
+		// OPTIONS * is a request like any other.
+		DisableGeneralOptionsHandler: true,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, visitorKey{}, c)
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}}
+}
+
+// Serve takes connections until Shutdown or Close; then it returns
+// http.ErrServerClosed.
+func (s *Server) Serve(l net.Listener) error { return s.http.Serve(newDoor(l, s.limit)) }
+
+// Shutdown takes no more requests and waits for those under way until ctx ends.
+// The others are cut off then: their transactions roll back.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+		return errors.Wrap(err, "wait for requests")
+	}
+	return nil
+}

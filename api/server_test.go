@@ -1,0 +1,166 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/api"
+	"earshot/internal/testkit"
+)
+
+// short makes one limit so short that a test sees it. The others stay.
+func short(change func(*api.Limits)) testkit.Options {
+	l := api.StandardLimits()
+	change(&l)
+	return testkit.Options{Limits: &l}
+}
+
+const (
+	brief  = 200 * time.Millisecond
+	health = "GET /healthz HTTP/1.1\r\nHost: a.example\r\n\r\n"
+)
+
+func TestAClientThatDripsItsHeadersIsCutOff(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Header = brief }))
+	for _, begun := range []string{"", "G", "GET /healthz HTTP/1.1\r\n", strings.TrimSuffix(health, "\r\n")} {
+		s := dial(t, app)
+		s.send(t, begun)
+		statuses, _ := s.answers(t)
+		require.Subset(t, []int{http.StatusBadRequest}, statuses, "%q", begun)
+	}
+}
+
+func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Body = brief }))
+	n := app.Tenant(t)
+	unchanged := n.Watch(t)
+	s := dial(t, app)
+	s.send(t, "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer "+n.Key+
+		"\r\nContent-Length: 100\r\n\r\n{\"name\":")
+	statuses, text := s.answers(t)
+	require.Equal(t, []int{http.StatusUnprocessableEntity}, statuses, text)
+	unchanged(t)
+}
+
+func TestABodyThatNobodyWaitsForIsNotReadForLong(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Body = brief }))
+	s := dial(t, app)
+	s.send(t, "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n{")
+	statuses, text := s.answers(t)
+	require.Equal(t, []int{http.StatusUnauthorized}, statuses, text)
+}
+
+func TestAConnectionThatIsIdleIsClosed(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Idle = brief }))
+	s := dial(t, app)
+	s.send(t, health)
+	require.Equal(t, http.StatusOK, s.answer(t))
+	s.requireClosed(t)
+}
+
+// The contract has some hundred KB, so a few of them are more than sockets buffer.
+func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Answer = brief }))
+	s := dial(t, app)
+	var err error
+	for err == nil {
+		_, err = io.WriteString(s, strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: a.example\r\n\r\n", 100))
+	}
+	require.NotErrorIs(t, err, errDeadline)
+	require.Equal(t, http.StatusOK, app.Tenant(t).Do(t, http.MethodGet, "/v1/me", nil).Status)
+}
+
+func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	for name, head := range map[string]string{
+		"one header":        "GET /healthz HTTP/1.1\r\nHost: a.example\r\nX-A: " + strings.Repeat("a", 70<<10) + "\r\n\r\n",
+		"many headers":      "GET /healthz HTTP/1.1\r\nHost: a.example\r\n" + strings.Repeat("X-A: a\r\n", 9<<10) + "\r\n",
+		"the target":        "GET /healthz?" + strings.Repeat("a", 70<<10) + " HTTP/1.1\r\nHost: a.example\r\n\r\n",
+		"no end":            "GET /healthz HTTP/1.1\r\nHost: a.example\r\nX-A: " + strings.Repeat("a", 1<<20),
+		"no end of a name":  "GET /healthz HTTP/1.1\r\n" + strings.Repeat("a", 1<<20),
+		"no end of a line":  strings.Repeat("a", 1<<20),
+		"no end of a value": "GET /healthz HTTP/1.1\r\nHost: " + strings.Repeat("a", 1<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := dial(t, app)
+			_, _ = io.WriteString(s, head)        // the server may close before its end
+			a, err := http.ReadResponse(s.r, nil) //nolint:bodyclose // the socket is closed
+			if err != nil {
+				return // it reset the connection, and the answer with it
+			}
+			require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, a.StatusCode)
+		})
+	}
+}
+
+func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
+	t.Parallel()
+	const room = 8
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = room }))
+	n := app.Tenant(t)
+	for name, start := range map[string]string{
+		"that say nothing":         "",
+		"that are idle":            health,
+		"that drip their headers":  "GET /healthz HTTP/1.1\r\nHost:",
+		"that drip a refused body": "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []*socket
+			for range 5 * room {
+				s := dial(t, app)
+				s.send(t, start)
+				all = append(all, s)
+			}
+			require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil).Status)
+			for _, s := range all[:2*room] {
+				_, _ = io.Copy(io.Discard, s.r) // ends, because it gave way
+			}
+		})
+	}
+}
+
+func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = 2 }))
+	n := app.Tenant(t)
+	many := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: a.example\r\n\r\n", 1000)
+	for range 4 {
+		s := dial(t, app)
+		go func() { _, _ = io.WriteString(s, many) }()
+		_, err := s.r.Peek(1) // the server is writing, and will be for long
+		require.NoError(t, err)
+	}
+	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil).Status)
+}
+
+// A vote waits for the post's row, which the test holds.
+func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = 2 }))
+	n := newFixture(t, app)
+	release := hold(t, app, n.ids["postId"])
+	s := dial(t, app)
+	s.send(t, fmt.Sprintf("POST /v1/posts/%s/votes HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer %s\r\n\r\n",
+		n.ids["postId"], n.Key))
+	awaitWaiting(t, app, 1)
+	for range 20 {
+		other := dial(t, app)
+		other.send(t, health)
+		require.Equal(t, http.StatusOK, other.answer(t))
+	}
+	release()
+	require.Equal(t, http.StatusCreated, s.answer(t))
+}

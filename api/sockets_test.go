@@ -1,0 +1,78 @@
+package api_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// errDeadline says that the server left the connection open.
+var errDeadline = os.ErrDeadlineExceeded
+
+// socket is a connection to the API whose bytes a test writes itself.
+type socket struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func dial(t *testing.T, app *testkit.App) *socket {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(app.URL, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(testkit.Wait)))
+	return &socket{c, bufio.NewReader(c)}
+}
+
+func (s *socket) send(t *testing.T, text string) {
+	t.Helper()
+	_, err := io.WriteString(s, text)
+	require.NoError(t, err)
+}
+
+// answer reads the next one and returns its status.
+func (s *socket) answer(t *testing.T) int {
+	t.Helper()
+	a, err := http.ReadResponse(s.r, nil)
+	require.NoError(t, err)
+	defer a.Body.Close()
+	_, err = io.Copy(io.Discard, a.Body)
+	require.NoError(t, err)
+	return a.StatusCode
+}
+
+// requireClosed waits until the server has closed the connection without a word.
+func (s *socket) requireClosed(t *testing.T) {
+	t.Helper()
+	rest, err := io.ReadAll(s.r)
+	require.NotErrorIs(t, err, errDeadline)
+	require.Empty(t, string(rest))
+}
+
+// answers are the statuses of all until the server closes the connection, and what
+// it said.
+func (s *socket) answers(t *testing.T) (statuses []int, text string) {
+	t.Helper()
+	raw, err := io.ReadAll(s.r)
+	require.NotErrorIs(t, err, errDeadline)
+	r := bufio.NewReader(strings.NewReader(string(raw)))
+	for {
+		a, err := http.ReadResponse(r, nil) //nolint:bodyclose // of a text
+		if err != nil {
+			require.Zero(t, r.Buffered(), "%s", raw)
+			return statuses, string(raw)
+		}
+		_, err = io.Copy(io.Discard, a.Body)
+		require.NoError(t, err, "%s", raw)
+		statuses = append(statuses, a.StatusCode)
+	}
+}

@@ -1,0 +1,100 @@
+package feedback
+
+import (
+	"entgo.io/ent"
+	"github.com/go-faster/errors"
+
+	"earshot/internal/store"
+)
+
+// maxPageBytes is about what the rows of an answer come to at most: ten requests at
+// once stay within what a process has, and a page of 25 ends early only where every
+// row is near its limit.
+const maxPageBytes = 8 << 20
+
+// fitting ends a page early where its rows come to more than an answer has room
+// for, but has one row at least.
+func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) Page[T] {
+	total := 0
+	for i, row := range p.Items {
+		if total += size(row); total > maxPageBytes && i > 0 {
+			return Page[T]{Items: p.Items[:i], NextCursor: cursor(list, place(p.Items[i-1]))}
+		}
+	}
+	return p
+}
+
+// heavy is a list whose rows may be large. It is read in two steps, so that no more
+// is loaded than is answered: the rows' places and sizes, with store.Sized, and
+// then the rows that fit.
+type heavy[ID comparable, T interface {
+	Value(name string) (ent.Value, error)
+}] struct {
+	list  string
+	place func(T) []string
+	id    func(T) ID
+	load  func(ids ...ID) ([]T, error)
+	// size is what the row comes to in the answer. What was stored may be escaped
+	// there, to six times as much.
+	size func(T) int
+}
+
+// filled is the page with whole rows. Those that were deleted between the steps are
+// left out, and the places are still those of the first.
+func (h heavy[ID, T]) filled(p Page[T]) (Page[T], error) {
+	p = p.fitting(h.list, h.place, stored[T])
+	if len(p.Items) == 0 {
+		return p, nil
+	}
+	ids := make([]ID, len(p.Items))
+	for i, row := range p.Items {
+		ids[i] = h.id(row)
+	}
+	rows, err := h.load(ids...)
+	if err != nil {
+		return Page[T]{}, errors.Wrap(err, "load the rows of a page")
+	}
+	whole := make(map[ID]T, len(rows))
+	for _, row := range rows {
+		whole[h.id(row)] = row
+	}
+	p = p.fitting(h.list, h.place, func(row T) int {
+		if found, ok := whole[h.id(row)]; ok {
+			return h.size(found)
+		}
+		return 0
+	})
+	out := Page[T]{Items: make([]T, 0, len(p.Items)), NextCursor: p.NextCursor}
+	for _, row := range p.Items {
+		if found, ok := whole[h.id(row)]; ok {
+			out.Items = append(out.Items, found)
+		}
+	}
+	return out, nil
+}
+
+// stored is the size that store.Sized has put beside the row.
+func stored[T interface {
+	Value(name string) (ent.Value, error)
+}](row T) int {
+	size, err := row.Value(store.Size)
+	if err != nil {
+		return 0
+	}
+	n, _ := size.(int64)
+	return int(n)
+}
+
+// jsonSize is what text comes to as JSON, or a little more.
+func jsonSize[T ~string | ~[]byte](text T) int {
+	n := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ' || c == '<' || c == '>' || c == '&':
+			n += len(`\u003c`) - 1
+		case c == '"' || c == '\\':
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"earshot/internal/publicid"
+)
+
+// This file reads and replaces sealed values, of all organizations, for the operator
+// who rotates keys. It never sees what they hold.
+
+// Sealed is what a webhook's row keeps sealed. URLSealed is empty in a row from before
+// URLs were sealed; URL is whole then.
+type Sealed struct {
+	Webhook           publicid.Webhook
+	Secret, URLSealed []byte
+	URL               string
+}
+
+// notSealedWith are the rows that a rotation still has to do.
+const notSealedWith = `(secret_key_id IS DISTINCT FROM $1 OR url_key_id IS DISTINCT FROM $1)`
+
+const staleSecretsSQL = `
+SELECT id, secret_sealed, url_sealed, url FROM webhooks
+WHERE ` + notSealedWith + ` AND id > $2::uuid
+ORDER BY id LIMIT $3`
+
+// StaleSecrets are rows in which something isn't sealed with the key, by id, after the
+// last one of the page before (the zero id to begin with).
+func (s *Store) StaleSecrets(ctx context.Context, key string, last publicid.Webhook, limit int) ([]Sealed, error) {
+	rows, err := s.pool.Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
+	if err != nil {
+		return nil, errors.Wrap(err, "find what is sealed with another key")
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Sealed, err error) {
+		return r, row.Scan(&r.Webhook, &r.Secret, &r.URLSealed, &r.URL)
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "read what is sealed with another key")
+	}
+	return found, nil
+}
+
+const resealSQL = `
+UPDATE webhooks SET secret_sealed = $5, url_sealed = $6, url = $7
+WHERE id = $1 AND secret_sealed = $2 AND url_sealed IS NOT DISTINCT FROM $3 AND url = $4`
+
+// Reseal puts the new values in the place of the old ones, in one short transaction,
+// where a row still has the old ones. It returns how many rows it changed. Both lists
+// are of the same webhooks, in the order of their ids.
+func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
+	changed := 0
+	err := again(func() error {
+		changed = 0
+		var batch pgx.Batch
+		for i, o := range old {
+			n := fresh[i]
+			batch.Queue(resealSQL, o.Webhook.UUID().String(), o.Secret, o.URLSealed, o.URL, n.Secret, n.URLSealed, n.URL).
+				Exec(func(tag pgconn.CommandTag) error { changed += int(tag.RowsAffected()); return nil })
+		}
+		return s.pool.SendBatch(ctx, &batch).Close()
+	})
+	if err != nil {
+		return 0, errors.Wrap(err, "seal anew")
+	}
+	return changed, nil
+}
+
+const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
+
+// CountStaleSecrets counts the rows in which something isn't sealed with the key.
+func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) {
+	var n int
+	if err := s.pool.QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
+		return 0, errors.Wrap(err, "count what is sealed with another key")
+	}
+	return n, nil
+}
+
+// KeyUse is how many webhooks have something sealed with a key. Those whose URL isn't
+// sealed yet count under no key, "".
+type KeyUse struct {
+	Key      string
+	Webhooks int
+}
+
+const keyUseSQL = `
+SELECT key, count(DISTINCT id) FROM (
+  SELECT id, secret_key_id AS key FROM webhooks UNION ALL SELECT id, coalesce(url_key_id, '') FROM webhooks
+) used GROUP BY key ORDER BY key`
+
+// KeyUses tells which keys the database needs, by their names.
+func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
+	rows, err := s.pool.Query(ctx, keyUseSQL)
+	if err != nil {
+		return nil, errors.Wrap(err, "count webhooks by key")
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyUse])
+	if err != nil {
+		return nil, errors.Wrap(err, "read the webhooks by key")
+	}
+	return found, nil
+}

@@ -1,0 +1,156 @@
+package workflows_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	earshotworker "earshot/worker"
+	"earshot/workflows"
+)
+
+// posts makes so many events, by several callers at once.
+func (b *bundle) posts(t *testing.T, n int) {
+	t.Helper()
+	var all sync.WaitGroup
+	const callers = 10
+	for range callers {
+		all.Go(func() {
+			for range n / callers {
+				b.post(t)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// rows waits until the number of deliveries that the query finds is one of a range.
+func rows(t *testing.T, database, query string, least, most int) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	require.EventuallyWithT(t, func(a *assert.CollectT) {
+		var found int
+		require.NoError(a, c.QueryRow(t.Context(), "SELECT count(*) FROM deliveries WHERE "+query).Scan(&found))
+		require.GreaterOrEqual(a, found, least)
+		require.LessOrEqual(a, found, most)
+	}, testkit.Wait, 50*time.Millisecond)
+}
+
+// hanging has its receiver hold every request until the test is over.
+func (b *bundle) hanging(t *testing.T) {
+	t.Helper()
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) }) // before the receiver's own, which waits for its answers
+	b.receiver.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
+}
+
+func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b.swept(t)
+	b.hanging(t)
+	b.posts(t, 1000)
+	// Each is being attempted, waits for its next attempt, or for its turn.
+	rows(t, database, "workflow_id IS NULL", 0, 0)
+
+	healthy := testkit.NewReceiver(t)
+	b.tenant.Register(t, healthy, "contact.created")
+	healthy.Answer(answers(500))
+	b.tenant.ID(t, "/v1/contacts", map[string]any{"name": "Ada"})
+	// The second one comes through the lane of later attempts.
+	healthy.Await(t, 2)
+	rows(t, database, "status = 'succeeded'", 1, 1)
+}
+
+func TestWhatWaitsForItsTurnIsNotStartedAgainAndSaysWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b.swept(t)
+	b.hanging(t)
+	b.posts(t, 200)
+	rows(t, database, "workflow_id IS NULL", 0, 0)
+	// Of 200, 64 at a time can be in flight, for 10 s each.
+	rows(t, database, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, 200-64)
+
+	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.SweepOutboxName, activities.SweepParams{})
+	require.NoError(t, err)
+	var found activities.SweepResult
+	require.NoError(t, run.Get(t.Context(), &found))
+	require.Zero(t, found)
+}
+
+func TestRetriesOfWhatFailedTogetherAreSpreadAndTheAPISaysSo(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true, Environ: []string{hours}})
+	const together = 60
+	all := make(chan struct{})
+	b.receiver.Answer(func(n int, _ testkit.Received) int {
+		if n == together {
+			close(all)
+		}
+		<-all
+		return http.StatusInternalServerError
+	})
+	before := time.Now()
+	b.posts(t, together)
+	var due []time.Time
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		due = nil
+		log := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries?limit=200", nil)
+		for _, d := range log.Body["data"].([]any) {
+			text, _ := d.(map[string]any)["nextAttemptAt"].(string)
+			at, err := time.Parse(time.RFC3339, text)
+			require.NoError(c, err)
+			if at.After(before.Add(time.Hour)) {
+				due = append(due, at)
+			}
+		}
+		require.Len(c, due, together)
+	}, testkit.Wait, 50*time.Millisecond)
+	slices.SortFunc(due, time.Time.Compare)
+	// 10 ms each; what the records took may have moved the ends a little.
+	require.Greater(t, due[together-1].Sub(due[0]), 400*time.Millisecond)
+}
+
+func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{}) // without a worker, but for the one of the first round
+	first := worker.New(b.app.Temporal, workflows.MainQueue, worker.Options{})
+	earshotworker.Register(first)
+	for name, does := range delivers(t, b) {
+		first.RegisterActivityWithOptions(does, activity.RegisterOptions{Name: name})
+	}
+	require.NoError(t, first.Start())
+	t.Cleanup(first.Stop)
+	b.receiver.Answer(answers(500))
+	b.post(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	task, err := b.app.Temporal.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
+		Namespace: b.app.Connection.Namespace(), TaskQueue: &taskqueue.TaskQueue{Name: workflows.LaterQueue},
+	})
+	require.NoError(t, err)
+	require.Equal(t, workflows.AttemptLaterName, task.GetActivityType().GetName())
+	require.Equal(t, b.tenant.Organization.ID.String(), task.GetPriority().GetFairnessKey())
+}
