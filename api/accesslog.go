@@ -28,6 +28,9 @@ func (s *server) logAccess(c *gin.Context) {
 		attrs = append(attrs, slog.String("organizationId", caller.Organization.ID.String()),
 			slog.String("keyId", caller.Key.ID.String()))
 	}
+	if p := passageOf(c.Request.Context()); p != nil {
+		attrs = append(attrs, slog.String("tool", p.tool))
+	}
 	for _, p := range c.Params {
 		// Ids only; what isn't one was refused.
 		if c.Writer.Status() < 400 {

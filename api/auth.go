@@ -114,6 +114,10 @@ func (k *keyring) forget(hash [sha256.Size]byte) {
 // authorize lets a request through that carries a valid key whose scope covers
 // the operation.
 func (s *server) authorize(c *gin.Context) {
+	if p := passageOf(c.Request.Context()); p != nil {
+		c.Set(callerKey, p.caller) // whose key the surface's request had
+		return
+	}
 	key, ok := bearer(c.GetHeader("Authorization"))
 	if !ok {
 		s.refuse(c, feedback.BadKey())

@@ -13,11 +13,14 @@ import (
 	"earshot/internal/feedback"
 )
 
-// Handler provides the http.Handler. It needs the checks of /readyz, as a slice
-// of Check.
-var Handler = fx.Provide(func(f *feedback.Service, c config.Config, checks []Check, log *slog.Logger) (http.Handler, error) {
-	return New(f, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
-})
+// Handler provides the API and, as an http.Handler, what serves it. It needs the
+// checks of /readyz, as a slice of Check.
+var Handler = fx.Provide(
+	func(f *feedback.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
+		return New(f, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
+	},
+	func(a *API) http.Handler { return a },
+)
 
 // Fail ends the service with an error.
 type Fail func(error)

@@ -36,8 +36,17 @@ type server struct {
 	log      *slog.Logger
 }
 
-// New makes the handler of everything that the service serves over HTTP.
-func New(f *feedback.Service, o Options) (http.Handler, error) {
+// API is the handler of everything that the service serves over HTTP.
+type API struct {
+	server *server
+	engine *gin.Engine
+}
+
+// ServeHTTP serves a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
+
+// New makes the API. Other surfaces are mounted before it serves.
+func New(f *feedback.Service, o Options) (*API, error) {
 	c, err := loadContract()
 	if err != nil {
 		return nil, err
@@ -73,7 +82,7 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 		ResponseErrorHandlerFunc: s.refuse,
 	})
 	gen.RegisterHandlersWithOptions(operations, strict, gen.GinServerOptions{ErrorHandler: s.refuseParameter})
-	return r, nil
+	return &API{server: s, engine: r}, nil
 }
 
 // ownContext gives the operation a Gin context that isn't used again for another

@@ -38,6 +38,8 @@ type stack struct {
 type tenant struct {
 	organization publicid.Organization
 	api          *earshot.ClientWithResponses
+	key          string
+	http         *http.Client
 	board        string
 }
 
@@ -115,10 +117,10 @@ func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 
 // connect makes the client of the key, and the board.
 func (t *tenant) connect(ctx context.Context, key string) (err error) {
+	t.key = key
+	t.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
 	t.api, err = earshot.NewClientWithResponses(os.Getenv("EARSHOT_BASE_URL"),
-		earshot.WithHTTPClient(&http.Client{
-			Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute,
-		}),
+		earshot.WithHTTPClient(t.http),
 		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)
 			return nil

@@ -19,6 +19,7 @@ const (
 	postNoWebhook  = "create a post, nobody subscribes"
 	postDelivered  = "create a post until its webhook arrived"
 	identifyKnown  = "identify a known contact"
+	identifyTool   = "the same by the tool identify_contact"
 	arrivalTimeout = time.Minute
 )
 
@@ -29,6 +30,10 @@ func (s *stack) subjects(o options) []subject {
 		}},
 		{identifyKnown, floorIdentify, func(ctx context.Context) (measured, error) {
 			return closedLoop(ctx, o.period, o.connections/2, s.identify)
+		}},
+		// Its floor is REST: what the tools add is the ratio.
+		{identifyTool, identifyKnown, func(ctx context.Context) (measured, error) {
+			return closedLoop(ctx, o.period, o.connections/2, s.identifyByTool)
 		}},
 		{postNoWebhook, "", func(ctx context.Context) (measured, error) {
 			return closedLoop(ctx, o.period, o.connections/2, s.post)

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
+	"earshot/mcp"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -58,7 +59,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	}
 	options = append(options, worker.Drain)
 	if r&roleAPI != 0 {
-		options = append(options, api.Module, fx.Provide(readiness(r)))
+		options = append(options, api.Module, mcp.Module, fx.Provide(readiness(r)))
 	}
 	return fx.Options(options...)
 }

@@ -39,7 +39,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newResetCommand(),
 		newServeCommand(), newWorkerCommand(), newMigrateCommand(), newTemporalCommand(),
-		newOrgCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(),
+		newOrgCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(),
 	)
 	return root
 }

@@ -21,6 +21,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
+	"earshot/mcp"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -97,7 +98,7 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, feedback.Module, worker.Starts, api.Handler,
+		telemetry.Module, store.Module, feedback.Module, worker.Starts, api.Handler, mcp.Module,
 		fx.Populate(&a.Store, &a.Feedback, &a.Connection, &a.Metrics),
 	}
 	if o.Worker {

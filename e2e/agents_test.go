@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// TestTheOfficialClientsListAndCallTheTools tries the running program with clients
+// that others wrote: the Inspector's command line and the TypeScript SDK, which
+// holds answers against the schemas by itself.
+//
+// The Inspector is what `@modelcontextprotocol/inspector --cli` starts, without the
+// 120 MB of a web UI around it; later versions want Node 22. It looks for a
+// package.json above its working directory, so it works in node_modules.
+func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	n := newNodeProject(t, "agents", "EARSHOT_BASE_URL="+p.url, "EARSHOT_API_KEY="+p.key, "EARSHOT_BIN="+earshot)
+	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+
+	said := n.mustRun("npm", "run", "--silent", "tools")
+	require.Contains(t, said, "over HTTP: 18 tools")
+	require.Contains(t, said, "over stdio: 18 tools")
+	require.Contains(t, said, "A wrong key is refused.")
+
+	var listed struct {
+		Tools []struct {
+			Name         string
+			OutputSchema map[string]any
+		}
+	}
+	n.inspect(p, &listed, "--method", "tools/list")
+	require.Len(t, listed.Tools, 18)
+	for _, tool := range listed.Tools {
+		require.NotEmpty(t, tool.OutputSchema, tool.Name)
+	}
+	var called struct {
+		StructuredContent struct {
+			Data    map[string]any
+			Created bool
+		}
+	}
+	n.inspect(p, &called, "--method", "tools/call", "--tool-name", "identify_contact",
+		"--tool-arg", "external_user_id=u-1", "mrr_cents=4900", "currency=EUR")
+	require.True(t, called.StructuredContent.Created)
+	require.InDelta(t, 4900, called.StructuredContent.Data["mrr_cents"], 0)
+	var resources struct{ Resources []any }
+	n.inspect(p, &resources, "--method", "resources/list")
+	require.Len(t, resources.Resources, 2)
+}
+
+// inspect runs the Inspector and decodes what it prints.
+func (n *nodeProject) inspect(p *program, into any, args ...string) {
+	n.t.Helper()
+	said := n.mustRun("npm", append([]string{
+		"run", "--silent", "inspector", "--", p.url + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + p.key,
+	}, args...)...)
+	_, printed, _ := strings.Cut(said, "{") // a notice about versions stands before it
+	require.NoError(n.t, json.Unmarshal([]byte("{"+printed), into), said)
+}

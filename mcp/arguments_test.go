@@ -1,0 +1,62 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	post := n.ID(t, "/v1/boards/"+n.ID(t, "/v1/boards", object{"name": "Ideas"})+"/posts", object{"title": "Dark mode"})
+	unchanged := n.Watch(t)
+	for _, bad := range []struct {
+		tool      string
+		arguments any
+		code      string
+		fields    []string
+	}{
+		{"list_boards", json.RawMessage(`[1]`), "ERR_VALIDATION", []string{""}},
+		{"list_boards", json.RawMessage(`"boards"`), "ERR_VALIDATION", []string{""}},
+		{"manage_board", object{}, "ERR_VALIDATION", []string{"action"}},
+		{"manage_board", object{"action": "burn"}, "ERR_VALIDATION", []string{"action"}},
+		{"manage_board", object{"action": 7}, "ERR_VALIDATION", []string{"action"}},
+		{"list_boards", object{"action": nil}, "ERR_VALIDATION", []string{"action"}},
+		{"get_post", object{}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": nil}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": object{}}, "ERR_VALIDATION", []string{"post_id"}},
+		// An id never becomes a part of another path.
+		{"get_post", object{"post_id": post + "/comments"}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": "../contacts"}, "ERR_VALIDATION", []string{"post_id"}},
+		{"get_post", object{"post_id": post + "?limit=1"}, "ERR_VALIDATION", []string{"post_id"}},
+		{"manage_post", object{"action": "update", "title": "", "contact_id": "x"}, "ERR_VALIDATION", []string{"post_id", "title", "contact_id"}},
+		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"q"}},
+		// The contract's own spelling is not the tools'.
+		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"external_user_id"}},
+		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 2<<20)}}, "ERR_PAYLOAD_TOO_LARGE", nil},
+		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 300<<10)}}, "ERR_VALIDATION", []string{"metadata"}},
+	} {
+		got := a.call(t, bad.tool, bad.arguments)
+		require.Equal(t, bad.code, got.code(), "%s %.80v: %s", bad.tool, bad.arguments, got.raw)
+		require.ElementsMatch(t, bad.fields, got.fields(), "%s %.80v: %s", bad.tool, bad.arguments, got.raw)
+	}
+	unchanged(t)
+}
+
+func TestWhatIsTheCallersOwnComesBackToTheByte(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	const own = `{"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50,"é":"\ud83d\ude00"}`
+	made := post(t, n, calling("create_contact", json.RawMessage(`{"metadata":`+own+`}`)))
+	require.Contains(t, string(made.Raw), `"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50`)
+	lone := newAgent(t, app, n.Key).call(t, "create_contact", json.RawMessage(`{"metadata":{"a":"\ud83d"}}`))
+	require.Equal(t, "ERR_VALIDATION", lone.code(), "half of a surrogate pair isn't mended in silence")
+}

@@ -1,0 +1,214 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/api"
+)
+
+// Bridge carries messages between a desktop client, which speaks over stdin and
+// stdout, and the service, which speaks over HTTP. The tools are the service's:
+// messages pass as they are.
+type Bridge struct {
+	// URL is the service's base address.
+	URL string
+	// Key is an API key.
+	Key string
+	In  io.Reader
+	Out io.Writer
+
+	client http.Client
+	// version is what client and service agreed on, once they did.
+	version atomic.Value
+	writing sync.Mutex
+}
+
+const (
+	// Nothing that a tool does takes this long.
+	bridgeTimeout = time.Minute
+	// A desktop client that sends more at once waits.
+	bridgeConcurrency = 16
+	// refusedCode is JSON-RPC's first code for errors of a server's own.
+	refusedCode = -32000
+)
+
+// message is what the bridge has to know of one.
+type message struct {
+	ID     json.RawMessage `json:"id,omitempty"`
+	Method string          `json:"method"`
+	Params struct {
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+		Meta struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	} `json:"params"`
+	Result struct {
+		Version string `json:"protocolVersion"`
+	} `json:"result"`
+}
+
+// Run carries messages until In ends or ctx does. It fails at once when the service
+// can't be reached or doesn't take the key.
+func (b *Bridge) Run(ctx context.Context) error {
+	b.client.Timeout = bridgeTimeout
+	if err := b.check(ctx); err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	places := make(chan struct{}, bridgeConcurrency)
+	lines := bufio.NewReader(b.In)
+	for ctx.Err() == nil {
+		line, err := lines.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			var m message
+			_ = json.Unmarshal(line, &m) // the service says what is wrong with it
+			if m.Method == "initialize" {
+				b.carry(ctx, line, m) // what follows needs its outcome
+			} else {
+				places <- struct{}{}
+				all.Go(func() {
+					b.carry(ctx, line, m)
+					<-places
+				})
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return errors.Wrap(err, "read a message")
+		}
+	}
+	return nil
+}
+
+// check asks whose key it is.
+func (b *Bridge) check(ctx context.Context) error {
+	base, err := url.Parse(b.URL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return errors.New("the base address must look like https://feedback.example.com")
+	}
+	b.URL = strings.TrimSuffix(b.URL, "/")
+	answer, err := b.send(ctx, http.MethodGet, "/v1/me", nil, nil)
+	switch {
+	case err != nil:
+		return errors.Wrapf(err, "reach the service at %s", base.Redacted())
+	case answer.Status == http.StatusUnauthorized:
+		return errors.Errorf("the service at %s doesn't take the API key: it is unknown, revoked or expired", base.Redacted())
+	case answer.Status != http.StatusOK || !bytes.Contains(answer.Body, []byte(`"apiKey"`)):
+		return errors.Errorf("what answers at %s (status %d) isn't the service; is the base address right?",
+			base.Redacted(), answer.Status)
+	}
+	return nil
+}
+
+// carry sends a message and passes the answer back. A message that can't be
+// delivered is answered with an error, so that nobody waits for it.
+func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
+	answer, err := b.send(ctx, http.MethodPost, Path, line, b.headers(m))
+	kind := ""
+	if err == nil {
+		kind, _, _ = mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	}
+	var compact bytes.Buffer
+	switch {
+	case err == nil && answer.Status == http.StatusAccepted:
+	case err == nil && kind == "application/json" && bytes.Contains(answer.Body, []byte(`"jsonrpc"`)) &&
+		json.Compact(&compact, answer.Body) == nil:
+		if m.Method == "initialize" {
+			var done message
+			_ = json.Unmarshal(answer.Body, &done)
+			b.version.Store(done.Result.Version)
+		}
+		b.write(compact.Bytes())
+	case m.ID != nil || m.Method == "":
+		b.refuse(m.ID, answer, err)
+	}
+}
+
+// headers repeat what the protocol wants to have outside of the message, too.
+func (b *Bridge) headers(m message) http.Header {
+	h := http.Header{}
+	if version := m.Params.Meta.Version; version != "" {
+		h.Set("Mcp-Protocol-Version", version)
+		h.Set("Mcp-Method", m.Method)
+		if name := m.Params.Name + m.Params.URI; name != "" {
+			h.Set("Mcp-Name", name)
+		}
+	} else if version, _ := b.version.Load().(string); version != "" {
+		h.Set("Mcp-Protocol-Version", version)
+	}
+	return h
+}
+
+func (b *Bridge) send(
+	ctx context.Context, method, path string, body []byte, header http.Header,
+) (*api.Answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, b.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.Wrap(err, "make the request")
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	r.Header.Set("Authorization", "Bearer "+b.Key)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	answer, err := b.client.Do(r)
+	if err != nil {
+		return nil, errors.Wrap(err, "send")
+	}
+	defer answer.Body.Close()
+	got, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, errors.Wrap(err, "read the answer")
+	}
+	return &api.Answer{Status: answer.StatusCode, Header: answer.Header, Body: got}, nil
+}
+
+// refuse answers a message that came to nothing, in words that an agent can act on.
+func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
+	words, data := "The service can't be reached; try again later.", map[string]any{}
+	if err == nil {
+		words = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status))
+		data["status"] = answer.Status
+		var e envelope
+		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
+			words, data["code"] = e.Error.Message, e.Error.Code
+		}
+		if wait := answer.Header.Get("Retry-After"); wait != "" {
+			words = fmt.Sprintf("%s Try again in %s seconds.", words, wait)
+			data["retry_after"] = json.Number(wait)
+		}
+	}
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	line, _ := json.Marshal(map[string]any{ // of an id that was read, and words of ours
+		"jsonrpc": "2.0", "id": id,
+		"error": map[string]any{"code": refusedCode, "message": words, "data": data},
+	})
+	b.write(line)
+}
+
+func (b *Bridge) write(line []byte) {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	_, _ = b.Out.Write(append(line, '\n')) // when it is gone, nobody is left to tell
+}

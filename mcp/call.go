@@ -1,0 +1,196 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+
+	"earshot/api"
+	"earshot/internal/problem"
+)
+
+// maxAnswer is how many bytes of JSON a page may have, so that it fits into what
+// agents take in at a time: some 20,000 tokens. A page of more is cut to what fits,
+// and at least one item.
+const maxAnswer = 64 << 10
+
+// result is what a call answers: JSON, of data or of an error.
+type result struct {
+	body   []byte
+	failed bool
+}
+
+// call runs a tool.
+func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got result) {
+	defer func() {
+		// The library runs this in a goroutine of its own, where a panic would end
+		// the process. Those of operations don't come here.
+		if what := recover(); what != nil {
+			s.log.ErrorContext(ctx, "tool panicked", "tool", r.name, "error", fmt.Sprint(what), "stack", string(debug.Stack()))
+			got = refusal(problem.New(problem.Internal, "Something went wrong on our side."))
+		}
+	}()
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	var arguments map[string]json.RawMessage
+	if json.Unmarshal(raw, &arguments) != nil {
+		return refusal(problem.Invalid("", "type", "the arguments must be an object"))
+	}
+	op, err := r.choose(arguments)
+	if err != nil {
+		return refusal(err)
+	}
+	req, err := op.request(raw, arguments)
+	if err != nil {
+		return refusal(err)
+	}
+	return s.run(ctx, r, op, req, arguments)
+}
+
+// run runs the operation that a call came to.
+func (s *Surface) run(ctx context.Context, r *ready, op *operation, req *request, arguments map[string]json.RawMessage) result {
+	answer, err := s.api.Run(ctx, r.name, req.method, req.target(), req.body)
+	if err != nil {
+		return refusal(err)
+	}
+	if answer.Status >= http.StatusBadRequest {
+		return s.failure(answer, req)
+	}
+	note := ""
+	if op.lists() {
+		answer, note = s.fitting(ctx, r, req, answer)
+	}
+	body := success(op, answer)
+	if _, asked := arguments["part"]; asked && !op.writes() {
+		return piece(body, arguments)
+	}
+	if len(body) > maxAnswer {
+		body, note = shortened(body, op.answer)
+	}
+	if note != "" {
+		body = with(body, "note", note)
+	}
+	return result{body: body}
+}
+
+// success is the operation's data in the tools' names.
+func success(op *operation, answer *api.Answer) []byte {
+	body := op.answer.outward(answer.Body)
+	if op.creates {
+		body = with(body, "created", answer.Status == http.StatusCreated)
+	}
+	return body
+}
+
+// with adds a member at the end of an object that has some.
+func with(body []byte, name string, value any) []byte {
+	encoded, _ := json.Marshal(value) // a string or a boolean
+	return fmt.Appendf(bytes.TrimSuffix(body, []byte("}")), ",%q:%s}", name, encoded)
+}
+
+// fitting asks again for fewer items when a page is larger than an answer may be.
+// The cursor of the smaller page leads to the rest.
+func (s *Surface) fitting(ctx context.Context, r *ready, req *request, page *api.Answer) (*api.Answer, string) {
+	ctx = api.Again(ctx)
+	note := ""
+	for len(page.Body) > maxAnswer {
+		n, all := fits(page.Body)
+		if all <= 1 {
+			break
+		}
+		req.query.Set("limit", strconv.Itoa(n))
+		smaller, err := s.api.Run(ctx, r.name, req.method, req.target(), nil)
+		if err != nil || smaller.Status != http.StatusOK {
+			break // what was read once is still an answer
+		}
+		page = smaller
+		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; next_cursor leads to the rest.", n, maxAnswer>>10)
+	}
+	return page, note
+}
+
+// fits counts the items of a page, and how many of them an answer has room for: at
+// least one.
+func fits(page []byte) (n, all int) {
+	var p struct {
+		Data []json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(page, &p) != nil {
+		return 1, 1
+	}
+	// Cursor, note, names that grow by an underscore.
+	const room = maxAnswer - 4096
+	size := 0
+	for n < len(p.Data) && size+len(p.Data[n]) <= room {
+		size += len(p.Data[n])
+		n++
+	}
+	// Always fewer than before, so that asking again comes to an end.
+	return max(1, min(n, len(p.Data)-1)), len(p.Data)
+}
+
+// envelope is an error as the API and the tools answer it.
+type envelope struct {
+	Error struct {
+		Code    problem.Code   `json:"code"`
+		Message string         `json:"message"`
+		Details map[string]any `json:"details,omitempty"`
+	} `json:"error"`
+}
+
+// failure is what an operation refused, in the tools' names.
+func (s *Surface) failure(answer *api.Answer, req *request) result {
+	var e envelope
+	d := json.NewDecoder(bytes.NewReader(answer.Body))
+	d.UseNumber()
+	if err := d.Decode(&e); err != nil {
+		return refusal(problem.New(problem.Internal, "Something went wrong on our side."))
+	}
+	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
+	for name, value := range e.Error.Details {
+		if name == "field" {
+			value = path(text(value))
+		}
+		p = p.With(snake(name), value)
+	}
+	if fields := list(p.Details["fields"]); fields != nil {
+		p, _ = problem.As(s.fields(fields, req).Err())
+	}
+	if wait := answer.Header.Get("Retry-After"); wait != "" {
+		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
+	}
+	return refusal(p)
+}
+
+// fields are the failures of a validation. What wasn't given at all is missing,
+// whatever the operation found in its place.
+func (s *Surface) fields(all []any, req *request) (bad problem.Fields) {
+	for _, item := range all {
+		field := item.(object)
+		name := path(text(field["field"]))
+		if slices.Contains(req.missing, name) {
+			bad.Add(name, "required", "is required")
+			continue
+		}
+		bad.Add(name, text(field["rule"]), "%s", s.contract.prose(text(field["message"])))
+	}
+	return bad
+}
+
+// refusal is an error that an agent can act on.
+func refusal(err error) result {
+	p, ok := problem.As(err)
+	if !ok {
+		p = problem.New(problem.Internal, "Something went wrong on our side.")
+	}
+	var e envelope
+	e.Error.Code, e.Error.Message, e.Error.Details = p.Code, p.Message, p.Details
+	body, _ := json.Marshal(e) // of strings, numbers and fields
+	return result{body, true}
+}

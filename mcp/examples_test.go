@@ -1,0 +1,88 @@
+package mcp_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/testkit"
+)
+
+// belongings makes one of everything that an example names, and returns the ids by
+// their prefixes. Of posts there are two, because none is merged into itself.
+func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other string) {
+	t.Helper()
+	ids = map[string]string{}
+	ids["whk"] = n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
+	ids["brd"] = n.ID(t, "/v1/boards", object{"name": "Ideas"})
+	board := "/v1/boards/" + ids["brd"]
+	ids["tag"] = n.ID(t, board+"/tags", object{"name": "Mobile"})
+	ids["ctc"] = n.ID(t, "/v1/contacts/identify", object{"externalUserId": "u-1"})
+	ids["pst"] = n.ID(t, board+"/posts", object{"title": "Dark mode"})
+	other = n.ID(t, board+"/posts", object{"title": "Light mode"})
+	ids["cmt"] = n.ID(t, "/v1/posts/"+ids["pst"]+"/comments", object{"body": object{"text": "Me too."}})
+	ids["chg"] = n.ID(t, board+"/changelog", object{"title": "Dark at last"})
+	ids["key"] = n.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
+	hook := "/v1/webhooks/" + ids["whk"]
+	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil)
+	ids["dlv"] = log.Body["data"].([]any)[0].(object)["id"].(string)
+	ids["rcv"] = n.ID(t, hook+"/recover", object{"since": "2026-03-12T10:41:07Z"})
+	return ids, other
+}
+
+// owned puts ids that there are in the place of an example's.
+func owned(example object, ids map[string]string, other string) object {
+	out := object{}
+	for name, value := range example {
+		switch value := value.(type) {
+		case string:
+			if id, ok := ids[strings.SplitN(value, "_", 2)[0]]; ok && strings.HasSuffix(name, "_id") {
+				out[name] = id
+				continue
+			}
+		case []any:
+			items := []any{}
+			for _, item := range value {
+				text, _ := item.(string)
+				switch {
+				case strings.HasPrefix(text, "pst_"):
+					item = other
+				case strings.HasPrefix(text, "tag_"):
+					item = ids["tag"]
+				}
+				items = append(items, item)
+			}
+			out[name] = items
+			continue
+		}
+		out[name] = value
+	}
+	return out
+}
+
+func TestTheExampleOfEveryActionWorks(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	ran := 0
+	tools := newAgent(t, app, app.Tenant(t).Key).everyTool(t)
+	for name, tool := range tools {
+		input := compiled(t, tool.InputSchema)
+		for _, e := range tool.InputSchema.(object)["examples"].([]any) {
+			example := e.(object)
+			require.NoError(t, input.Validate(e), "%s %v", name, e)
+			n := app.Tenant(t)
+			ids, other := belongings(t, n)
+			if confirm, ok := example["confirm_name"].(string); ok {
+				ids["brd"] = n.ID(t, "/v1/boards", object{"name": confirm}) // an empty one
+			}
+			got := post(t, n, calling(name, owned(example, ids, other)))
+			require.NotContains(t, string(got.Raw), `"isError":true`, "%s %v", name, example)
+			require.Contains(t, string(got.Raw), `"structuredContent":{"`)
+			ran++
+		}
+	}
+	require.Len(t, operations(t), ran)
+}

@@ -1,0 +1,81 @@
+package mcp_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+	"earshot/mcp"
+)
+
+func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
+	const posts = 40
+	for i := range posts {
+		// Ten of these fill an answer; one in the middle is larger than that by itself.
+		text := strings.Repeat("é", 3000)
+		if i == 20 {
+			text = strings.Repeat("é", 40_000)
+		}
+		a.make(t, "manage_post", object{
+			"action": "create", "board_id": board, "title": fmt.Sprint("Post ", i), "body": object{"text": text},
+		})
+	}
+	seen, pages, arguments := map[string]bool{}, 0, object{"board_id": board, "limit": 100}
+	for arguments["cursor"] != nil || pages == 0 {
+		got := a.call(t, "search_posts", arguments)
+		require.False(t, got.failed, got.raw)
+		items := got.body["data"].([]any)
+		require.LessOrEqual(t, len(got.raw), mcp.MaxAnswer)
+		if got.body["next_cursor"] != nil {
+			require.NotEmpty(t, got.body["note"])
+		}
+		for _, item := range items {
+			id := item.(object)["id"].(string)
+			require.False(t, seen[id], "twice")
+			seen[id] = true
+		}
+		arguments = maps.Clone(arguments)
+		arguments["cursor"] = got.body["next_cursor"]
+		pages++
+	}
+	require.Len(t, seen, posts, "nothing is lost between pages")
+	require.Greater(t, pages, 4)
+}
+
+func TestASmallListIsAnsweredAtOnceAndSaysNothingOfSizes(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	for i := range 3 {
+		a.make(t, "create_contact", object{"external_user_id": fmt.Sprint(i)})
+	}
+	first := a.call(t, "list_contacts", object{"limit": 2})
+	require.Len(t, first.body["data"], 2)
+	require.NotContains(t, first.body, "note")
+	rest := a.call(t, "list_contacts", object{"limit": 2, "cursor": first.body["next_cursor"]})
+	require.Len(t, rest.body["data"], 1)
+	require.Nil(t, rest.body["next_cursor"])
+}
+
+func TestAskingAgainForLessCostsNothing(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=20"}})
+	n := app.Tenant(t)
+	for i := range 4 {
+		n.Make(t, "POST", "/v1/contacts", object{"externalUserId": fmt.Sprint(i), "metadata": object{"a": strings.Repeat("x", 30_000)}})
+	}
+	before := n.Do(t, "GET", "/v1/me", nil).Header.Get("X-RateLimit-Remaining")
+	got := post(t, n, calling("list_contacts", object{}))
+	require.Contains(t, string(got.Raw), "Only 2 items")
+	after := n.Do(t, "GET", "/v1/me", nil).Header.Get("X-RateLimit-Remaining")
+	require.Equal(t, "15", before)
+	require.Equal(t, "13", after)
+}

@@ -1,0 +1,135 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"earshot/internal/event"
+)
+
+// unknown is an id of the right kind that nobody has.
+func unknown(parameter string) string {
+	kinds := map[string]string{
+		"boardId": "brd", "tagId": "tag", "postId": "pst", "contactId": "ctc", "webhookId": "whk", "deliveryId": "dlv",
+		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv",
+	}
+	return kinds[parameter] + "_00000000000000000000000000"
+}
+
+// flaws are values that a schema refuses, and a few that are only odd. A query has
+// text alone.
+func flaws(s *openapi3.Schema, inBody bool) (all []any) {
+	long := strings.Repeat("x", 1000)
+	if s.MaxLength != nil {
+		long = strings.Repeat("é", int(*s.MaxLength)+1)
+	}
+	switch {
+	case s.Type.Includes("array"):
+		all = []any{[]any{"nonsense"}, []any{}, []any{"a", ""}, slices.Repeat([]any{"x"}, 101)}
+	case s.Type.Includes("integer"):
+		all = []any{-1, 1_000_000_000, 0}
+	case s.Type.Includes("boolean"):
+		all = []any{"yes"}
+	case s.Type.Includes("object") && !inBody:
+	case s.Type.Includes("object"):
+		all = []any{7, object{"text": ""}, object{"text": long}, object{"text": 5, "json": 1}}
+	default:
+		all = []any{"nonsense\x00", "", long, " ", "yesterday"}
+	}
+	if inBody {
+		all = append(all, nil, 7.5, true, "text", object{"a": 1}, []any{nil})
+	}
+	return all
+}
+
+func story() []step {
+	return []step{
+		{"getMe", object{}, ""},
+		{"createBoard", object{"name": "Ideas", "description": "What you want"}, "board"},
+		{"createBoard", object{"name": "More ideas"}, "other"},
+		{"listBoards", object{"limit": 1}, "boards"},
+		{"listBoards", object{"limit": 1, "cursor": "$boards"}, ""},
+		{"getBoard", object{"boardId": "$board"}, ""},
+		{"updateBoard", object{"boardId": "$board", "showRoadmap": true}, ""},
+		{"createTag", object{"boardId": "$board", "name": "Mobile", "color": "#2563eb"}, "tag"},
+		{"updateTag", object{"boardId": "$board", "tagId": "$tag", "name": "Phones"}, ""},
+		{"listTags", object{"boardId": "$board"}, ""},
+		{"createWebhook", object{"url": "https://hooks.example.com/in", "events": everyEvent()}, "webhook"},
+		{"identifyContact", object{
+			"externalUserId": "u-1", "email": "Dana@Example.com", "mrrCents": 4900, "currency": "EUR",
+			"metadata": object{"camelCase": object{"innerKey": json.Number("12345678901234567890")}, "snake_case": 1},
+		}, "contact"},
+		{"identifyContact", object{"externalUserId": "u-1", "name": "Dana", "metadata": object{"mrrCents": nil}}, ""},
+		{"identifyContact", object{"externalUserId": "u-1"}, ""},
+		{"createContact", object{"externalUserId": "u-2", "plan": "team"}, "second"},
+		{"createContact", object{"externalUserId": "u-2"}, ""},
+		{"getContact", object{"contactId": "$contact"}, ""},
+		{"listContacts", object{"sort": "mrr", "limit": 1, "plan": []any{"team", "pro"}}, ""},
+		{"listContacts", object{"limit": 1}, "contacts"},
+		{"listContacts", object{"limit": 1, "cursor": "$contacts"}, ""},
+		{"updateContact", object{"contactId": "$contact", "name": nil, "mrrCents": 100, "currency": "USD"}, ""},
+		{"createPost", object{
+			"boardId": "$board", "title": "Export as PDF", "contactId": "$contact", "tagIds": []any{"$tag"},
+			"body": object{"text": "Weekly", "json": object{"docType": []any{object{"nodeType": nil}}}},
+		}, "post"},
+		{"createPost", object{"boardId": "$board", "title": "PDF reports"}, "duplicate"},
+		{"listPosts", object{
+			"boardId": "$board", "q": "pdf", "status": []any{"open", "planned"}, "tagIds": []any{"$tag"}, "sort": "votes",
+		}, ""},
+		{"getPost", object{"postId": "$post"}, ""},
+		{"updatePost", object{"postId": "$post", "status": "planned", "hideFromRoadmap": true}, ""},
+		{"castVote", object{"postId": "$post"}, ""},
+		{"castVote", object{"postId": "$post"}, ""},
+		{"listVotes", object{"postId": "$post"}, ""},
+		{"retractVote", object{"postId": "$post"}, ""},
+		{"createComment", object{"postId": "$post", "body": object{"text": "Me too"}}, "comment"},
+		{"createComment", object{"postId": "$post", "parentId": "$comment", "body": object{"text": "And me"}}, "reply"},
+		{"updateComment", object{"commentId": "$comment", "body": object{"text": "Me too!", "json": object{"aB": 1}}}, ""},
+		{"listComments", object{"postId": "$post"}, ""},
+		{"mergePosts", object{"postId": "$post", "sourceIds": []any{"$duplicate"}}, ""},
+		{"listContactPosts", object{"contactId": "$contact"}, ""},
+		{"createChangelogEntry", object{"boardId": "$board", "title": "PDF is here", "version": "1.2"}, "entry"},
+		{"updateChangelogEntry", object{"entryId": "$entry", "publishedAt": "2026-03-12T10:41:07Z"}, ""},
+		{"replaceLinkedPosts", object{"entryId": "$entry", "postIds": []any{"$post"}}, ""},
+		{"getChangelogEntry", object{"entryId": "$entry"}, ""},
+		{"listChangelog", object{"boardId": "$board"}, ""},
+		{"listDeliveries", object{"webhookId": "$webhook", "eventType": "post.created", "limit": 200}, "delivery"},
+		{"getDelivery", object{"webhookId": "$webhook", "deliveryId": "$delivery"}, ""},
+		{"replayDelivery", object{"webhookId": "$webhook", "deliveryId": "$delivery"}, ""},
+		{"testWebhook", object{"webhookId": "$webhook"}, ""},
+		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, "recovery"},
+		{"getRecovery", object{"webhookId": "$webhook", "recoveryId": "$recovery"}, ""},
+		{"listRecoveries", object{"webhookId": "$webhook"}, ""},
+		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true}, ""},
+		{"getWebhook", object{"webhookId": "$webhook"}, ""},
+		{"listWebhooks", object{}, ""},
+		{"createApiKey", object{"name": "Spare", "scope": "read"}, "key"},
+		{"rotateApiKey", object{"keyId": "$key", "overlapSeconds": 60}, ""},
+		{"revokeApiKey", object{"keyId": "$key"}, ""},
+		{"listApiKeys", object{}, ""},
+	}
+}
+
+func ending() []step {
+	return []step{
+		{"deleteComment", object{"commentId": "$reply"}, ""},
+		{"deleteTag", object{"boardId": "$board", "tagId": "$tag"}, ""},
+		{"deletePost", object{"postId": "$post"}, ""},
+		{"deleteChangelogEntry", object{"entryId": "$entry"}, ""},
+		{"deleteContact", object{"contactId": "$contact"}, ""},
+		{"deleteWebhook", object{"webhookId": "$webhook"}, ""},
+		{"deleteBoard", object{"boardId": "$board", "confirmName": "Ideas"}, ""},
+		{"deleteBoard", object{"boardId": "$other", "confirmName": "More ideas"}, ""},
+	}
+}
+
+func everyEvent() []any {
+	all := make([]any, len(event.Types))
+	for i, kind := range event.Types {
+		all[i] = string(kind)
+	}
+	return all
+}

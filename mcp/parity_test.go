@@ -1,0 +1,351 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/testkit"
+	"earshot/mcp"
+)
+
+// Two organizations live through the same: one by REST, one by tools. After each
+// step the answers are compared, in the end what their webhooks were to hear.
+
+// step is a use of an operation. Texts that begin with $ stand for ids kept before.
+type step struct {
+	operation string
+	with      object
+	// keep is the name for the id of what came back, or of the first of a list.
+	keep string
+}
+
+// sides are the two organizations.
+type sides struct {
+	t          *testing.T
+	rest, mcp  *testkit.Tenant
+	agent      agent
+	operations map[string]operation
+	tools      map[string]mcp.Reached
+	kept       [2]object
+	seen       [2]map[string]string // ids, named in the order in which they turned up
+	names      *regexp.Regexp       // the contract's names that tools write otherwise
+}
+
+func newSides(t *testing.T) *sides {
+	t.Helper()
+	app := testkit.Start(t, testkit.Options{})
+	s := &sides{
+		t: t, rest: app.Tenant(t), mcp: app.Tenant(t), operations: operations(t), tools: map[string]mcp.Reached{},
+		kept: [2]object{{}, {}}, seen: [2]map[string]string{{}, {}},
+	}
+	s.agent = newAgent(t, app, s.mcp.Key)
+	for _, row := range mcp.Table() {
+		s.tools[row.Operation] = row
+	}
+	doc, err := contract()
+	require.NoError(t, err)
+	raw, err := doc.MarshalJSON()
+	require.NoError(t, err)
+	found := map[string]bool{}
+	for _, m := range regexp.MustCompile(`"([a-z]+(?:[A-Z][a-z]*)+)"`).FindAllSubmatch(raw, -1) {
+		found[string(m[1])] = true
+	}
+	for _, o := range s.operations {
+		for _, name := range o.names() {
+			found[name] = found[name] || name != underscored(name)
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, humps bool) bool { return !humps })
+	s.names = regexp.MustCompile(`\b(` + strings.Join(slices.Sorted(maps.Keys(found)), "|") + `)\b`)
+	return s
+}
+
+// underscored is written without a look at the code under test.
+func underscored(name string) string {
+	return strings.ToLower(upper.ReplaceAllString(name, "_$0"))
+}
+
+// do takes a step on both sides and requires the same of both.
+func (s *sides) do(step step, what string) {
+	s.t.Helper()
+	wanted, status := s.byREST(step)
+	got := s.byTool(step)
+	sorted(wanted)
+	sorted(got.body)
+	require.Equal(s.t, s.anonymous(0, wanted), s.anonymous(1, got.body), "%s, %s: REST answered %d", step.operation, what, status)
+	require.Equal(s.t, status >= http.StatusBadRequest, got.failed)
+	if step.keep != "" {
+		s.kept[0][step.keep], s.kept[1][step.keep] = first(wanted), first(got.body)
+		require.NotNil(s.t, s.kept[0][step.keep], "%s %v", step.operation, wanted)
+	}
+}
+
+// sorted puts the failures of a validation into an order: that of the contract's is
+// left to chance, and the message is about the first one.
+func sorted(body object) {
+	e, _ := body["error"].(object)
+	details, _ := e["details"].(object)
+	fields, _ := details["fields"].([]any)
+	if len(fields) < 2 {
+		return
+	}
+	sort.Slice(fields, func(i, j int) bool { return fmt.Sprint(fields[i]) < fmt.Sprint(fields[j]) })
+	_, e["message"], _ = strings.Cut(e["message"].(string), " (and ")
+}
+
+// first is the id of what came back, or the cursor that leads on.
+func first(body object) any {
+	switch data := body["data"].(type) {
+	case object:
+		return data["id"]
+	case []any:
+		if cursor := body["next_cursor"]; cursor != nil {
+			return cursor
+		}
+		return data[0].(object)["id"]
+	}
+	return nil
+}
+
+// byREST does it with a request and returns the answer as a tool has to give it.
+func (s *sides) byREST(step step) (wanted object, status int) {
+	s.t.Helper()
+	o := s.operations[step.operation]
+	path, query, body := o.path, url.Values{}, s.filled(0, step.with).(object)
+	for _, p := range o.Parameters {
+		value, given := body[p.Value.Name]
+		delete(body, p.Value.Name)
+		switch {
+		case !given:
+		case p.Value.In == "path":
+			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", fmt.Sprint(value))
+		default:
+			query.Set(p.Value.Name, commas(value))
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	var sent any
+	if o.RequestBody != nil {
+		sent = body
+	}
+	a := s.rest.Do(s.t, o.method, path, sent)
+	wanted = s.renamed(a.Body, "").(object)
+	_, made := o.Responses.Map()["201"]
+	_, there := o.Responses.Map()["200"]
+	if made && there && a.Status < 300 {
+		wanted["created"] = a.Status == http.StatusCreated
+	}
+	return wanted, a.Status
+}
+
+func commas(value any) string {
+	items, ok := value.([]any)
+	if !ok {
+		return fmt.Sprint(value)
+	}
+	var all []string
+	for _, item := range items {
+		all = append(all, fmt.Sprint(item))
+	}
+	return strings.Join(all, ",")
+}
+
+// byTool does it with a tool.
+func (s *sides) byTool(step step) answer {
+	s.t.Helper()
+	row := s.tools[step.operation]
+	arguments := object{}
+	for name, value := range s.filled(1, step.with).(object) {
+		arguments[underscored(name)] = value
+	}
+	if row.Action != "" {
+		arguments["action"] = row.Action
+	}
+	return s.agent.call(s.t, row.Tool, arguments)
+}
+
+// filled puts what was kept in the place of $name.
+func (s *sides) filled(side int, value any) any {
+	switch value := value.(type) {
+	case string:
+		if name, ok := strings.CutPrefix(value, "$"); ok {
+			require.Contains(s.t, s.kept[side], name)
+			return s.kept[side][name]
+		}
+	case object:
+		out := object{}
+		for name, inner := range value {
+			out[name] = s.filled(side, inner)
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, item := range value {
+			out = append(out, s.filled(side, item))
+		}
+		return out
+	}
+	return value
+}
+
+// renamed writes names as tools do, except where they are the caller's own.
+func (s *sides) renamed(value any, under string) any {
+	switch value := value.(type) {
+	case object:
+		out := object{}
+		for name, inner := range value {
+			if slices.Contains([]string{"metadata", "json", "payload"}, under) {
+				out[name] = inner
+			} else {
+				out[underscored(name)] = s.renamed(inner, name)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, item := range value {
+			out[i] = s.renamed(item, under)
+		}
+		return out
+	case string:
+		if under == "message" || under == "field" {
+			return s.names.ReplaceAllStringFunc(value, underscored)
+		}
+		return value
+	}
+	return value
+}
+
+var (
+	upper   = regexp.MustCompile(`[A-Z]`)
+	ids     = regexp.MustCompile(`\b[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}\b`)
+	moments = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	secrets = regexp.MustCompile(`\b(whsec_\w{32}|esk_\w+)`)
+	cursors = regexp.MustCompile(`"next_cursor": "[^"]+"`)
+	// Written once a minute, so it depends on who came first.
+	used = regexp.MustCompile(`"last_used_at": (null|"T")`)
+)
+
+// anonymous is JSON in which both sides are the same if they did the same.
+func (s *sides) anonymous(side int, value any) string {
+	s.t.Helper()
+	plain := moments.ReplaceAllString(indented(s.t, value), "T")
+	plain = cursors.ReplaceAllString(secrets.ReplaceAllString(plain, "S"), `"next_cursor": C`)
+	plain = used.ReplaceAllString(plain, `"last_used_at": U`)
+	return ids.ReplaceAllStringFunc(plain, func(id string) string {
+		if s.seen[side][id] == "" {
+			s.seen[side][id] = fmt.Sprintf("%s%d", id[:4], len(s.seen[side]))
+		}
+		return s.seen[side][id]
+	})
+}
+
+func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
+	t.Parallel()
+	s := newSides(t)
+	done := map[string]bool{}
+	for _, step := range story() {
+		s.do(step, "good input")
+		done[step.operation] = true
+	}
+	for id := range s.operations {
+		require.True(t, done[id] || strings.HasPrefix(id, "delete"), "the story has no %s", id)
+	}
+	tried := 0
+	for _, step := range story() {
+		if done[step.operation] {
+			tried += s.allFlaws(step)
+		}
+		done[step.operation] = false // once each
+	}
+	heard := s.heard(0, s.rest)
+	require.Equal(t, heard, s.heard(1, s.mcp))
+	for _, kind := range event.Types {
+		if kind != event.ContactDeleted {
+			require.Contains(t, heard, string(kind), "the story has every event")
+		}
+	}
+	for _, step := range ending() {
+		tried += s.allFlaws(step)
+		s.do(step, "good input")
+	}
+	require.Greater(t, tried, 500)
+}
+
+// heard are the payloads of everything that the organization's webhook is to hear.
+func (s *sides) heard(side int, n *testkit.Tenant) string {
+	s.t.Helper()
+	base := "/v1/webhooks/" + s.kept[side]["webhook"].(string) + "/deliveries"
+	var all []any
+	for at := base + "?limit=200"; at != ""; {
+		page := n.Do(s.t, http.MethodGet, at, nil)
+		for _, d := range page.Body["data"].([]any) {
+			all = append(all, n.Do(s.t, http.MethodGet, base+"/"+d.(object)["id"].(string), nil).Data()["payload"])
+		}
+		at = ""
+		if cursor, ok := page.Body["nextCursor"].(string); ok {
+			at = base + "?limit=200&cursor=" + url.QueryEscape(cursor)
+		}
+	}
+	return s.anonymous(side, all)
+}
+
+// allFlaws gives each argument of a step every wrong value in turn, then all at once.
+func (s *sides) allFlaws(good step) (tried int) {
+	s.t.Helper()
+	o := s.operations[good.operation]
+	all := object{}
+	for _, p := range o.Parameters {
+		if p.Value.In != "path" {
+			continue
+		}
+		all[p.Value.Name] = good.with[p.Value.Name]
+		for _, id := range []any{"nonsense", "usr_00000000000000000000000000", unknown(p.Value.Name), "a.b", "é"} {
+			s.flawed(good, p.Value.Name, id)
+			tried++
+		}
+	}
+	for _, name := range o.names() {
+		if _, inPath := all[name]; inPath {
+			continue
+		}
+		inBody := o.RequestBody != nil && o.Parameters.GetByInAndName("query", name) == nil
+		wrong := flaws(o.arguments()[name], inBody)
+		if strings.HasSuffix(name, "Id") {
+			wrong = append(wrong, "$board")
+		}
+		for _, value := range wrong {
+			s.flawed(good, name, value)
+			tried++
+		}
+		all[name] = wrong[0]
+	}
+	s.do(step{operation: good.operation, with: all}, "everything wrong at once")
+	s.flawed(good, "nonsense", 1)
+	return tried + 2
+}
+
+func (s *sides) flawed(good step, name string, value any) {
+	s.t.Helper()
+	with := object{name: value}
+	for other, kept := range good.with {
+		if other != name {
+			with[other] = kept
+		}
+	}
+	raw, _ := json.Marshal(value)
+	s.do(step{operation: good.operation, with: with}, fmt.Sprintf("%s is %.60s", name, raw))
+}

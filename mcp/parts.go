@@ -1,0 +1,140 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"earshot/internal/problem"
+)
+
+// A single resource may be larger than an answer: metadata and documents have up to
+// 256 KiB, and a delivery shows what it sent. Then its large values are left out or
+// cut, and the tools that read give them piece by piece.
+
+// maxLeaf is what a value may have in an answer that is too large; less, where
+// there are many.
+const maxLeaf = 4 << 10
+
+// pieces are the arguments that a tool that reads takes beside its operations'.
+var pieces = object{
+	"part": object{"type": "string", "minLength": 1, "description": "Only where an answer said in note that a value was " +
+		"too large: which value to read, as it was named there, for example data.metadata. Keep the other arguments."},
+	"offset": object{"type": "integer", "minimum": 0, "default": 0, "description": "With part: where to go on, the " +
+		"next_offset of the piece before."},
+}
+
+// shortened leaves out of an answer what makes it too large, and says how to get it.
+func shortened(body []byte, s *shape) (short []byte, note string) {
+	const room = maxAnswer - 4096 // for the note
+	var cut []string
+	short = body
+	for leaf := maxLeaf; len(short) > room && leaf > 1; leaf /= 2 {
+		cut = nil
+		short = s.cut(body, "", leaf, &cut)
+	}
+	return short, fmt.Sprintf("Too large for an answer of %d KiB, so these values are cut or left out: %s. Read one with "+
+		"the same arguments and part, from the tool that reads it.", maxAnswer>>10, strings.Join(cut, ", "))
+}
+
+// cut goes through an answer in the tools' names. Objects and lists of the caller's
+// own become empty, texts keep their beginning.
+func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
+	var members map[string]json.RawMessage
+	var items []json.RawMessage
+	switch {
+	case len(raw) <= leaf:
+		return raw
+	case s != nil && s.ours != nil && json.Unmarshal(raw, &members) == nil:
+		for name, value := range members {
+			members[name] = s.ours[name].shape.cut(value, strings.TrimPrefix(at+"."+name, "."), leaf, done)
+		}
+		raw, _ = json.Marshal(members) // of JSON that was read
+		return raw
+	case s != nil && s.items != nil && json.Unmarshal(raw, &items) == nil:
+		for i, item := range items {
+			items[i] = s.items.cut(item, fmt.Sprintf("%s[%d]", at, i), leaf, done)
+		}
+		raw, _ = json.Marshal(items)
+		return raw
+	}
+	*done = append(*done, fmt.Sprintf("%s (%d bytes)", at, len(raw)))
+	var text string
+	switch {
+	case raw[0] == '{':
+		return []byte("{}")
+	case raw[0] == '[':
+		return []byte("[]")
+	case json.Unmarshal(raw, &text) != nil:
+		return []byte("0") // a number with thousands of digits
+	}
+	raw, _ = json.Marshal(text[:boundary(text, leaf/2)])
+	return raw
+}
+
+// boundary is at most n, and not within a character.
+func boundary(text string, n int) int {
+	if n >= len(text) {
+		return len(text)
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// piece is a part of an answer, from an offset in bytes on: a text itself, or the
+// JSON of anything else.
+func piece(body []byte, arguments map[string]json.RawMessage) result {
+	var part string
+	var offset int
+	if json.Unmarshal(arguments["part"], &part) != nil {
+		return refusal(problem.Invalid("part", "type", "must be a text"))
+	}
+	if raw := arguments["offset"]; raw != nil && (json.Unmarshal(raw, &offset) != nil || offset < 0) {
+		return refusal(problem.Invalid("offset", "minimum", "must be a whole number, at least 0"))
+	}
+	value, ok := find(body, part)
+	if !ok {
+		return refusal(problem.Invalid("part", "part", "is not in this answer; take it as it stands in note"))
+	}
+	text := string(value)
+	_ = json.Unmarshal(value, &text) // what isn't a text stays as it is
+	if offset > len(text) || offset < len(text) && !utf8.RuneStart(text[offset]) {
+		return refusal(problem.Invalid("offset", "maximum", "is not a next_offset of this part"))
+	}
+	// Escapes make some texts several times as long.
+	for n := maxAnswer; ; n /= 2 {
+		rest := text[offset:]
+		end := boundary(rest, n)
+		answer := map[string]any{"text": rest[:end], "next_offset": nil}
+		if end < len(rest) {
+			answer["next_offset"] = offset + end
+		}
+		if body, _ = json.Marshal(answer); len(body) <= maxAnswer { // of a text and a number
+			return result{body: body}
+		}
+	}
+}
+
+// find walks a path such as data[0].body.json.
+func find(raw []byte, path string) ([]byte, bool) {
+	for _, step := range strings.FieldsFunc(strings.ReplaceAll(path, "[", ".["), func(r rune) bool { return r == '.' }) {
+		var members map[string]json.RawMessage
+		var items []json.RawMessage
+		if index, ok := strings.CutPrefix(step, "["); ok {
+			i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+			if err != nil || json.Unmarshal(raw, &items) != nil || i < 0 || i >= len(items) {
+				return nil, false
+			}
+			raw = items[i]
+		} else if json.Unmarshal(raw, &members) != nil || members[step] == nil {
+			return nil, false
+		} else {
+			raw = members[step]
+		}
+	}
+	return raw, true
+}

@@ -1,0 +1,241 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+	"earshot/mcp"
+)
+
+// listTools is a message that needs no session.
+const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}`
+
+func calling(tool string, arguments any) object {
+	return object{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": object{"name": tool, "arguments": arguments}}
+}
+
+func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	for _, header := range []string{"", "Bearer esk_nonsense", "Basic abc"} {
+		a := post(t, n, listTools, "Authorization", header)
+		require.Equal(t, http.StatusUnauthorized, a.Status)
+		require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"))
+		require.Equal(t, "ERR_UNAUTHORIZED", a.Code())
+	}
+	_, err := connect(t.Context(), app.URL, "esk_nonsense")
+	require.ErrorContains(t, err, "Unauthorized")
+}
+
+func TestACallCostsWhatARequestCostsAndTheSameBudgetEndsBoth(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=6"}})
+	n := app.Tenant(t)
+	left := func(a testkit.Answer) string { return a.Header.Get("X-RateLimit-Remaining") }
+	require.Equal(t, "5", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
+	require.Equal(t, "4", left(post(t, n, calling("list_boards", object{}))))
+	require.Equal(t, "3", left(post(t, n, listTools)))
+	// A batch of the protocol's first version: a token each.
+	require.Len(t, postBatch(t, app, n, 2), 2)
+	require.Equal(t, "0", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
+	a := post(t, n, calling("list_boards", object{}))
+	require.Equal(t, http.StatusTooManyRequests, a.Status)
+	require.Equal(t, "ERR_RATE_LIMITED", a.Code())
+	seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.InDelta(t, 10, seconds, 1, "a token comes back in 10 seconds")
+	require.Equal(t, http.StatusTooManyRequests, n.Do(t, http.MethodGet, "/v1/boards", nil).Status)
+}
+
+// batched is an answer within a batch.
+type batched struct {
+	Result struct {
+		IsError           bool
+		StructuredContent object
+	}
+}
+
+// postBatch calls list_boards so many times in one message.
+func postBatch(t *testing.T, app *testkit.App, n *testkit.Tenant, calls int) (answers []batched) {
+	t.Helper()
+	var batch []any
+	for id := range calls {
+		call := calling("list_boards", object{})
+		call["id"] = id
+		batch = append(batch, call)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+mcp.Path, strings.NewReader(indented(t, batch)))
+	require.NoError(t, err)
+	r.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+	answer, err := withKey(n.Key).RoundTrip(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&answers))
+	return answers
+}
+
+func TestABatchThatOutrunsTheBudgetSaysSoCallByCall(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
+	answers, refused := postBatch(t, app, app.Tenant(t), 5), 0
+	require.Len(t, answers, 5)
+	for _, one := range answers {
+		if one.Result.IsError {
+			refused++
+			e := one.Result.StructuredContent["error"].(object)
+			require.Equal(t, "ERR_RATE_LIMITED", e["code"])
+			require.NotEmpty(t, e["details"].(object)["retry_after"])
+		}
+	}
+	require.Equal(t, 3, refused)
+}
+
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	host := strings.TrimPrefix(app.URL, "http://")
+	_, port, _ := strings.Cut(host, ":")
+	for origin, wanted := range map[string]int{
+		"": http.StatusOK, app.URL: http.StatusOK,
+		"https://evil.example": http.StatusForbidden, "null": http.StatusForbidden,
+		"http://evil.example:" + port: http.StatusForbidden, "http://" + host + ".evil.example": http.StatusForbidden,
+	} {
+		a := post(t, n, listTools, "Origin", origin)
+		require.Equal(t, wanted, a.Status, origin)
+		if wanted != http.StatusOK {
+			require.Equal(t, "ERR_FORBIDDEN", a.Code())
+			require.Equal(t, "foreign_origin", a.Details()["reason"])
+		}
+	}
+	// DNS rebinding: the page's own name leads here, so origin and host agree.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+mcp.Path, strings.NewReader(listTools))
+	require.NoError(t, err)
+	r.Host = "evil.example:" + port
+	r.Header.Set("Origin", "http://"+r.Host)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	_ = answer.Body.Close()
+	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+}
+
+func TestAnyProcessAnswersAnyMessage(t *testing.T) {
+	t.Parallel()
+	one := testkit.Start(t, testkit.Options{})
+	two := testkit.Start(t, testkit.Options{DatabaseURL: one.Config.DatabaseURL})
+	n := one.Tenant(t)
+	var targets []*url.URL
+	for _, app := range []*testkit.App{one, two} {
+		u, err := url.Parse(app.URL)
+		require.NoError(t, err)
+		targets = append(targets, u)
+	}
+	// A balancer that never sends two messages in a row to the same process.
+	var turn atomic.Int64
+	balancer := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(targets[turn.Add(1)%2])
+	}})
+	t.Cleanup(balancer.Close)
+	session, err := connect(t.Context(), balancer.URL, n.Key)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	for i := range 6 {
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{
+			Name: "create_contact", Arguments: object{"external_user_id": strconv.Itoa(i)},
+		})
+		require.NoError(t, err)
+		require.False(t, result.IsError)
+	}
+	require.Len(t, n.Do(t, http.MethodGet, "/v1/contacts", nil).Body["data"], 6)
+	require.Empty(t, session.ID(), "no session is kept")
+}
+
+func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	unchanged := n.Watch(t)
+	for what, message := range map[string]any{
+		"no JSON": "{", "no message": "{}", "an empty batch": "[]", "a number": "7", "nothing": "",
+		"no method":           `{"jsonrpc":"2.0","id":1}`,
+		"an unknown method":   `{"jsonrpc":"2.0","id":1,"method":"tools/destroy","params":{}}`,
+		"an unknown tool":     calling("drop_everything", object{}),
+		"no tool":             `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`,
+		"too large a message": `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 4<<20) + `"}}`,
+	} {
+		a := post(t, n, message)
+		if a.Status == http.StatusOK {
+			require.Contains(t, string(a.Raw), `"error"`, what)
+		} else {
+			require.Less(t, a.Status, 500, what)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
+		a := n.Do(t, method, mcp.Path, nil)
+		require.Equal(t, http.StatusMethodNotAllowed, a.Status)
+		require.Equal(t, http.MethodPost, a.Header.Get("Allow"))
+	}
+	unchanged(t)
+}
+
+// A stream that stays open and never says anything would hold a connection, and
+// keep a process from stopping.
+func TestThereIsNothingToListenTo(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	const newest = "2026-07-28"
+	a := post(t, app.Tenant(t), `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"`+newest+`","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"toolsListChanged":true}}}`,
+		"Mcp-Protocol-Version", newest, "Mcp-Method", "subscriptions/listen")
+	require.Contains(t, string(a.Raw), `"resultType":"complete"`, "the answer ended")
+}
+
+func TestACallIsLoggedWithItsToolAndItsOperationAndNoContents(t *testing.T) {
+	t.Parallel()
+	logs := testkit.NewLogs()
+	app := testkit.Start(t, testkit.Options{Logs: logs.Logger()})
+	n := app.Tenant(t)
+	answer := post(t, n, calling("create_contact", object{"email": "dana@secret.example"}), "X-Request-Id", "agent-1")
+	require.Equal(t, "agent-1", answer.Header.Get("X-Request-Id"))
+	require.Contains(t, logs.String(), `"route":"/v1/contacts"`)
+	require.Contains(t, logs.String(), `"tool":"create_contact"`)
+	require.Contains(t, logs.String(), `"route":"/mcp"`)
+	require.Equal(t, 2, strings.Count(logs.String(), `"requestId":"agent-1"`))
+	require.NotContains(t, logs.String(), "secret.example")
+	require.NotContains(t, logs.String(), n.Key)
+}
+
+func TestACallIsAnsweredTheSameOnItsShortWayAndThroughTheLibrary(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	for _, call := range []object{
+		calling("list_boards", object{"action": "me"}), calling("list_boards", nil), calling("list_contacts", object{"q": "<é&\""}),
+		calling("get_post", object{"post_id": "nonsense"}), calling("manage_board", object{"action": "burn"}),
+		calling("list_boards", []any{}), calling("drop_everything", object{}),
+	} {
+		short := post(t, n, call, "Mcp-Protocol-Version", "2025-06-18")
+		// A token for progress is nothing that the short way knows.
+		call["params"].(object)["_meta"] = object{"progressToken": 1}
+		long := post(t, n, call, "Mcp-Protocol-Version", "2025-06-18")
+		require.Equal(t, long.Status, short.Status)
+		require.JSONEq(t, string(long.Raw), string(short.Raw))
+		for _, header := range []string{"Content-Type", "Cache-Control", "X-RateLimit-Limit"} {
+			require.Equal(t, long.Header.Get(header), short.Header.Get(header), header)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"earshot/internal/problem"
+)
+
+// request is an operation's request, made from a tool's arguments.
+type request struct {
+	method, path string
+	query        url.Values
+	body         []byte
+	// missing are the parameters of the path that nobody gave, by the tools' names.
+	missing []string
+}
+
+func (r *request) target() string {
+	if len(r.query) == 0 {
+		return r.path
+	}
+	return r.path + "?" + r.query.Encode()
+}
+
+// choose finds the operation that the arguments ask for.
+func (r *ready) choose(arguments map[string]json.RawMessage) (*operation, error) {
+	raw, given := arguments["action"]
+	switch {
+	case len(r.actions) == 1:
+		return r.operations[0], nil
+	case !given && !r.writes():
+		return r.operations[0], nil
+	case !given:
+		return nil, problem.Invalid("action", "required", "is required; the actions are %s", r.names())
+	}
+	var name string
+	if err := json.Unmarshal(raw, &name); err == nil {
+		if i := slices.Index(r.names(), name); i >= 0 {
+			return r.operations[i], nil
+		}
+	}
+	return nil, problem.Invalid("action", "enum", "is not an action of this tool; the actions are %s", r.names())
+}
+
+type words []string
+
+func (w words) String() string { return strings.Join(w, ", ") }
+
+func (r *ready) names() words {
+	var all words
+	for _, a := range r.actions {
+		all = append(all, a.name)
+	}
+	return all
+}
+
+// nobody stands in a path for an id that can't be one. The operation refuses it,
+// and says what else is wrong with the request.
+const nobody = "-"
+
+// Whatever an id is, a slash or a dot in it would make another path.
+var word = regexp.MustCompile(`^\w+$`)
+
+// request puts the arguments where the operation has them.
+func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMessage) (*request, error) {
+	req := &request{method: o.method, path: o.path, query: url.Values{}}
+	var bad problem.Fields
+	for _, p := range o.parameters {
+		value, given, ok := p.text(arguments[snake(p.name)])
+		switch {
+		case !ok:
+			bad.Add(snake(p.name), "type", "must be a %s", p.kind())
+		case p.inPath:
+			if !given {
+				req.missing = append(req.missing, snake(p.name))
+			}
+			if !word.MatchString(value) {
+				value = nobody
+			}
+			req.path = strings.ReplaceAll(req.path, "{"+p.name+"}", value)
+		case given:
+			req.query.Set(p.name, value)
+		}
+	}
+	if o.body != nil {
+		req.body = o.body.inward(raw)
+	}
+	return req, bad.Err()
+}
+
+func (p parameter) kind() string {
+	if p.list {
+		return "list"
+	}
+	return "single value"
+}
+
+// text is an argument as a path or a query has it. Null is the same as nothing
+// there, since neither of them has a null.
+func (p parameter) text(raw json.RawMessage) (value string, given, ok bool) {
+	var items []json.RawMessage
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return "", false, true
+	case raw[0] == '{':
+		return "", false, false
+	case raw[0] != '[':
+		return plain(raw), true, true
+	case !p.list || json.Unmarshal(raw, &items) != nil:
+		return "", false, false
+	}
+	all := make([]string, len(items))
+	for i, item := range items {
+		if item[0] == '{' || item[0] == '[' {
+			return "", false, false
+		}
+		all[i] = plain(item)
+	}
+	return strings.Join(all, ","), true, true
+}
+
+// plain is a string's text, or a number or boolean as it was written.
+func plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

@@ -1,0 +1,106 @@
+// Package mcp is the agent surface: everything that a key can do over REST, in 18
+// tools of the Model Context Protocol. It knows which tool reaches which operation
+// and how names are written, and has no rules of its own: each call runs the
+// operation through the handlers of package api, in this process.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"earshot/api"
+)
+
+const (
+	// Path is where the surface is served.
+	Path = "/mcp"
+	// maxRequest is room for arguments as large as a body may be, 1 MiB, and for
+	// the message around them: an operation says itself that a body is too large.
+	maxRequest = 3 << 20
+)
+
+// Surface serves the tools.
+type Surface struct {
+	api      *api.API
+	contract *contract
+	tools    []*ready
+	byName   map[string]*ready
+	log      *slog.Logger
+}
+
+// instructions are what an agent is told first.
+const instructions = "Product feedback of one organization: boards hold posts, with votes, comments and tags; " +
+	"contacts are the organization's end-users; changelog entries announce what was shipped; webhooks tell other " +
+	"systems. Start with list_boards. Ids are opaque. Lists come in pages: pass next_cursor as cursor until it is " +
+	"null. An error has a code, a message and details; ERR_VALIDATION lists every wrong field in details.fields."
+
+// Mount serves the tools of the API at Path.
+func Mount(a *api.API, log *slog.Logger) error {
+	c, err := readContract(a.Contract())
+	if err != nil {
+		return err
+	}
+	s := &Surface{api: a, contract: c, byName: map[string]*ready{}, log: log}
+	for _, t := range table {
+		r, err := c.ready(t)
+		if err != nil {
+			return err
+		}
+		s.tools = append(s.tools, r)
+		s.byName[t.name] = r
+	}
+	// A key that may only read isn't told of the tools that write.
+	reads, all := s.server(false), s.server(true)
+	protocol := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+		if api.MayWrite(r.Context()) {
+			return all
+		}
+		return reads
+	}, &sdk.StreamableHTTPOptions{
+		// Nothing is kept between two requests, so any process can answer any.
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: maxRequest,
+		// The API checks origins itself, and lets a proxy on the same machine in.
+		DisableLocalhostProtection: true,
+	})
+	a.Mount(Path, s.shortcut(protocol))
+	return nil
+}
+
+// server offers the tools that a key with or without read:write may use.
+func (s *Surface) server(writes bool) *sdk.Server {
+	server := sdk.NewServer(&sdk.Implementation{Name: "feedback", Title: "Product feedback", Version: s.version()},
+		&sdk.ServerOptions{
+			Instructions: instructions,
+			// Nothing is announced: what there is stays for as long as the process.
+			Capabilities: &sdk.ServerCapabilities{
+				Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
+			},
+			// What is listed depends on the key.
+			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
+		})
+	for _, r := range s.tools {
+		if r.writes() && !writes {
+			continue
+		}
+		server.AddTool(r.described(s.contract), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			got := s.call(ctx, r, req.Params.Arguments)
+			// The JSON stands in the answer twice, as the protocol wants it: for
+			// programs, and as text for clients that know of nothing else.
+			return &sdk.CallToolResult{
+				Content:           []sdk.Content{&sdk.TextContent{Text: string(got.body)}},
+				StructuredContent: json.RawMessage(got.body), IsError: got.failed,
+			}, nil
+		})
+	}
+	s.addResources(server)
+	addPrompts(server, writes)
+	return server
+}
+
+// version is the contract's.
+func (s *Surface) version() string { return text(at(s.contract.root, "info")["version"]) }

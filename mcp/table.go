@@ -1,0 +1,161 @@
+package mcp
+
+// tool is one of the 18. It reaches one operation, or one of several by its
+// argument action.
+type tool struct {
+	name, title string
+	// description tells an agent when to use it and what comes back.
+	description string
+	actions     []action
+	// destroys: it can overwrite or remove something. Tools that read don't say.
+	destroys bool
+	// repeats: a second call with the same arguments changes nothing further.
+	repeats bool
+	// sends: something leaves for a server of somebody else's choice.
+	sends bool
+}
+
+// action is one thing that a tool does: an operation of the contract, by its
+// operationId. The first action of a tool that reads is meant where none is given.
+type action struct{ name, operation string }
+
+// The table of tools. Every operation of the contract is in it once; a test says
+// which isn't.
+var table = []tool{
+	// Contacts.
+	{
+		name: "identify_contact", title: "Identify a contact", repeats: true,
+		description: "Use this when an end-user of yours was seen: it makes the contact with your own id for them, or " +
+			"fills in what isn't known yet and notes that they were seen. It never overwrites a trait that has a value; " +
+			"update_contact does. Returns the contact, and whether it was created.",
+		actions: []action{{"", "identifyContact"}},
+	},
+	{
+		name: "create_contact", title: "Create a contact",
+		description: "Use this to add an end-user who must not be there yet; identify_contact is for when you don't " +
+			"know. Returns the new contact, or ERR_CONFLICT if the external_user_id is taken.",
+		actions: []action{{"", "createContact"}},
+	},
+	{
+		name: "get_contact", title: "Read a contact",
+		description: "Use this to read one contact by its id (ctc_…); to find it by an address, a name or your own id, use " +
+			"list_contacts. Returns the contact with how many posts, votes and comments it has.",
+		actions: []action{{"", "getContact"}},
+	},
+	{
+		name: "list_contacts", title: "List and find contacts",
+		description: "Use this to find contacts: by text in the name or address (q), e-mail address, your own id, plan, " +
+			"or when they last changed; sort by mrr to see who pays most. Returns a page of contacts and next_cursor.",
+		actions: []action{{"", "listContacts"}},
+	},
+	{
+		name: "update_contact", title: "Change a contact", destroys: true, repeats: true,
+		description: "Use this to overwrite traits of a contact: what you pass is set, null empties it, what you leave " +
+			"out stays. metadata is replaced as a whole, so read it first. Returns the contact.",
+		actions: []action{{"", "updateContact"}},
+	},
+	{
+		name: "delete_contact", title: "Delete a contact", destroys: true, repeats: true,
+		description: "Use this to remove a contact for good, for example when a person asks for it. Their posts stay, " +
+			"without the contact. There is no way back. Returns the id.",
+		actions: []action{{"", "deleteContact"}},
+	},
+	{
+		name: "list_contact_posts", title: "List a contact's posts",
+		description: "Use this to see what one end-user asked for. Returns a page of posts and next_cursor.",
+		actions:     []action{{"", "listContactPosts"}},
+	},
+	// Reading.
+	{
+		name: "list_boards", title: "Look around: the account, boards and tags",
+		description: "Start here. Action boards returns the boards, whose ids most other tools want; board reads one; " +
+			"tags lists a board's tags; me tells whose key this is, its scope, and the organization's plan.",
+		actions: []action{{"boards", "listBoards"}, {"board", "getBoard"}, {"tags", "listTags"}, {"me", "getMe"}},
+	},
+	{
+		name: "search_posts", title: "Search and list posts",
+		description: "Use this to find the posts of a board: by words in title and text (q), status, tags or contact; " +
+			"sort by newest, votes or active. Search before you create a post, so that the same wish isn't there twice. " +
+			"Returns a page of posts with their counts, and next_cursor.",
+		actions: []action{{"", "listPosts"}},
+	},
+	{
+		name: "get_post", title: "Read a post, its comments or its votes",
+		description: "Use this to read one post by its id (pst_…). Action post returns the post with its text and " +
+			"counts, comments a page of its comments in threads, votes a page of its votes.",
+		actions: []action{{"post", "getPost"}, {"comments", "listComments"}, {"votes", "listVotes"}},
+	},
+	{
+		name: "list_changelog", title: "Read the changelog",
+		description: "Use this to see what a board announced. Action entries returns a page of its entries, drafts and " +
+			"scheduled ones too; entry reads one by its id (chg_…), with its text and linked posts.",
+		actions: []action{{"entries", "listChangelog"}, {"entry", "getChangelogEntry"}},
+	},
+	{
+		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries and API keys",
+		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
+			"them, webhook reads one; deliveries returns a webhook's log (filter status failed), delivery one of them with " +
+			"its payload and every attempt; recoveries and recovery tell how far a replay of failures is; api_keys lists " +
+			"the keys, without the keys themselves.",
+		actions: []action{
+			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"deliveries", "listDeliveries"},
+			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
+			{"api_keys", "listApiKeys"},
+		},
+	},
+	// Writing.
+	{
+		name: "manage_board", title: "Manage boards and tags", destroys: true,
+		description: "Use this to set up where feedback is collected: create, update or delete a board, or a tag of a " +
+			"board. Only an empty board can be deleted, with its name as confirm_name. Returns the board or tag, or the " +
+			"id of what was deleted.",
+		actions: []action{
+			{"create_board", "createBoard"}, {"update_board", "updateBoard"}, {"delete_board", "deleteBoard"},
+			{"create_tag", "createTag"}, {"update_tag", "updateTag"}, {"delete_tag", "deleteTag"},
+		},
+	},
+	{
+		name: "manage_post", title: "Manage posts", destroys: true,
+		description: "Use this to write feedback down and to triage it: create a post on a board; update its status, " +
+			"tags, title or text; merge duplicates (source_ids) into the post that stays (post_id), with their votes and " +
+			"comments; delete one. Webhooks hear of new posts and changes of status. Returns the post.",
+		actions: []action{
+			{"create", "createPost"}, {"update", "updatePost"}, {"delete", "deletePost"}, {"merge", "mergePosts"},
+		},
+	},
+	{
+		name: "vote_post", title: "Vote for a post", destroys: true, repeats: true,
+		description: "Use this to cast the vote of the key's member for a post, or to retract it. Repeating either " +
+			"changes nothing. Returns the vote, and whether it was cast just now.",
+		actions: []action{{"cast", "castVote"}, {"retract", "retractVote"}},
+	},
+	{
+		name: "manage_comment", title: "Write, edit and delete comments", destroys: true,
+		description: "Use this to comment on a post as the key's member, to answer a comment (parent_id; replies nest " +
+			"one level), to edit a comment while it is new, or to delete one, which leaves its replies. Returns the " +
+			"comment.",
+		actions: []action{{"create", "createComment"}, {"update", "updateComment"}, {"delete", "deleteComment"}},
+	},
+	{
+		name: "manage_changelog", title: "Manage the changelog", destroys: true,
+		description: "Use this to announce what was shipped: create or update an entry, publish or schedule it with " +
+			"published_at, link the posts that it is about (link_posts replaces the whole set), or delete it. Returns " +
+			"the entry.",
+		actions: []action{
+			{"create", "createChangelogEntry"}, {"update", "updateChangelogEntry"}, {"link_posts", "replaceLinkedPosts"},
+			{"delete", "deleteChangelogEntry"},
+		},
+	},
+	{
+		name: "manage_webhook", title: "Manage webhooks and API keys", destroys: true, sends: true,
+		description: "Use this to connect other systems: create, update, enable or delete a webhook, send it a test, " +
+			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
+			"keys. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
+			"Returns the webhook, delivery, recovery or key.",
+		actions: []action{
+			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},
+			{"test", "testWebhook"}, {"replay", "replayDelivery"}, {"recover", "recoverWebhook"},
+			{"create_key", "createApiKey"}, {"rotate_key", "rotateApiKey"}, {"revoke_key", "revokeApiKey"},
+		},
+	},
+}
