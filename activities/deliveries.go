@@ -5,6 +5,7 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -128,8 +129,22 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 	defer d.heartbeat(ctx)()
 	in, leave := d.lane.enter(activity.GetInfo(ctx).Priority.FairnessKey, p.Deliveries)
 	defer leave()
+	if in == nil {
+		return d.refuse(ctx, p)
+	}
 	patience := func(publicid.Webhook) time.Duration { return laterWait }
 	return d.attemptAll(ctx, p, patience, func(webhook publicid.Webhook) bool { return in[webhook] })
+}
+
+// refuse puts a whole group off whose organization has its share of the lane.
+func (d *Deliveries) refuse(ctx context.Context, p AttemptParams) (AttemptResult, error) {
+	outcomes := make([]outcome, len(p.Deliveries))
+	// Not all at the same moment again.
+	wait := laneWait + rand.N(laneWait) //nolint:gosec // a spread, not a secret
+	for i := range outcomes {
+		outcomes[i] = outcome{putOff: true, atLeast: wait}
+	}
+	return d.settle(ctx, activity.GetInfo(ctx).WorkflowExecution, p.Deliveries, outcomes)
 }
 
 func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {

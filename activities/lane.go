@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"earshot/internal/publicid"
+	"earshot/internal/send"
 )
 
 // The lane of later attempts takes 80 groups at a time on a machine that is short of
@@ -14,6 +15,10 @@ const (
 	laneOfWebhook = 20
 	// Half: an organization may have 25 webhooks.
 	laneOfOrganization = 40
+	// How long a group waits at least whose organization has its share under way, because
+	// the pace of its own webhook says nothing of when another's groups end: as long as an
+	// attempt may take, so that hundreds of groups don't ask again every second.
+	laneWait = send.AttemptTimeout
 )
 
 // lane bounds the groups of later attempts that this process has under way of one
@@ -29,14 +34,15 @@ func newLane() *lane {
 }
 
 // enter lets those of the webhooks of a group in whose share isn't used up. The
-// organization is the one that the group is charged to, empty if it is nobody.
+// organization is the one that the group is charged to, empty if it is nobody. When it
+// is the organization's share that is used up, in is nil.
 func (l *lane) enter(organization string, of []Due) (in map[publicid.Webhook]bool, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	in = map[publicid.Webhook]bool{}
 	if organization != "" && l.organizations[organization] >= laneOfOrganization {
-		return in, func() {}
+		return nil, func() {}
 	}
+	in = map[publicid.Webhook]bool{}
 	for _, d := range of {
 		if !in[d.Webhook] && l.webhooks[d.Webhook] < laneOfWebhook {
 			l.webhooks[d.Webhook]++

@@ -41,6 +41,8 @@ func TestAnOrganizationHasAShareOfTheLaneHoweverManyWebhooksFail(t *testing.T) {
 		total += n
 	}
 	require.Equal(t, laneOfOrganization, total)
+	in, _ := l.enter("org_a", []Due{{Webhook: publicid.NewWebhook()}})
+	require.Nil(t, in, "and hears that it isn't the webhook's share")
 	n, _ := groups(l, "org_b", publicid.NewWebhook())
 	require.Equal(t, laneOfWebhook, n)
 }

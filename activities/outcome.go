@@ -10,7 +10,9 @@ import (
 // outcome is what became of one delivery.
 type outcome struct {
 	// putOff says that there was no place for an attempt.
-	putOff  bool
+	putOff bool
+	// atLeast is how long it waits then, whatever its turn.
+	atLeast time.Duration
 	pending bool
 	next    Pending
 	// at is when the delay began.

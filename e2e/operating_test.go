@@ -131,8 +131,8 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	replaced := "A sealing key must be replaced"
 	r.do(replaced, 1)
 	r.do(replaced, 1)
-	require.Contains(t, r.do(replaced, 1), "1 webhooks were sealed anew with k2, 0 are left")
-	require.JSONEq(t, `[{"keyId": "k2", "webhooks": 1, "readable": true}]`, r.do(replaced, 1))
+	require.Regexp(t, `1 webhooks were sealed anew with k\d{14}, 0 are left`, r.do(replaced, 1))
+	require.Regexp(t, `"keyId": ?"k\d{14}",\s*"readable": ?true,\s*"webhooks": ?1\s*}\s*\]`, r.do(replaced, 1))
 	r.do(replaced, 1)
 	r.url = r.stack.sourced("EARSHOT_BASE_URL") // another port
 	before := len(r.receiver.All())

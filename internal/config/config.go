@@ -261,7 +261,8 @@ func (c *Config) problems(known string) []string {
 func (k SecretKeys) problems() (found []string) {
 	named := map[string]bool{}
 	for i, key := range k {
-		if len(key.Key) != 32 || len(key.ID) > 64 || !isPlain(key.ID) {
+		// An older key may have any id: it stands in all that it has sealed.
+		if len(key.Key) != 32 || len(key.ID) > 64 || (i == 0 && !isPlain(key.ID)) {
 			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 letters, digits, dots, hyphens and underscores", i+1))
 		}
 		if named[key.ID] {

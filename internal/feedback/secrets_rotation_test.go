@@ -216,4 +216,9 @@ func TestAURLThatCanNotBeOpenedIsOurFaultAndNotSomethingElse(t *testing.T) {
 	require.Equal(t, 1, v.rotate("k3", "test").Rotated)
 	require.Equal(t, "ERR_INTERNAL", v.Do(t, http.MethodGet, "/v1/webhooks/"+id, nil).Code())
 	require.Equal(t, http.StatusOK, v.Do(t, http.MethodGet, "/v1/webhooks/"+id+"/deliveries", nil).Status)
+	enable := map[string]any{"enabled": true}
+	require.Equal(t, "ERR_INTERNAL", v.Do(t, http.MethodPatch, "/v1/webhooks/"+id, enable).Code())
+	mended := map[string]any{"url": "https://receiver.example.com/new"}
+	require.Equal(t, http.StatusOK, v.Do(t, http.MethodPatch, "/v1/webhooks/"+id, mended).Status)
+	require.Equal(t, http.StatusOK, v.Do(t, http.MethodGet, "/v1/webhooks/"+id, nil).Status)
 }

@@ -167,12 +167,13 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if err != nil {
 			return errors.Wrap(err, "load the webhook")
 		}
-		if err := s.openURL(old); err != nil {
-			return err
+		unreadable := s.openURL(old)
+		if unreadable != nil && in.URL == nil {
+			return unreadable // a new URL mends it, and needs no old one
 		}
 		at, whole := now(), old.URL
 		update := c.Webhook.UpdateOne(old)
-		if in.URL != nil && *in.URL != whole {
+		if in.URL != nil && (*in.URL != whole || unreadable != nil) {
 			whole = *in.URL
 			update.SetURL(originOf(whole)).SetURLSealed(s.sealURL(id, whole))
 		}
