@@ -66,7 +66,7 @@ func New(f *feedback.Service, o Options) (http.Handler, error) {
 	r.GET("/healthz", live)
 	r.GET("/readyz", s.ready)
 	s.serveDocs(r)
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.readBody)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.hold, s.readBody)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.refuseBody,
 		HandlerErrorFunc:         s.refuse,
