@@ -19,13 +19,22 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	client := peer.Addr().Unmap().WithZone("")
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && isIn(client, trusted); i-- {
-		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
+		before, ok := hop(strings.TrimSpace(hops[i]))
+		if !ok {
 			break
 		}
 		client = before.Unmap().WithZone("")
 	}
 	return client
+}
+
+// hop reads an entry of X-Forwarded-For, to which some proxies add the port.
+func hop(entry string) (a netip.Addr, ok bool) {
+	if a, err := netip.ParseAddr(entry); err == nil {
+		return a, true
+	}
+	p, err := netip.ParseAddrPort(entry)
+	return p.Addr(), err == nil
 }
 
 func isIn(a netip.Addr, networks []netip.Prefix) bool {

@@ -33,6 +33,8 @@ func TestTheClientsAddressIsWhatTrustedProxiesSay(t *testing.T) {
 		"the last one before what is no address":     {"10.0.0.1:1", []string{"x, 10.2.3.4"}, "10.2.3.4"},
 		"one of IPv4 that is written as one of IPv6": {"[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.1"}, "203.0.113.1"},
 		"one without its zone":                       {"[fe80::1%eth0]:1", nil, "fe80::1"},
+		"one of IPv4 with its port":                  {"10.0.0.1:1", []string{"203.0.113.7:51034, 10.2.3.4:80"}, "203.0.113.7"},
+		"one of IPv6 with its port":                  {"10.0.0.1:1", []string{"[2001:db8::1]:443"}, "2001:db8::1"},
 		"one of IPv6":                                {"[fd00::1]:1", []string{"2001:db8::1"}, "2001:db8::1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +56,7 @@ func TestAClientHasOneAddressOfIPv4AndASubnetOfIPv6(t *testing.T) {
 
 // Whatever a client says, its address is the one that the proxy saw.
 func FuzzAClientCanNotChooseItsAddress(f *testing.F) {
-	for _, said := range []string{"", "1.1.1.1", "10.0.0.1", "a,b", ",", "::", "10.1.1.1, ,", "\x00"} {
+	for _, said := range []string{"", "1.1.1.1", "10.0.0.1", "a,b", ",", "::", "10.1.1.1, ,", "10.0.0.1:80", "\x00"} {
 		f.Add(said)
 	}
 	want := netip.MustParseAddr("203.0.113.1")

@@ -1,34 +1,38 @@
 package api
 
 import (
-	"container/list"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
 )
 
 // door is a listener that has only so many connections open. When one more comes,
 // the one that has waited longest gives way: idle, slow to send a request, or slow
-// to read its answer. A request that is being worked on never does, so while there
-// is nothing else, the next connection waits.
+// to read its answer. Who has waited for less than the door's patience stays, and so
+// does a request that is being worked on; while there is nobody else, the next
+// connection waits.
 type door struct {
 	net.Listener
-	limit int
+	limit    int
+	patience time.Duration
 
-	mu     sync.Mutex
-	change *sync.Cond // something was closed, or waits
-	open   int
-	// waiting are the *visitor for whom nothing is done, the longest first.
-	waiting *list.List
-	closed  bool
+	mu       sync.Mutex
+	change   *sync.Cond // somebody left, may have waited long enough, or the door is closed
+	visitors map[*visitor]struct{}
+	closed   bool
 }
 
 // evictions are how many give way when the process can't open anything more: for
 // that connection, and for what others in the process wanted to open.
 const evictions = 16
 
-func newDoor(l net.Listener, limit int) *door {
-	d := &door{Listener: l, limit: limit, waiting: list.New()}
+func newDoor(l net.Listener, limits Limits) *door {
+	d := &door{Listener: l, limit: limits.Connections, patience: limits.Patience, visitors: map[*visitor]struct{}{}}
 	d.change = sync.NewCond(&d.mu)
 	return d
 }
@@ -37,37 +41,56 @@ func newDoor(l net.Listener, limit int) *door {
 // and returns the error, after which http.Server tries again.
 func (d *door) Accept() (net.Conn, error) {
 	c, err := d.Listener.Accept()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err != nil {
-		d.giveWay(evictions)
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			for range evictions {
+				d.giveWay()
+			}
+		}
 		return nil, err
 	}
-	d.mu.Lock()
-	for d.open >= d.limit && !d.closed {
-		if d.waiting.Len() == 0 {
+	for len(d.visitors) >= d.limit && !d.closed {
+		if wait := d.giveWay(); wait > 0 {
+			wake := time.AfterFunc(wait, d.wake)
 			d.change.Wait()
-			continue
+			wake.Stop()
 		}
-		d.mu.Unlock()
-		d.giveWay(1)
-		d.mu.Lock()
 	}
-	defer d.mu.Unlock()
-	v := &visitor{Conn: c, door: d}
-	d.open++
-	v.wait()
+	v := &visitor{Conn: c, door: d, since: time.Now()}
+	d.visitors[v] = struct{}{}
 	return v, nil
 }
 
-func (d *door) giveWay(n int) {
-	for range n {
-		d.mu.Lock()
-		longest := d.waiting.Front()
-		d.mu.Unlock()
-		if longest == nil {
-			return
+// giveWay closes who has waited longest, and returns 0. Where nobody has waited long
+// enough, or the door is closed, it returns how long nobody will have. It needs the
+// lock, and lets go of it while it closes.
+func (d *door) giveWay() (wait time.Duration) {
+	var longest *visitor
+	for v := range d.visitors {
+		if !v.since.IsZero() && (longest == nil || v.since.Before(longest.since)) {
+			longest = v
 		}
-		_ = longest.Value.(*visitor).Close()
 	}
+	if longest == nil || d.closed {
+		return d.patience
+	}
+	if wait := d.patience - time.Since(longest.since); wait > 0 {
+		return wait
+	}
+	longest.leave()
+	d.mu.Unlock()
+	_ = longest.Conn.Close()
+	d.mu.Lock()
+	return 0
+}
+
+// wake has Accept look again.
+func (d *door) wake() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.change.Broadcast()
 }
 
 // Close takes no more connections; those that are open stay.
@@ -83,11 +106,10 @@ func (d *door) Close() error {
 type visitor struct {
 	net.Conn
 	door *door
-	// Under the door's lock. Place is among those that wait, nil while a request is
-	// worked on and when it is gone.
-	place   *list.Element
-	working bool
-	gone    bool
+	// Under the door's lock. Since is since when nothing is done for it, zero while
+	// a request is worked on. Only the goroutine that serves the connection moves it.
+	since time.Time
+	gone  bool
 }
 
 type visitorKey struct{}
@@ -96,55 +118,56 @@ type visitorKey struct{}
 func atWork(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
-			if !v.set(true) {
+			if _, open := v.waits(time.Time{}); !open {
 				// It gave way meanwhile, and nobody would hear what became of this.
 				panic(http.ErrAbortHandler)
 			}
-			defer v.set(false)
+			// The end of the answer isn't written yet: patience leaves it the time.
+			defer func() { v.waits(time.Now()) }()
+			if r.Body != http.NoBody {
+				// A copy, because http.Server looks at its own request's body.
+				r = r.WithContext(r.Context())
+				r.Body = &awaited{ReadCloser: r.Body, visitor: v}
+			}
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// set reports whether the connection is still there.
-func (v *visitor) set(working bool) bool {
+// awaited is a body that the client may be slow to send.
+type awaited struct {
+	io.ReadCloser
+	visitor *visitor
+	since   time.Time // the first Read
+}
+
+// Read waits for the client. All of them together count as one wait, so that bytes
+// that drip don't begin it anew. (The connection's own Read doesn't wait: http.Server
+// is always in it, to see the client leave.)
+func (a *awaited) Read(b []byte) (int, error) {
+	if a.since.IsZero() {
+		a.since = time.Now()
+	}
+	before, _ := a.visitor.waits(a.since)
+	n, err := a.ReadCloser.Read(b)
+	a.visitor.waits(before)
+	return n, err
+}
+
+// waits says since when nothing is done for the visitor, and returns what was said
+// before and whether the connection is still there.
+func (v *visitor) waits(since time.Time) (before time.Time, open bool) {
 	v.door.mu.Lock()
 	defer v.door.mu.Unlock()
-	v.working = working
-	if working {
-		v.leave()
-	} else {
-		v.wait()
-	}
-	return !v.gone
-}
-
-// wait and leave need the door's lock.
-func (v *visitor) wait() {
-	if v.place == nil && !v.gone {
-		v.place = v.door.waiting.PushBack(v)
-		v.door.change.Signal()
-	}
-}
-
-func (v *visitor) leave() {
-	if v.place != nil {
-		v.door.waiting.Remove(v.place)
-		v.place = nil
-	}
+	before, v.since = v.since, since
+	return before, !v.gone
 }
 
 // Write waits for the client.
 func (v *visitor) Write(b []byte) (int, error) {
-	v.door.mu.Lock()
-	v.wait()
-	v.door.mu.Unlock()
+	before, _ := v.waits(time.Now())
 	n, err := v.Conn.Write(b)
-	v.door.mu.Lock()
-	if v.working {
-		v.leave()
-	}
-	v.door.mu.Unlock()
+	v.waits(before)
 	return n, err
 }
 
@@ -160,12 +183,14 @@ func (v *visitor) CloseWrite() error {
 // Close makes room for the next.
 func (v *visitor) Close() error {
 	v.door.mu.Lock()
-	if !v.gone {
-		v.leave()
-		v.gone = true
-		v.door.open--
-		v.door.change.Signal()
-	}
+	v.leave()
 	v.door.mu.Unlock()
 	return v.Conn.Close()
+}
+
+// leave needs the door's lock.
+func (v *visitor) leave() {
+	v.gone = true
+	delete(v.door.visitors, v)
+	v.door.change.Broadcast()
 }

@@ -75,7 +75,7 @@ func New(f *feedback.Service, o Options) (*API, error) {
 	r.GET("/healthz", live)
 	r.GET("/readyz", s.ready)
 	s.serveDocs(r)
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.readBody)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.hold, s.readBody)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.refuseBody,
 		HandlerErrorFunc:         s.refuse,

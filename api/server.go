@@ -21,8 +21,10 @@ type Limits struct {
 	Idle time.Duration
 	// HeaderBytes bounds a request's line and headers together.
 	HeaderBytes int
-	// Connections may be open at once. Beyond it those that wait give way.
+	// Connections may be open at once. Beyond it those that wait give way, each
+	// when it has waited for Patience.
 	Connections int
+	Patience    time.Duration
 }
 
 // StandardLimits are those of the program.
@@ -37,6 +39,9 @@ func StandardLimits() Limits {
 		// The longest list of filters has some 25 KB, percent-encoded.
 		HeaderBytes: 64 << 10,
 		Connections: roomForConnections(),
+		// Ten times what an answer that the client reads takes to be written on a busy
+		// machine; and a flood still gets no more than all the room once a second.
+		Patience: time.Second,
 	}
 }
 
@@ -60,13 +65,13 @@ func roomForConnections() int {
 
 // Server serves a Handler within limits.
 type Server struct {
-	http  http.Server
-	limit int
+	http   http.Server
+	limits Limits
 }
 
 // NewServer makes one; Serve starts it.
 func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
-	return &Server{limit: l.Connections, http: http.Server{
+	return &Server{limits: l, http: http.Server{
 		Handler:           atWork(h),
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Body, WriteTimeout: l.Answer, IdleTimeout: l.Idle,
 		MaxHeaderBytes: l.HeaderBytes,
@@ -81,7 +86,7 @@ func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
 
 // Serve takes connections until Shutdown or Close; then it returns
 // http.ErrServerClosed.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(newDoor(l, s.limit)) }
+func (s *Server) Serve(l net.Listener) error { return s.http.Serve(newDoor(l, s.limits)) }
 
 // Shutdown takes no more requests and waits for those under way until ctx ends.
 // The others are cut off then: their transactions roll back.

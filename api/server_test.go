@@ -32,6 +32,7 @@ func TestAClientThatDripsItsHeadersIsCutOff(t *testing.T) {
 	for _, begun := range []string{"", "G", "GET /healthz HTTP/1.1\r\n", strings.TrimSuffix(health, "\r\n")} {
 		s := dial(t, app)
 		s.send(t, begun)
+		s.drip(t)
 		statuses, _ := s.answers(t)
 		require.Subset(t, []int{http.StatusBadRequest}, statuses, "%q", begun)
 	}
@@ -45,6 +46,7 @@ func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
 	s := dial(t, app)
 	s.send(t, "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer "+n.Key+
 		"\r\nContent-Length: 100\r\n\r\n{\"name\":")
+	s.drip(t)
 	statuses, text := s.answers(t)
 	require.Equal(t, []int{http.StatusUnprocessableEntity}, statuses, text)
 	unchanged(t)
@@ -83,7 +85,8 @@ func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 
 func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	// Their size ends them, and not their time.
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Header = 2 * testkit.Wait }))
 	for name, head := range map[string]string{
 		"one header":        "GET /healthz HTTP/1.1\r\nHost: a.example\r\nX-A: " + strings.Repeat("a", 70<<10) + "\r\n\r\n",
 		"many headers":      "GET /healthz HTTP/1.1\r\nHost: a.example\r\n" + strings.Repeat("X-A: a\r\n", 9<<10) + "\r\n",
@@ -99,6 +102,7 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 			_, _ = io.WriteString(s, head)        // the server may close before its end
 			a, err := http.ReadResponse(s.r, nil) //nolint:bodyclose // the socket is closed
 			if err != nil {
+				require.NotErrorIs(t, err, errDeadline)
 				return // it reset the connection, and the answer with it
 			}
 			require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, a.StatusCode)
@@ -109,24 +113,30 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
 	t.Parallel()
 	const room = 8
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = room }))
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.Patience = room, brief }))
 	n := app.Tenant(t)
+	const post = "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 900\r\n"
 	for name, start := range map[string]string{
 		"that say nothing":         "",
 		"that are idle":            health,
 		"that drip their headers":  "GET /healthz HTTP/1.1\r\nHost:",
-		"that drip a refused body": "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n\r\n",
+		"that drip a refused body": post + "\r\n",
+		"that drip a body":         post + "Authorization: Bearer " + n.Key + "\r\n\r\n{",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []*socket
-			for range 5 * room {
+			for range 3 * room {
 				s := dial(t, app)
 				s.send(t, start)
+				if strings.Contains(name, "drip") {
+					s.drip(t)
+				}
 				all = append(all, s)
 			}
 			require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil).Status)
-			for _, s := range all[:2*room] {
-				_, _ = io.Copy(io.Discard, s.r) // ends, because it gave way
+			for _, s := range all[:room] {
+				_, err := io.Copy(io.Discard, s.r)
+				require.NotErrorIs(t, err, errDeadline, "it gave way")
 			}
 		})
 	}
@@ -163,4 +173,24 @@ func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	}
 	release()
 	require.Equal(t, http.StatusCreated, s.answer(t))
+}
+
+// A body that drips, and was begun later, ends with its time; so the time of the
+// request before it was over, too.
+func TestARequestThatIsWorkedOnMayTakeLongerThanItTookToArrive(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Body = brief }))
+	n := newFixture(t, app)
+	release := hold(t, app, n.ids["postId"])
+	head := " HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer " + n.Key + "\r\nContent-Length: "
+	s, withBody, later := dial(t, app), dial(t, app), dial(t, app)
+	s.send(t, "POST /v1/posts/"+n.ids["postId"]+"/votes"+head+"0\r\n\r\n")
+	withBody.send(t, "POST /v1/posts/"+n.ids["postId"]+"/comments"+head+"24\r\n\r\n"+`{"body":{"text":"Slow"}}`)
+	awaitWaiting(t, app, 2)
+	later.send(t, "POST /v1/boards"+head+"900\r\n\r\n{")
+	_, text := later.answers(t)
+	require.Contains(t, text, "could not be read")
+	release()
+	require.Equal(t, http.StatusCreated, s.answer(t))
+	require.Equal(t, http.StatusCreated, withBody.answer(t))
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,23 @@ func (s *socket) send(t *testing.T, text string) {
 	t.Helper()
 	_, err := io.WriteString(s, text)
 	require.NoError(t, err)
+}
+
+// drip sends a byte now and then until the connection ends, or the test.
+func (s *socket) drip(t *testing.T) {
+	t.Helper()
+	var all sync.WaitGroup
+	all.Go(func() {
+		next := time.NewTicker(brief / 4)
+		defer next.Stop()
+		for err := error(nil); err == nil; _, err = s.Write([]byte("a")) {
+			<-next.C
+		}
+	})
+	t.Cleanup(func() {
+		_ = s.Close()
+		all.Wait()
+	})
 }
 
 // answer reads the next one and returns its status.

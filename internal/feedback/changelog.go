@@ -140,8 +140,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 		return Page[*Entry]{}, err
 	}
 	query := client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).
-		Order(db.Desc(changelogentry.FieldID), store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).
-		Limit(limit + 1)
+		Order(db.Desc(changelogentry.FieldID)).Limit(limit + 1)
 	if last != nil {
 		query.Where(changelogentry.IDLT(*last))
 	}
@@ -152,11 +151,16 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 	place := byID(func(e *db.ChangelogEntry) string { return e.ID.String() })
 	cut, err := heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
 		list: "changelog", place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
+		sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
+			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).
+				Order(store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).
+				Select(changelogentry.FieldID).All(ctx)
+		},
 		load: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).All(ctx)
 		},
 		size: func(e *db.ChangelogEntry) int { return jsonSize(e.BodyText) + jsonSize(e.BodyJSON) },
-	}.filled(page("changelog", rows, limit, place))
+	}.filled(ctx, page("changelog", rows, limit, place))
 	if err != nil {
 		return Page[*Entry]{}, err
 	}

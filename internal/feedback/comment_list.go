@@ -25,8 +25,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		return Page[*db.Comment]{}, err
 	}
 	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
-		Order(store.ByThread, store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).
-		Limit(limit + 1)
+		Order(store.ByThread).Limit(limit + 1)
 	if q.Cursor != nil {
 		query.Where(store.CommentsAfter(thread, last))
 	}
@@ -42,11 +41,15 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 	}
 	return heavy[publicid.Comment, *db.Comment]{
 		list: "comments", place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
+		sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
+			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).
+				Order(store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).Select(comment.FieldID).All(ctx)
+		},
 		load: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).All(ctx)
 		},
 		size: func(c *db.Comment) int { return jsonSize(c.BodyText) + jsonSize(c.BodyJSON) },
-	}.filled(page("comments", rows, limit, place))
+	}.filled(ctx, page("comments", rows, limit, place))
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.

@@ -94,7 +94,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 		list = append(list, sorted.after)
 	}
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*db.Contact, error) {
-		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order, store.Sized(contact.FieldMetadata)).
+		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order).
 			Limit(limit).Offset(offset).Select(contact.FieldMrrCents, contact.FieldLastSeenAt).All(ctx)
 	}
 	var rows []*db.Contact
@@ -117,11 +117,15 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 	}
 	return heavy[publicid.Contact, *db.Contact]{
 		list: in.list(), place: sorted.place, id: func(c *db.Contact) publicid.Contact { return c.ID },
+		sizes: func(ids ...publicid.Contact) ([]*db.Contact, error) {
+			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).
+				Order(store.Sized(contact.FieldMetadata)).Select(contact.FieldID).All(ctx)
+		},
 		load: func(ids ...publicid.Contact) ([]*db.Contact, error) {
 			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).All(ctx)
 		},
 		size: func(c *db.Contact) int { return jsonSize(c.Metadata) },
-	}.filled(out)
+	}.filled(ctx, out)
 }
 
 func (in *ContactQuery) list() string { return "contacts." + *in.Sort }

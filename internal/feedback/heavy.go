@@ -1,6 +1,8 @@
 package feedback
 
 import (
+	"context"
+
 	"entgo.io/ent"
 	"github.com/go-faster/errors"
 
@@ -24,15 +26,18 @@ func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) 
 	return p
 }
 
-// heavy is a list whose rows may be large. It is read in two steps, so that no more
-// is loaded than is answered: the rows' places and sizes, with store.Sized, and
-// then the rows that fit.
+// heavy is a list whose rows may be large. It is read in three steps, so that no more
+// is loaded than is answered: the rows' places, the sizes of a page of them, and then
+// the rows that fit. The sizes aren't in the first step, because the database would
+// also measure what it only sorts or skips, and reads large rows whole for that.
 type heavy[ID comparable, T interface {
 	Value(name string) (ent.Value, error)
 }] struct {
 	list  string
 	place func(T) []string
 	id    func(T) ID
+	// sizes reads rows with store.Sized.
+	sizes func(ids ...ID) ([]T, error)
 	load  func(ids ...ID) ([]T, error)
 	// size is what the row comes to in the answer. What was stored may be escaped
 	// there, to six times as much.
@@ -40,30 +45,26 @@ type heavy[ID comparable, T interface {
 }
 
 // filled is the page with whole rows. Those that were deleted between the steps are
-// left out, and the places are still those of the first.
-func (h heavy[ID, T]) filled(p Page[T]) (Page[T], error) {
-	p = p.fitting(h.list, h.place, stored[T])
-	if len(p.Items) == 0 {
-		return p, nil
+// left out, and the places are still those of the first. It refuses where answers under
+// way leave no room for the rows.
+func (h heavy[ID, T]) filled(ctx context.Context, p Page[T]) (Page[T], error) {
+	measured, err := h.rows(h.sizes, p)
+	if err != nil {
+		return Page[T]{}, errors.Wrap(err, "measure the rows of a page")
 	}
-	ids := make([]ID, len(p.Items))
-	for i, row := range p.Items {
-		ids[i] = h.id(row)
+	total := 0
+	p = p.fitting(h.list, h.place, func(row T) int { return sizeIn(measured, h.id(row), stored[T]) })
+	for _, row := range p.Items {
+		total += sizeIn(measured, h.id(row), stored[T])
 	}
-	rows, err := h.load(ids...)
+	if err := takeRoom(ctx, total); err != nil {
+		return Page[T]{}, err
+	}
+	whole, err := h.rows(h.load, p)
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "load the rows of a page")
 	}
-	whole := make(map[ID]T, len(rows))
-	for _, row := range rows {
-		whole[h.id(row)] = row
-	}
-	p = p.fitting(h.list, h.place, func(row T) int {
-		if found, ok := whole[h.id(row)]; ok {
-			return h.size(found)
-		}
-		return 0
-	})
+	p = p.fitting(h.list, h.place, func(row T) int { return sizeIn(whole, h.id(row), h.size) })
 	out := Page[T]{Items: make([]T, 0, len(p.Items)), NextCursor: p.NextCursor}
 	for _, row := range p.Items {
 		if found, ok := whole[h.id(row)]; ok {
@@ -71,6 +72,34 @@ func (h heavy[ID, T]) filled(p Page[T]) (Page[T], error) {
 		}
 	}
 	return out, nil
+}
+
+// rows reads the rows of a page.
+func (h heavy[ID, T]) rows(read func(ids ...ID) ([]T, error), of Page[T]) (map[ID]T, error) {
+	if len(of.Items) == 0 {
+		return nil, nil
+	}
+	ids := make([]ID, len(of.Items))
+	for i, row := range of.Items {
+		ids[i] = h.id(row)
+	}
+	rows, err := read(ids...)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[ID]T, len(rows))
+	for _, row := range rows {
+		found[h.id(row)] = row
+	}
+	return found, nil
+}
+
+// sizeIn is 0 for a row that was deleted meanwhile.
+func sizeIn[ID comparable, T any](rows map[ID]T, id ID, size func(T) int) int {
+	if found, ok := rows[id]; ok {
+		return size(found)
+	}
+	return 0
 }
 
 // stored is the size that store.Sized has put beside the row.

@@ -180,7 +180,7 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 	list := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
 	order := in.order()
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*db.Post, error) {
-		return s.store.Client().Post.Query().Where(where...).Order(order, sizedPosts).Limit(limit).Offset(offset).
+		return s.store.Client().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).
 			Select(post.FieldVoteCount, post.FieldLastActivityAt).All(ctx)
 	}
 	if in.q == "" {
@@ -324,7 +324,7 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQ
 		return Page[*Post]{}, err
 	}
 	query := client.Post.Query().Where(post.ContactID(of), post.DeletedAtIsNil()).
-		Order(db.Desc(post.FieldID), sizedPosts).Limit(limit + 1)
+		Order(db.Desc(post.FieldID)).Limit(limit + 1)
 	if last != nil {
 		query.Where(post.IDLT(*last))
 	}
@@ -336,19 +336,21 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQ
 	return s.wholePosts(ctx, "contactPosts", place, page("contactPosts", rows, limit, place))
 }
 
-var sizedPosts = store.Sized(post.FieldBodyText, post.FieldBodyJSON)
-
 // wholePosts loads the posts of a page.
 func (s *Service) wholePosts(
 	ctx context.Context, list string, place func(*db.Post) []string, rows Page[*db.Post],
 ) (Page[*Post], error) {
 	rows, err := heavy[publicid.Post, *db.Post]{
 		list: list, place: place, id: func(p *db.Post) publicid.Post { return p.ID },
+		sizes: func(ids ...publicid.Post) ([]*db.Post, error) {
+			return s.store.Client().Post.Query().Where(post.IDIn(ids...)).
+				Order(store.Sized(post.FieldBodyText, post.FieldBodyJSON)).Select(post.FieldID).All(ctx)
+		},
 		load: func(ids ...publicid.Post) ([]*db.Post, error) {
 			return s.store.Client().Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).All(ctx)
 		},
 		size: func(p *db.Post) int { return jsonSize(p.BodyText) + jsonSize(p.BodyJSON) },
-	}.filled(rows)
+	}.filled(ctx, rows)
 	if err != nil {
 		return Page[*Post]{}, err
 	}

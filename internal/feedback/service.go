@@ -15,6 +15,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"golang.org/x/sync/semaphore"
 
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
@@ -75,11 +76,16 @@ type Service struct {
 	secrets  *seal.Box
 	settings Settings
 	log      *slog.Logger
+	// pages is the room of answers with large rows.
+	pages *semaphore.Weighted
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
-	return &Service{store: s, dispatch: d, guard: guard, secrets: secrets, settings: settings, log: log}
+	return &Service{
+		store: s, dispatch: d, guard: guard, secrets: secrets, settings: settings, log: log,
+		pages: semaphore.NewWeighted(roomForPages),
+	}
 }
 
 // now is the wall clock at the precision that Postgres keeps.
