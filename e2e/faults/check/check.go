@@ -50,7 +50,8 @@ type Write struct {
 // Kill is something that was done to the service.
 type Kill struct {
 	// What begins with "api" or "worker" where a process of the service died, which
-	// takes a moment. All else is away for a time: "postgres", "temporal", "cut", ….
+	// takes a moment. All else is away for a time: "postgres", "temporal", "connections",
+	// "disk full", or a link as in "cut worker-1 to postgres".
 	What string
 	// At is when it was done, Back when it was ready again; zero if it never was.
 	At, Back time.Time

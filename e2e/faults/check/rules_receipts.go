@@ -51,13 +51,16 @@ const tooOftenSQL = `
 SELECT format('delivery %s was received %s times without a record, and %s kills were about', delivery, n, kills)
 FROM (
   SELECT q.delivery, count(DISTINCT q.request) AS n, count(DISTINCT o.n) AS kills
-  FROM requests q JOIN outages o ON o.at <= q.recorded AND o.settled >= q.arrived
+  FROM requests q JOIN outages o ON ` + interrupts + `
   WHERE q.known AND q.attempt IS NULL GROUP BY q.delivery
 ) i WHERE n > kills`
 
-// atKill: a request that was in flight when something was killed or away. Those that
-// came while it settled don't count.
-const atKill = `(in_flight AND EXISTS (SELECT FROM outages o WHERE o.at <= recorded AND o.over >= arrived))`
+// atKill: a request that was in flight at the very moment of a kill, or while the
+// database took some statements and not others. Of those that came a little later only
+// the interrupted ones count: the others were surely made by somebody else.
+const atKill = `(in_flight AND (attempt IS NULL OR EXISTS (
+  SELECT FROM outages o WHERE o.at <= recorded AND arrived <= CASE
+    WHEN o.interrupts IN ('connections', 'disk full') THEN o.over WHEN o.until IS NOT NULL THEN o.at END)))`
 
 // isDuplicate: a request that was followed by another of its delivery though it had been
 // answered 2xx, or instead of being recorded.

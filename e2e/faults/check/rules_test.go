@@ -120,6 +120,13 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 		}},
 		{name: "a delivery that was given up", change: delivery("second to dead",
 			`UPDATE deliveries SET last_error = 'given_up' WHERE id = $1`)},
+		{name: "an attempt that was claimed before its worker lost Postgres", change: func(w *world) {
+			w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: "cut worker-1 to postgres", At: at(29.5), Back: at(32)}})
+			w.receive("second to dead", 30, 503)
+		}},
+		{name: "a request that was cut off because Temporal had given its activity up",
+			change: unrecordedDuring("temporal", 0)},
+		{name: "an attempt that Postgres without a disk didn't record", change: unrecordedDuring("disk full", 503)},
 		{name: "a delivery that was revived", change: func(w *world) {
 			w.exec(`UPDATE deliveries SET schedule_start = 5 WHERE id = $1`, w.deliveries["first to dead"])
 			for n := range 5 {
