@@ -90,7 +90,7 @@ func (f *figures) violation(format string, args ...any) {
 
 // take checks a stack after a part and takes in its figures.
 func (f *figures) take(ctx context.Context, after string, r *run) error {
-	report, err := r.check(ctx)
+	report, err := r.check(ctx, f)
 	if err != nil {
 		return errors.Wrap(err, "check")
 	}

@@ -136,7 +136,7 @@ func (r *run) points(ctx context.Context, f *figures) error {
 	if err := r.killAtPoints(ctx); err != nil || r.options.short {
 		return err
 	}
-	if err := r.quiet(ctx); err != nil {
+	if err := r.quiet(ctx, f); err != nil {
 		return err
 	}
 	if err := r.awaitMails(ctx); err != nil {

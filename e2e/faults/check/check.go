@@ -29,9 +29,15 @@ type Input struct {
 	Kills        []Kill
 	// MaxAttempts of a delivery, 5 unless the service is told otherwise.
 	MaxAttempts int
+	// DisabledAfter is how many deliveries that failed for good, in a row, disable their
+	// webhook: 50 unless the service is told otherwise.
+	DisabledAfter int
 	// Endpoints are the receiver's names of webhooks, by their ids (whk_…): the service
 	// seals their URLs.
 	Endpoints map[string]string
+	// MayFail are the endpoints that are dead, or were for a time: nothing fails for good
+	// at another one.
+	MayFail []string
 	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
 	Deleted []string
 }

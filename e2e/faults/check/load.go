@@ -31,6 +31,7 @@ CREATE TEMP TABLE frozen (event uuid PRIMARY KEY, sum bytea, subject text) ON CO
 CREATE TEMP TABLE writes (subject text, id uuid, type text, at timestamptz) ON COMMIT DROP;
 CREATE TEMP TABLE kills (n int, what text, process boolean, interrupts text, at timestamptz, back timestamptz) ON COMMIT DROP;
 CREATE TEMP TABLE endpoints (webhook uuid PRIMARY KEY, name text) ON COMMIT DROP;
+CREATE TEMP TABLE may_fail (endpoint text) ON COMMIT DROP;
 CREATE TEMP TABLE deleted (endpoint text) ON COMMIT DROP`
 
 // load copies what comes from outside beside the service's tables, and what SQL can't
@@ -148,6 +149,9 @@ func loadKills(ctx context.Context, tx pgx.Tx, in Input) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO endpoints VALUES ($1, $2)`, uuidOf(id), name); err != nil {
 			return errors.Wrapf(err, "copy the endpoint of webhook %q", id)
 		}
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO may_fail SELECT unnest($1::text[])`, in.MayFail); err != nil {
+		return errors.Wrap(err, "copy the endpoints that may fail")
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO deleted SELECT unnest($1::text[])`, in.Deleted); err != nil {
 		return errors.Wrap(err, "copy the endpoints of deleted webhooks")

@@ -10,6 +10,15 @@ SELECT format('attempt %s of delivery %s got %s, %s', a.number, a.delivery_id, a
 FROM attempts a LEFT JOIN requests q ON q.attempt = a.id
 WHERE a.response_status IS NOT NULL AND q.status IS DISTINCT FROM a.response_status`
 
+// The receiver is never down and always reached, so an attempt without an answer came to
+// it all the same, unless something was away meanwhile.
+const unreceivedSQL = `
+SELECT format('attempt %s of delivery %s at %s ended with %s, and nothing was received then', a.number, a.delivery_id,
+  a.started_at, coalesce(a.error, 'no error'))
+FROM attempts a LEFT JOIN requests q ON q.attempt = a.id
+WHERE a.response_status IS NULL AND q.request IS NULL AND NOT EXISTS (
+  SELECT FROM outages o WHERE o.at <= a.started_at + a.duration_ms * interval '1 ms' AND o.settled >= a.started_at)`
+
 // Nothing is received but what was committed, except from a webhook that was deleted
 // since.
 const nothingSQL = `

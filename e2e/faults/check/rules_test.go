@@ -118,8 +118,6 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 		{name: "a write that was made twice for one lost answer", change: func(w *world) {
 			w.in.Acknowledged = w.in.Acknowledged[1:]
 		}},
-		{name: "a delivery that was given up", change: delivery("second to dead",
-			`UPDATE deliveries SET last_error = 'given_up' WHERE id = $1`)},
 		{name: "an attempt that was claimed before its worker lost Postgres", change: func(w *world) {
 			w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: "cut worker-1 to postgres", At: at(29.5), Back: at(32)}})
 			w.receive("second to dead", 30, 503)
@@ -133,6 +131,12 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 				w.attempt("first to dead", n+6, 30+float64(n), 503)
 			}
 			w.fail("first to dead", 34.1, "")
+		}},
+		{name: "a recovery that replayed what had failed", change: func(w *world) {
+			w.recovery("completed", 40)
+			w.exec(`UPDATE deliveries SET replay_of = $2, webhook_id = $3 WHERE id = $1`,
+				w.deliveries["replay"], w.deliveries["first to dead"], w.hooks["dead"])
+			entries("replay", func(_ int, e *ledger.Entry) { e.Endpoint = "dead" })(w)
 		}},
 		{name: "receipts of a webhook that was deleted", change: func(w *world) {
 			w.exec(`DELETE FROM webhooks WHERE id = $1`, w.hooks["dead"])
