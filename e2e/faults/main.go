@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/failpoint"
 )
 
 type options struct {
@@ -175,7 +177,14 @@ func onStack(
 	if r == nil {
 		return nil
 	}
+	before := f.Unasked
 	f.count(r)
+	if n := f.Unasked - before; n > 0 {
+		f.violation("%d processes ended by themselves", n)
+	}
+	if wanted.MatchString("points") && !o.short && len(f.Points) < len(failpoint.Points) {
+		f.violation("processes were killed at %d failpoints of %d", len(f.Points), len(failpoint.Points))
+	}
 	if o.short {
 		return f.take(ctx, last, r)
 	}
