@@ -56,7 +56,7 @@ func open(ctx context.Context, o options, dir, program string, report devstack.R
 	r.load = &load{run: r}
 	defer func() {
 		if err != nil {
-			r.close()
+			r.close(false)
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -196,10 +196,10 @@ func (r *run) tellLogs(ctx context.Context) {
 	}
 }
 
-// close stops everything.
-func (r *run) close() {
+// close stops everything. The databases stay if something was found.
+func (r *run) close(found bool) {
 	if r.stack != nil {
-		r.stack.stop()
+		r.stack.stop(found)
 	}
 	if r.server != nil {
 		_ = r.server.Close()

@@ -37,6 +37,9 @@ type service struct {
 	// it said since it was started.
 	ready func(log string) bool
 
+	// connected is held by who cuts a link of the process, or starts it anew.
+	connected sync.Mutex
+
 	mu      sync.Mutex
 	process *os.Process
 	from    int64 // where the log of the process begins

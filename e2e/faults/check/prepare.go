@@ -86,13 +86,20 @@ const hookTimesSQL = `
 UPDATE hooks SET
   may_since = may_since - $1::interval,
   must_since = pg_temp.settled(CASE WHEN enabled THEN greatest(must_since, updated_at) ELSE must_since END, $1),
-  must_until = CASE WHEN enabled THEN 'infinity' ELSE disabled_at - $1::interval END,
+  must_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.unsettled(disabled_at, $1) END,
   may_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.settled(disabled_at, $1) END`
 
 // settled is when a transaction that was stamped with a moment has committed for sure.
 const settledSQL = `
 CREATE FUNCTION pg_temp.settled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
   SELECT greatest(moment + doubt, max(settled)) FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
+$$`
+
+// unsettled is the other way round: what was stamped with an earlier moment has committed
+// before what was stamped with this one.
+const unsettledSQL = `
+CREATE FUNCTION pg_temp.unsettled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
+  SELECT least(moment, min(at)) - doubt FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
 $$`
 
 // A request belongs to the attempt during which it arrived. Of several during one
@@ -159,6 +166,7 @@ func prepare(ctx context.Context, tx pgx.Tx, _ Input) error {
 		{outagesSQL, nil},
 		{outageTimesSQL, []any{dying, settling, claimed, heartbeat}},
 		{settledSQL, nil},
+		{unsettledSQL, nil},
 		{hooksSQL, nil},
 		{hookTimesSQL, []any{doubt}},
 		{`ANALYZE receipts`, nil},

@@ -104,6 +104,13 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 			w.attempt(d, 1, 100.6, 200)
 			w.succeed(d, 100.63)
 		}},
+		{name: "an event that an outage held up until its webhook was disabled", change: func(w *world) {
+			w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: "postgres", At: at(98), Back: at(99.9)}})
+			w.post("late", 98.2)
+			d := w.deliver("late", "healthy", 98.2)
+			w.attempt(d, 1, 101, 200)
+			w.succeed(d, 101.03)
+		}},
 		{name: "a delivery of that moment", change: func(w *world) {
 			w.post("late", 100.5)
 			d := w.deliver("late", "healthy", 100.5)
