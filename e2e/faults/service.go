@@ -111,7 +111,7 @@ func (s *service) runOnce() {
 	s.process = nil
 	s.died = append(s.died, time.Now())
 	s.states = append(s.states, cmd.ProcessState)
-	if !s.quit && !(s.asked && killed(cmd.ProcessState)) {
+	if !s.quit && (!s.asked || !killed(cmd.ProcessState)) {
 		s.byItself++
 	}
 }

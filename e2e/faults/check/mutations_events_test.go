@@ -2,22 +2,16 @@ package check_test
 
 var eventMutations = []mutation{
 	{
-		name: "a delivery was never made",
-		change: func(w *world) {
-			dropped("fourth to healthy")(w)
-			delivery("fourth to healthy", `DELETE FROM deliveries WHERE id = $1`)(w)
-		},
-		rules: []string{"delivery missing"},
-		says:  "(post.created) has no delivery to webhook",
+		name:   "a delivery was never made",
+		change: func(w *world) { unmade(w, "fourth to healthy") },
+		rules:  []string{"delivery missing"},
+		says:   "(post.created) has no delivery to webhook",
 	},
 	{
-		name: "a test has no delivery",
-		change: func(w *world) {
-			dropped("test to healthy")(w)
-			delivery("test to healthy", `DELETE FROM deliveries WHERE id = $1`)(w)
-		},
-		rules: []string{"delivery missing"},
-		says:  "(webhook.test) has no delivery",
+		name:   "a test has no delivery",
+		change: func(w *world) { unmade(w, "test to healthy") },
+		rules:  []string{"delivery missing"},
+		says:   "(webhook.test) has no delivery",
 	},
 	{
 		name: "two deliveries of one event",
@@ -82,7 +76,8 @@ var eventMutations = []mutation{
 		name: "two replays of one delivery",
 		change: func(w *world) {
 			w.delivery("another", "first", "healthy", 131)
-			w.exec(`UPDATE deliveries SET replay_of = $2 WHERE id = $1`, w.deliveries["another"], w.deliveries["first to healthy"])
+			w.exec(`UPDATE deliveries SET replay_of = $2 WHERE id = $1`,
+				w.deliveries["another"], w.deliveries["first to healthy"])
 			w.attempt("another", 1, 131.1, 200)
 			w.succeed("another", 131.13)
 		},

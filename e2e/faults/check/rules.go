@@ -55,12 +55,14 @@ var rules = []rule{
 	{name: "duplicates", sql: duplicatesSQL},
 }
 
+const termsSQL = `CREATE TEMP TABLE terms (max_attempts int, disabled_after int) ON COMMIT DROP`
+
 // judge asks for the violations of each rule.
 func (r *Report) judge(ctx context.Context, tx pgx.Tx, in Input) error {
-	if _, err := tx.Exec(ctx, `CREATE TEMP TABLE terms ON COMMIT DROP AS SELECT 0 AS max_attempts, 0 AS disabled_after`); err != nil {
+	if _, err := tx.Exec(ctx, termsSQL); err != nil {
 		return errors.Wrap(err, "note the terms")
 	}
-	if _, err := tx.Exec(ctx, `UPDATE terms SET max_attempts = $1, disabled_after = $2`, in.MaxAttempts, in.DisabledAfter); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO terms VALUES ($1, $2)`, in.MaxAttempts, in.DisabledAfter); err != nil {
 		return errors.Wrap(err, "note the terms")
 	}
 	for _, rule := range rules {

@@ -20,7 +20,8 @@ WHERE d.status = 'succeeded' AND q.answered IS NOT TRUE`
 
 // It fails for good only where the receiver was dead.
 const failedSQL = `
-SELECT format('delivery %s failed with %s, and endpoint %s answers', d.id, coalesce(d.last_error, 'no error'), h.endpoint)
+SELECT format('delivery %s failed with %s, and endpoint %s answers', d.id, coalesce(d.last_error, 'no error'),
+  h.endpoint)
 FROM deliveries d JOIN hooks h ON h.id = d.webhook_id
 WHERE d.status = 'failed' AND h.endpoint NOT IN (SELECT endpoint FROM may_fail)`
 
@@ -49,7 +50,8 @@ WHERE d.status = 'failed' AND d.last_error = 'webhook_disabled'
 
 // A webhook is disabled where the receiver was dead, and after enough deliveries.
 const disabledSQL = `
-SELECT format('webhook %s to %s was disabled at %s after %s deliveries that failed for good', id, endpoint, disabled_at, n)
+SELECT format('webhook %s to %s was disabled at %s after %s deliveries that failed for good', id, endpoint,
+  disabled_at, n)
 FROM terms CROSS JOIN (
   SELECT h.*, (SELECT count(*) FROM deliveries d WHERE d.webhook_id = h.id AND d.status = 'failed'
     AND d.last_error NOT IN ('webhook_disabled', 'given_up') AND d.failed_at <= h.disabled_at) AS n
