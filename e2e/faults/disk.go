@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -38,7 +40,7 @@ func onFullDisk(ctx context.Context, o options, dir, program string, f *figures,
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer func() { r.close(false) }() // its disk goes, too
 	ended := make(chan error, 1)
 	go func() { ended <- r.load.until(ctx, diskEvents) }()
 	if err := r.fillDisk(ctx, disk); err != nil {
@@ -48,6 +50,9 @@ func onFullDisk(ctx context.Context, o options, dir, program string, f *figures,
 		return err
 	}
 	f.DiskFull = "done"
+	if !r.toldOfFullDisk() {
+		f.violation("the disk was full, and no log says so")
+	}
 	f.count(r)
 	return f.take(ctx, diskFull, r)
 }
@@ -84,6 +89,19 @@ func (r *run) fillDisk(ctx context.Context, disk string) error {
 	}
 	r.kills.add("disk full", at, time.Now())
 	return nil
+}
+
+// toldOfFullDisk reports whether Postgres said that it has no room. Its own log lies on
+// that disk, so what it answered to the service counts, too.
+func (r *run) toldOfFullDisk() bool {
+	logs := []string{r.stack.postgres.Log(), r.stack.postgres.Log() + ".old"}
+	for _, p := range r.stack.services {
+		logs = append(logs, p.log)
+	}
+	return slices.ContainsFunc(logs, func(path string) bool {
+		said, err := os.ReadFile(path)
+		return err == nil && bytes.Contains(said, []byte("No space left on device"))
+	})
 }
 
 // fill appends until nothing more fits.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,12 +51,22 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f, err := play(t.Context(), options{
-		events: 1000, killEvery: 2 * time.Second, connections: 8, short: true, only: "commit|points|random",
+		events: 500, killEvery: 2 * time.Second, connections: 8, short: true, only: "commit|attempt|points|random",
 	}, dir, program, t.Logf)
 	require.NoError(t, err)
 	t.Log("\n" + f.text())
 	require.Empty(t, f.Violations)
-	require.GreaterOrEqual(t, f.RandomEvents, 1000)
+	require.GreaterOrEqual(t, f.RandomEvents, 500)
+	for _, what := range []string{"api", "worker-1", "worker-2", "postgres", "temporal"} {
+		require.Positive(t, f.Kills[what], what)
+	}
+	cuts := 0
+	for what, n := range f.Kills {
+		if strings.HasPrefix(what, "cut ") {
+			cuts += n
+		}
+	}
+	require.GreaterOrEqual(t, cuts, 2, "one that refuses and one that is silent")
 	require.Len(t, f.Points, 7, "the points that every delivery passes")
 }
 

@@ -88,9 +88,15 @@ func (f *figures) violation(format string, args ...any) {
 	f.Violations = append(f.Violations, fmt.Sprintf(format, args...))
 }
 
+// anything reports whether something was found that is worth a look at the databases:
+// a violation, or an error that isn't somebody's who ended the run.
+func (f *figures) anything(ctx context.Context, err error) bool {
+	return f != nil && len(f.Violations) > 0 || err != nil && ctx.Err() == nil
+}
+
 // take checks a stack after a part and takes in its figures.
 func (f *figures) take(ctx context.Context, after string, r *run) error {
-	report, err := r.check(ctx)
+	report, err := r.check(ctx, f)
 	if err != nil {
 		return errors.Wrap(err, "check")
 	}
@@ -125,7 +131,7 @@ func (f *figures) text() string {
 	row("Postgres", "%s", f.Postgres)
 	row("Temporal", "%s", f.Temporal)
 	row("retry delays (shortened)", "%s", f.RetryDelays)
-	row("events under random kills", "%d in %s, one kill every %s",
+	row("events under random kills", "%d in %s, a kill every %s and cuts beside them",
 		f.RandomEvents, f.RandomTime.Round(time.Second), f.KillEvery)
 	row("requests asked again", "%d", f.Repeated)
 	for _, what := range sortedKeys(f.Kills) {
@@ -136,6 +142,13 @@ func (f *figures) text() string {
 	row("processes that ended by themselves", "%d", f.Unasked)
 	row("commit → kill → first attempt", "%s (bound %s)", f.CommitToStart, startBound)
 	row("attempt → kill → attempt again", "%s (bound %s)", f.Redone, redoneBound)
+	if n := len(f.Checks); n > 0 {
+		// Of the last check, which counts all of its stack. A backlog is part of these, so
+		// they have no bound.
+		under := f.Checks[n-1].Report
+		row("under load: kill → first attempt", "%s after the restart of an API or a worker", under.Restarted)
+		row("under load: attempt → attempt again", "%s", under.Redone)
+	}
 	for _, c := range f.Checks {
 		c.Report.Violations, c.Report.ViolationsTotal = nil, 0 // they follow
 		said := strings.ReplaceAll(strings.TrimSpace(c.Report.String()), "\n", "\n  ")

@@ -103,7 +103,7 @@ func (s *stack) cutFor(ctx context.Context, k *kills, l link, c cut, during time
 	l.proxy.set(c)
 	defer func() {
 		l.proxy.set(whole)
-		k.add("cut", at, time.Now())
+		k.add("cut "+l.from+" to "+l.to, at, time.Now())
 	}()
 	return pause(ctx, during)
 }

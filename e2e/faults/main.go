@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/failpoint"
 )
 
 type options struct {
@@ -102,7 +104,7 @@ func harness(ctx context.Context, o options, progress func(string, ...any)) (fou
 		return nil, errors.Wrap(err, "make a directory")
 	}
 	defer func() {
-		if found != nil && len(found.Violations) > 0 {
+		if found.anything(ctx, err) {
 			progress("the ledger, the logs and the databases of this run stay in %s", dir)
 			return
 		}
@@ -130,7 +132,7 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 	f := &figures{RetryDelays: retryDelays, KillEvery: o.killEvery, Kills: map[string]int{}}
 	if wanted.MatchString(diskFull) {
 		if err := onFullDisk(ctx, o, filepath.Join(dir, "full"), program, f, progress); err != nil {
-			return nil, errors.Wrap(err, diskFull)
+			return f, errors.Wrap(err, diskFull)
 		}
 	}
 	return f, onStack(ctx, o, wanted, filepath.Join(dir, "stack"), program, f, progress)
@@ -139,7 +141,7 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 // onStack does the parts that share a stack.
 func onStack(
 	ctx context.Context, o options, wanted *regexp.Regexp, dir, program string, f *figures, progress func(string, ...any),
-) error {
+) (err error) {
 	var (
 		r    *run
 		last string
@@ -150,11 +152,10 @@ func onStack(
 		}
 		if r == nil {
 			progress("starting Postgres, Temporal, an API and two workers")
-			var err error
 			if r, err = open(ctx, o, dir, program, progress); err != nil {
 				return err
 			}
-			defer r.close()
+			defer func() { r.close(f.anything(ctx, err)) }()
 			if err := f.versions(ctx, r); err != nil {
 				return err
 			}
@@ -175,7 +176,14 @@ func onStack(
 	if r == nil {
 		return nil
 	}
+	before := f.Unasked
 	f.count(r)
+	if n := f.Unasked - before; n > 0 {
+		f.violation("%d processes ended by themselves", n)
+	}
+	if wanted.MatchString("points") && !o.short && len(f.Points) < len(failpoint.Points) {
+		f.violation("processes were killed at %d failpoints of %d", len(f.Points), len(failpoint.Points))
+	}
 	if o.short {
 		return f.take(ctx, last, r)
 	}

@@ -13,6 +13,8 @@ const (
 	// a statement is 5 s.
 	shortestCut = time.Second
 	longestCut  = 7 * time.Second
+	// cutsEvery so many kills comes a cut, and most are over by the next one.
+	cutsEvery = 2
 	// progressEvery is how often a run says how far it is.
 	progressEvery = 10 * time.Second
 )
@@ -20,50 +22,64 @@ const (
 // fault is something that is done to a stack; it returns when that is over.
 type fault func(ctx context.Context) error
 
-// deck are the faults, each once. A run deals from shuffled decks, so that chance
+// killing are the kills, each once. A run deals from shuffled decks, so that chance
 // decides the order and none is left out.
-func (r *run) deck() []fault {
+func (r *run) killing() []fault {
 	s := r.stack
 	kill := func(p *service) fault {
-		return func(ctx context.Context) error { return s.killService(ctx, r.kills, p) }
-	}
-	cutting := func(c cut) fault {
 		return func(ctx context.Context) error {
-			during := shortestCut + rand.N(longestCut-shortestCut)
-			return s.cutFor(ctx, r.kills, s.anyLink(), c, during)
+			// A process that starts without its database gives up, rightly.
+			p.connected.Lock()
+			defer p.connected.Unlock()
+			return s.killService(ctx, r.kills, p)
 		}
 	}
 	return []fault{
 		kill(s.api()), kill(s.workers()[0]), kill(s.workers()[1]),
 		func(ctx context.Context) error { return s.killPostgres(ctx, r.kills) },
 		func(ctx context.Context) error { return s.killTemporal(ctx, r.kills) },
-		cutting(refused), cutting(silent),
 	}
 }
 
-// anyLink is a link of the service's, by chance.
-func (s *stack) anyLink() link {
+// cutting are the kinds of cuts, each once, of a link by chance.
+func (r *run) cutting() []fault {
+	s := r.stack
+	cutting := func(c cut) fault {
+		return func(ctx context.Context) error {
+			p, l := s.anyLink()
+			p.connected.Lock()
+			defer p.connected.Unlock()
+			longest := max(2*shortestCut, min(longestCut, cutsEvery*r.options.killEvery))
+			return s.cutFor(ctx, r.kills, l, c, shortestCut+rand.N(longest-shortestCut))
+		}
+	}
+	return []fault{cutting(refused), cutting(silent)}
+}
+
+// anyLink is a link of one of the service's processes, by chance.
+func (s *stack) anyLink() (*service, link) {
+	p := s.services[rand.IntN(len(s.services))]
 	var of []link
 	for _, l := range s.links {
-		if l.from != harnessLink {
+		if l.from == p.name {
 			of = append(of, l)
 		}
 	}
-	return of[rand.IntN(len(of))]
+	return p, of[rand.IntN(len(of))]
 }
 
 // random writes the events of a run while faults come by chance.
 func (r *run) random(ctx context.Context, f *figures) error {
 	began, first := time.Now(), len(r.load.acknowledged())
-	killing, stop := context.WithCancel(ctx)
+	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.faultsUntil(killing)
+		ended <- r.faultsUntil(ctx, loading)
 		stop()
 	}()
-	go r.tell(killing)
-	err := r.load.until(killing, r.options.events)
+	go r.tell(loading)
+	err := r.load.until(loading, r.options.events)
 	f.RandomTime = time.Since(began)
 	stop()
 	if failed := <-ended; failed != nil {
@@ -76,23 +92,36 @@ func (r *run) random(ctx context.Context, f *figures) error {
 	return err
 }
 
-// faultsUntil deals faults, one each time, until the context ends; the one that is
-// under way then is finished. One that takes longer is followed by the next at once.
-func (r *run) faultsUntil(ctx context.Context) error {
+// faultsUntil deals kills, and cuts beside them, until the load has ended, but at least
+// one of each.
+func (r *run) faultsUntil(ctx, loading context.Context) error {
+	cut := make(chan error, 1)
+	go func() { cut <- r.deal(ctx, loading, cutsEvery*r.options.killEvery, r.cutting()) }()
+	err := r.deal(ctx, loading, r.options.killEvery, r.killing())
+	if failed := <-cut; err == nil {
+		err = failed
+	}
+	return err
+}
+
+// deal deals the faults of a deck again and again, one each time, until the load has
+// ended and each had its turn; the one that is under way then is finished. One that takes
+// longer is followed by the next at once.
+func (r *run) deal(ctx, loading context.Context, every time.Duration, deck []fault) error {
 	finishing := context.WithoutCancel(ctx)
-	next := time.Now()
+	next, until := time.Now(), ctx
 	for {
-		hand := r.deck()
-		rand.Shuffle(len(hand), func(i, j int) { hand[i], hand[j] = hand[j], hand[i] })
-		for _, do := range hand {
-			next = next.Add(r.options.killEvery)
-			if err := pause(ctx, time.Until(next)); err != nil {
+		rand.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		for _, do := range deck {
+			next = next.Add(every)
+			if err := pause(until, time.Until(next)); err != nil {
 				return nil //nolint:nilerr // the run is over
 			}
 			if err := do(finishing); err != nil {
 				return errors.Wrap(err, "after a fault")
 			}
 		}
+		until = loading
 	}
 }
 

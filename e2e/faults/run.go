@@ -20,8 +20,10 @@ const (
 	// quietTime bounds the wait for the last delivery: a backlog of mostPending, then
 	// the leases of killed attempts, their retries, and a sweep or two.
 	quietTime = 5 * time.Minute
-	// maxAttempts of a delivery (specification, Delivery and retries).
-	maxAttempts = 5
+	// maxAttempts of a delivery, and how many that failed in a row disable their webhook
+	// (specification, Delivery and retries).
+	maxAttempts   = 5
+	disabledAfter = 50
 )
 
 // run is a stack with its receiver, its tenants and their load.
@@ -44,6 +46,8 @@ type run struct {
 	probed, fails               hook
 	// endpoints are the receiver's names of all webhooks, by their ids.
 	endpoints map[string]string
+	// mayFail are those that are dead at any time.
+	mayFail []string
 }
 
 // open starts a stack in the directory and makes the tenants.
@@ -52,7 +56,7 @@ func open(ctx context.Context, o options, dir, program string, report devstack.R
 	r.load = &load{run: r}
 	defer func() {
 		if err != nil {
-			r.close()
+			r.close(false)
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -112,6 +116,9 @@ func (r *run) subscribeAll(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		if wanted.b == receiver.Dead {
+			r.mayFail = append(r.mayFail, h.endpoint)
+		}
 		if wanted.as != nil {
 			*wanted.as = h
 		}
@@ -142,7 +149,7 @@ func (r *run) underLoad(ctx context.Context, do func(ctx context.Context) error)
 }
 
 // quiet waits until every delivery and recovery has ended, and what is expired is gone.
-func (r *run) quiet(whole context.Context) error {
+func (r *run) quiet(whole context.Context, f *figures) error {
 	ctx, cancel := context.WithTimeout(whole, quietTime)
 	defer cancel()
 	for {
@@ -156,7 +163,7 @@ func (r *run) quiet(whole context.Context) error {
 		}
 		if err := pause(ctx, time.Second); err != nil {
 			if whole.Err() == nil {
-				r.report("%d are still pending after %s", n, quietTime) // the checker says which
+				f.violation("%d are still pending after %s", n, quietTime) // the checker says which
 			}
 			return whole.Err()
 		}
@@ -164,8 +171,8 @@ func (r *run) quiet(whole context.Context) error {
 }
 
 // check waits for quiet and holds the ledger against the database.
-func (r *run) check(ctx context.Context) (check.Report, error) {
-	if err := r.quiet(ctx); err != nil {
+func (r *run) check(ctx context.Context, f *figures) (check.Report, error) {
+	if err := r.quiet(ctx, f); err != nil {
 		return check.Report{}, err
 	}
 	if err := r.receiver.Err(); err != nil {
@@ -173,7 +180,8 @@ func (r *run) check(ctx context.Context) (check.Report, error) {
 	}
 	return check.Run(ctx, check.Input{
 		LedgerPath: r.ledgerPath(), Database: r.stack.direct, Endpoints: r.endpoints,
-		Acknowledged: r.load.acknowledged(), Kills: r.kills.list(), MaxAttempts: maxAttempts,
+		Acknowledged: r.load.acknowledged(), Kills: r.kills.list(),
+		MaxAttempts: maxAttempts, DisabledAfter: disabledAfter, MayFail: r.mayFail,
 	})
 }
 
@@ -188,10 +196,10 @@ func (r *run) tellLogs(ctx context.Context) {
 	}
 }
 
-// close stops everything.
-func (r *run) close() {
+// close stops everything. The databases stay if something was found.
+func (r *run) close(found bool) {
 	if r.stack != nil {
-		r.stack.stop()
+		r.stack.stop(found)
 	}
 	if r.server != nil {
 		_ = r.server.Close()

@@ -116,7 +116,11 @@ func (r *run) commitAndStart(ctx context.Context, f *figures) error {
 // attempts measures killDuringAttempt, of first attempts and of later ones.
 func (r *run) attempts(ctx context.Context, f *figures) error {
 	var took []time.Duration
-	for i := range r.trials() + 1 {
+	trials := r.trials()
+	if !r.options.short {
+		trials++ // as many first attempts as later ones
+	}
+	for i := range trials {
 		t, err := r.killDuringAttempt(ctx, i%2 == 1)
 		if err != nil {
 			return err
@@ -136,7 +140,7 @@ func (r *run) points(ctx context.Context, f *figures) error {
 	if err := r.killAtPoints(ctx); err != nil || r.options.short {
 		return err
 	}
-	if err := r.quiet(ctx); err != nil {
+	if err := r.quiet(ctx, f); err != nil {
 		return err
 	}
 	if err := r.awaitMails(ctx); err != nil {

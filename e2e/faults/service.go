@@ -37,11 +37,16 @@ type service struct {
 	// it said since it was started.
 	ready func(log string) bool
 
+	// connected is held by who cuts a link of the process, or starts it anew.
+	connected sync.Mutex
+
 	mu      sync.Mutex
 	process *os.Process
 	from    int64 // where the log of the process begins
 	// began and died are of each process so far, in their order.
 	began, died []time.Time
+	// states are how they ended.
+	states []*os.ProcessState
 	// points are what the next processes are armed with, one each.
 	points []failpoint.Point
 	held   bool
@@ -105,9 +110,16 @@ func (s *service) runOnce() {
 	defer s.mu.Unlock()
 	s.process = nil
 	s.died = append(s.died, time.Now())
-	if !s.asked && !s.quit {
+	s.states = append(s.states, cmd.ProcessState)
+	if !s.quit && (!s.asked || !killed(cmd.ProcessState)) {
 		s.byItself++
 	}
+}
+
+// killed reports whether a process ended by SIGKILL, as at a failpoint, and not by itself.
+func killed(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // kill ends the process as kill -9 does, and returns the moment. Another one follows at
@@ -188,13 +200,23 @@ func (s *service) awaitStart(ctx context.Context, generation int) error {
 	return await(ctx, s.name+" to be started", func() bool { return s.generation() >= generation })
 }
 
-// awaitDeath waits until a process has come to its failpoint, by its number.
+// awaitDeath waits until a process has come to its failpoint, by its number. One that
+// ended otherwise is an error.
 func (s *service) awaitDeath(ctx context.Context, generation int, at failpoint.Point) error {
-	return await(ctx, s.name+" to come to "+string(at), func() bool {
+	err := await(ctx, s.name+" to come to "+string(at), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.died) >= generation
 	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state := s.states[generation-1]; !killed(state) {
+		return errors.Errorf("%s ended before it came to %s: %s", s.name, at, state)
+	}
+	return nil
 }
 
 // stop ends the process for good.

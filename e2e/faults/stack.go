@@ -67,7 +67,7 @@ func startStack(ctx context.Context, dir, program string, report devstack.Report
 	s := &stack{dir: dir, program: program, report: report}
 	defer func() {
 		if err != nil {
-			s.stop()
+			s.stop(false)
 		}
 	}()
 	if err := s.startServers(ctx); err != nil {
@@ -217,8 +217,8 @@ func (s *stack) answers(path string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// stop ends everything; nothing is left that runs.
-func (s *stack) stop() {
+// stop ends everything; nothing is left that runs. The databases stay if wanted.
+func (s *stack) stop(keep bool) {
 	for _, p := range s.services {
 		p.stop()
 	}
@@ -229,7 +229,13 @@ func (s *stack) stop() {
 		s.temporal.Kill()
 	}
 	if s.postgres != nil {
-		s.postgres.Kill()
+		// In order: killed, it would leave its shared memory to the machine.
+		if err := s.postgres.Stop(context.Background()); err != nil && s.report != nil {
+			s.report("%v", err)
+		}
+	}
+	if keep {
+		return
 	}
 	if err := devstack.Remove(s.postgresOptions.Dir); err != nil && s.report != nil {
 		s.report("%v", err)

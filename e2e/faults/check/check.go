@@ -29,9 +29,15 @@ type Input struct {
 	Kills        []Kill
 	// MaxAttempts of a delivery, 5 unless the service is told otherwise.
 	MaxAttempts int
+	// DisabledAfter is how many deliveries that failed for good, in a row, disable their
+	// webhook: 50 unless the service is told otherwise.
+	DisabledAfter int
 	// Endpoints are the receiver's names of webhooks, by their ids (whk_…): the service
 	// seals their URLs.
 	Endpoints map[string]string
+	// MayFail are the endpoints that are dead, or were for a time: nothing fails for good
+	// at another one.
+	MayFail []string
 	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
 	Deleted []string
 }
@@ -50,7 +56,8 @@ type Write struct {
 // Kill is something that was done to the service.
 type Kill struct {
 	// What begins with "api" or "worker" where a process of the service died, which
-	// takes a moment. All else is away for a time: "postgres", "temporal", "cut", ….
+	// takes a moment. All else is away for a time: "postgres", "temporal", "connections",
+	// "disk full", or a link as in "cut worker-1 to postgres".
 	What string
 	// At is when it was done, Back when it was ready again; zero if it never was.
 	At, Back time.Time

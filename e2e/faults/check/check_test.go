@@ -97,3 +97,14 @@ func TestARunInWhichAllWentWellHasNoViolations(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, pending)
 }
+
+func TestWhatWaitedForAProcessIsTimedApartFromWhatWaitedForAServer(t *testing.T) {
+	t.Parallel()
+	w := survived(t)
+	// The last of both before the fourth post, which is received 1.005 s after it.
+	w.in.Kills = append(w.in.Kills, check.Kill{What: "worker-1 at after-claim", At: at(112), Back: at(113)})
+	report, err := check.Run(t.Context(), w.input())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Waited.Count)
+	require.Equal(t, report.Waited, report.Restarted)
+}

@@ -29,8 +29,9 @@ CREATE TEMP TABLE receipts (
 ) ON COMMIT DROP;
 CREATE TEMP TABLE frozen (event uuid PRIMARY KEY, sum bytea, subject text) ON COMMIT DROP;
 CREATE TEMP TABLE writes (subject text, id uuid, type text, at timestamptz) ON COMMIT DROP;
-CREATE TEMP TABLE kills (n int, what text, process boolean, at timestamptz, back timestamptz) ON COMMIT DROP;
+CREATE TEMP TABLE kills (n int, what text, process boolean, interrupts text, at timestamptz, back timestamptz) ON COMMIT DROP;
 CREATE TEMP TABLE endpoints (webhook uuid PRIMARY KEY, name text) ON COMMIT DROP;
+CREATE TEMP TABLE may_fail (endpoint text) ON COMMIT DROP;
 CREATE TEMP TABLE deleted (endpoint text) ON COMMIT DROP`
 
 // load copies what comes from outside beside the service's tables, and what SQL can't
@@ -138,7 +139,8 @@ func loadKills(ctx context.Context, tx pgx.Tx, in Input) error {
 			back = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 		process := strings.HasPrefix(k.What, "api") || strings.HasPrefix(k.What, "worker")
-		_, err := tx.Exec(ctx, `INSERT INTO kills VALUES ($1, $2, $3, $4, $5)`, n, k.What, process, k.At, back)
+		_, err := tx.Exec(ctx, `INSERT INTO kills VALUES ($1, $2, $3, $4, $5, $6)`,
+			n, k.What, process, interruptedBy(k.What), k.At, back)
 		if err != nil {
 			return errors.Wrap(err, "copy the kills")
 		}
@@ -148,10 +150,30 @@ func loadKills(ctx context.Context, tx pgx.Tx, in Input) error {
 			return errors.Wrapf(err, "copy the endpoint of webhook %q", id)
 		}
 	}
+	if _, err := tx.Exec(ctx, `INSERT INTO may_fail SELECT unnest($1::text[])`, in.MayFail); err != nil {
+		return errors.Wrap(err, "copy the endpoints that may fail")
+	}
 	if _, err := tx.Exec(ctx, `INSERT INTO deleted SELECT unnest($1::text[])`, in.Deleted); err != nil {
 		return errors.Wrap(err, "copy the endpoints of deleted webhooks")
 	}
 	return nil
+}
+
+// interruptedBy says which attempts something may leave without a record; see
+// outageTimesSQL. Nothing is due to the API, which makes none.
+func interruptedBy(what string) string {
+	from, to, cut := strings.Cut(strings.TrimPrefix(what, "cut "), " to ")
+	switch {
+	case cut && !strings.HasPrefix(from, "worker"):
+		return "none"
+	case cut:
+		return to
+	case strings.HasPrefix(what, "worker"):
+		return "worker"
+	case what == "postgres", what == "temporal", what == "connections", what == "disk full":
+		return what
+	}
+	return "none"
 }
 
 // loadEvents sums up the frozen payloads.

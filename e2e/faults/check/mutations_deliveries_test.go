@@ -17,8 +17,56 @@ var deliveryMutations = []mutation{
 			w.exec(`UPDATE attempts SET response_status = NULL, error = 'timeout' WHERE delivery_id = $1`,
 				w.deliveries["first to healthy"])
 		},
-		rules: []string{"success unproven", "state"},
+		rules: []string{"success unproven", "state", "attempt unreceived"},
 		says:  "the receiver never answered it with 2xx",
+	},
+	{
+		name: "a delivery to a healthy endpoint that failed",
+		change: func(w *world) {
+			w.post("unlucky", 70)
+			d := w.deliver("unlucky", "healthy", 70)
+			for n := range 5 {
+				w.attempt(d, n+1, 70.1+float64(n), 503)
+			}
+			w.fail(d, 74.13, "")
+			w.fail(w.deliver("unlucky", "dead", 70), 101, "webhook_disabled")
+		},
+		rules: []string{"failed"},
+		says:  "failed with http_status, and endpoint healthy answers",
+	},
+	{
+		name: "five attempts that timed out and never came",
+		change: func(w *world) {
+			dropped("first to dead")(w)
+			delivery("first to dead", `UPDATE attempts SET response_status = NULL, error = 'timeout'
+				WHERE delivery_id = $1`)(w)
+			delivery("first to dead", `UPDATE deliveries SET last_response_status = NULL, last_error = 'timeout'
+				WHERE id = $1`)(w)
+		},
+		rules: []string{"attempt unreceived"},
+		says:  "ended with timeout, and nothing was received then",
+	},
+	{
+		name:   "a delivery that was given up",
+		change: delivery("second to dead", `UPDATE deliveries SET last_error = 'given_up' WHERE id = $1`),
+		rules:  []string{"given up"},
+		says:   "and nobody asked for it",
+	},
+	{
+		name:   "a webhook that was disabled too early",
+		change: func(w *world) { w.in.DisabledAfter = 2 },
+		rules:  []string{"webhook disabled"},
+		says:   "after 1 deliveries that failed for good",
+	},
+	{
+		name: "a webhook that was disabled though its endpoint answers",
+		change: func(w *world) {
+			w.exec(`UPDATE webhooks SET enabled = false, disabled_at = $2, updated_at = $2 WHERE id = $1`,
+				w.hooks["healthy"], at(140))
+			w.in.DisabledAfter = 0
+		},
+		rules: []string{"webhook disabled"},
+		says:  "to healthy was disabled",
 	},
 	{
 		name: "a failure after four attempts",
@@ -82,27 +130,27 @@ var deliveryMutations = []mutation{
 	{
 		name:   "a failure without its time",
 		change: delivery("first to dead", `UPDATE deliveries SET failed_at = NULL WHERE id = $1`),
-		rules:  []string{"state"},
+		rules:  []string{"state", "webhook disabled"},
 		says:   "failed at no time",
 	},
 	{
 		name:   "a failure without an error",
 		change: delivery("first to dead", `UPDATE deliveries SET last_error = NULL WHERE id = $1`),
-		rules:  []string{"state"},
+		rules:  []string{"state", "webhook disabled"},
 		says:   "it failed without an error",
 	},
 	{
 		name: "a success that is called a failure",
 		change: delivery("first to healthy", `UPDATE deliveries SET status = 'failed',
 			failed_at = delivered_at, delivered_at = NULL, last_error = 'given_up' WHERE id = $1`),
-		rules: []string{"state"},
+		rules: []string{"state", "failed", "given up"},
 		says:  "1 attempts succeeded",
 	},
 	{
 		name: "a failure that is called a success",
 		change: delivery("first to dead", `UPDATE deliveries SET status = 'succeeded',
 			delivered_at = failed_at, failed_at = NULL, last_error = NULL WHERE id = $1`),
-		rules: []string{"success unproven", "state"},
+		rules: []string{"success unproven", "state", "webhook disabled"},
 		says:  "the receiver never answered it with 2xx",
 	},
 	{

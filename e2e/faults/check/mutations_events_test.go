@@ -2,22 +2,16 @@ package check_test
 
 var eventMutations = []mutation{
 	{
-		name: "a delivery was never made",
-		change: func(w *world) {
-			dropped("fourth to healthy")(w)
-			delivery("fourth to healthy", `DELETE FROM deliveries WHERE id = $1`)(w)
-		},
-		rules: []string{"delivery missing"},
-		says:  "(post.created) has no delivery to webhook",
+		name:   "a delivery was never made",
+		change: func(w *world) { unmade(w, "fourth to healthy") },
+		rules:  []string{"delivery missing"},
+		says:   "(post.created) has no delivery to webhook",
 	},
 	{
-		name: "a test has no delivery",
-		change: func(w *world) {
-			dropped("test to healthy")(w)
-			delivery("test to healthy", `DELETE FROM deliveries WHERE id = $1`)(w)
-		},
-		rules: []string{"delivery missing"},
-		says:  "(webhook.test) has no delivery",
+		name:   "a test has no delivery",
+		change: func(w *world) { unmade(w, "test to healthy") },
+		rules:  []string{"delivery missing"},
+		says:   "(webhook.test) has no delivery",
 	},
 	{
 		name: "two deliveries of one event",
@@ -65,6 +59,42 @@ var eventMutations = []mutation{
 		},
 		rules: []string{"replay"},
 		says:  "which is of another event or webhook",
+	},
+	{
+		name: "two events of one post",
+		change: func(w *world) {
+			w.event("again", 10, "post.created", w.bodies["first"])
+			d := w.deliver("again", "healthy", 10)
+			w.attempt(d, 1, 10.1, 200)
+			w.succeed(d, 10.13)
+			w.fail(w.deliver("again", "dead", 10), 101, "webhook_disabled")
+		},
+		rules: []string{"event twice"},
+		says:  "has 2 events",
+	},
+	{
+		name: "two replays of one delivery",
+		change: func(w *world) {
+			w.delivery("another", "first", "healthy", 131)
+			w.exec(`UPDATE deliveries SET replay_of = $2 WHERE id = $1`,
+				w.deliveries["another"], w.deliveries["first to healthy"])
+			w.attempt("another", 1, 131.1, 200)
+			w.succeed("another", 131.13)
+		},
+		rules: []string{"replay twice"},
+		says:  "was replayed 2 times",
+	},
+	{
+		name:   "a recovery that left something out",
+		change: func(w *world) { w.recovery("completed", 40) },
+		rules:  []string{"replay missing"},
+		says:   "has not replayed it",
+	},
+	{
+		name:   "a recovery that stopped",
+		change: func(w *world) { w.recovery("stopped", 11) },
+		rules:  []string{"recovery"},
+		says:   "is stopped",
 	},
 	{
 		name:   "an acknowledged post is gone",

@@ -1,6 +1,20 @@
 package check_test
 
-import "earshot/e2e/faults/ledger"
+import (
+	"slices"
+
+	"earshot/e2e/faults/check"
+	"earshot/e2e/faults/ledger"
+)
+
+// unrecordedDuring is a receipt without an attempt, one second after something was gone
+// for three.
+func unrecordedDuring(what string, status int) func(*world) {
+	return func(w *world) {
+		w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: what, At: at(29), Back: at(32)}})
+		w.receive("second to dead", 30, status)
+	}
+}
 
 var receiptMutations = []mutation{
 	{
@@ -116,6 +130,30 @@ var receiptMutations = []mutation{
 		change: func(w *world) { w.receive("third to healthy", 50.16, 200) },
 		rules:  []string{"interrupted too often"},
 		says:   "was received 2 times without a record, and 1 kills were about",
+	},
+	{
+		name:   "a receipt without a record while the API was away",
+		change: unrecordedDuring("api", 503),
+		rules:  []string{"receipt unrecorded"},
+		says:   "nothing was killed from its arrival to its record",
+	},
+	{
+		name:   "a receipt without a record while the API was cut off from Postgres",
+		change: unrecordedDuring("cut api to postgres", 503),
+		rules:  []string{"receipt unrecorded"},
+		says:   "nothing was killed from its arrival to its record",
+	},
+	{
+		name:   "an answer without a record while Temporal was away",
+		change: unrecordedDuring("temporal", 503),
+		rules:  []string{"receipt unrecorded"},
+		says:   "nothing was killed from its arrival to its record",
+	},
+	{
+		name:   "an attempt that began while Postgres was away",
+		change: func(w *world) { w.receive("fourth to healthy", 112, 200) },
+		rules:  []string{"receipt unrecorded", "repeated", "duplicates"},
+		says:   "nothing was killed from its arrival to its record",
 	},
 	{
 		name:   "no kill",

@@ -17,9 +17,15 @@ const (
 	// delivery ends so much after the attempt's time.
 	recordTime = 3 * time.Second
 	// dying is how long after the moment that the harness notes a killed process may
-	// still be heard of: the kill comes after the note, and what was sent before lies in
-	// a socket.
-	dying = 500 * time.Millisecond
+	// still be heard of: the kill comes after the note, what was sent before lies in a
+	// socket, and a busy machine lets the receiver wait for its turn.
+	dying = 2 * time.Second
+	// claimed is how long after Postgres is gone an attempt may begin that was claimed
+	// before: there is no new claim without it, and the request follows at once.
+	claimed = time.Second
+	// heartbeat is an activity's timeout: what Temporal gave up while it was away hears of
+	// that with its next heartbeat.
+	heartbeat = 13 * time.Second
 	// settling: a statement that an outage held up ends within its timeout of 5 s, and
 	// until then what it belongs to is in flight.
 	settling = 5 * time.Second
@@ -33,25 +39,46 @@ const (
 	lateness = 5 * time.Second
 )
 
-// What a kill interrupts lies in its outage, from at to over: a moment where a process
-// died, and else all the time that something was away. Until settled it may show.
+// An outage is from at to over: a moment where a process died, and else all the time
+// that something was away. Until settled it may show in a transaction.
+//
+// It may leave attempts without a record, those whose request arrived up to until:
+//   - Of a worker that died, or that lost its database: what was in flight then. Nothing
+//     is claimed without Postgres, so nothing else begins.
+//   - Without Temporal attempts go on and are recorded. But an activity whose heartbeats
+//     fail, or that Temporal gave up meanwhile, is cancelled, and its requests are cut off
+//     unanswered. What the receiver answered is recorded all the same.
+//   - Where Postgres takes no connection or has no disk, one statement works and the
+//     next one doesn't, as long as it lasts.
+//   - The API makes no attempts: of what it loses nothing is excused.
 const outagesSQL = `
 CREATE TEMP TABLE outages ON COMMIT DROP AS
-SELECT n, at, CASE WHEN process THEN at ELSE back END AS over, CASE WHEN process THEN at ELSE back END AS settled
+SELECT n, interrupts, at, CASE WHEN process THEN at ELSE back END AS over,
+  CASE WHEN process THEN at ELSE back END AS settled, NULL::timestamptz AS until
 FROM kills`
 
 const outageTimesSQL = `
-UPDATE outages o SET over = over + CASE WHEN process THEN $1::interval ELSE '0' END,
-  settled = settled + CASE WHEN process THEN $1::interval ELSE $2::interval END
+UPDATE outages o SET
+  settled = settled + CASE WHEN process THEN $1::interval ELSE $2::interval END,
+  until = CASE o.interrupts
+    WHEN 'worker' THEN o.at + $1::interval
+    WHEN 'postgres' THEN o.at + $3::interval
+    WHEN 'temporal' THEN over + $4::interval
+    WHEN 'connections' THEN over + $2::interval
+    WHEN 'disk full' THEN over + $2::interval
+  END
 FROM kills k WHERE k.n = o.n`
+
+// interrupts: outage o may have left request q without a record.
+const interrupts = `(o.at <= q.recorded AND o.until >= q.arrived AND (o.interrupts <> 'temporal' OR q.status IS NULL))`
 
 // An event between must_since and must_until has a delivery, one before may_since or
 // after may_until hasn't. In between, and where a webhook was changed since, the rows
 // don't tell. An outage may hold up the transaction of either.
 const hooksSQL = `
 CREATE TEMP TABLE hooks ON COMMIT DROP AS
-SELECT id, organization_id, 
-  coalesce((SELECT name FROM endpoints WHERE webhook = webhooks.id), 'nowhere') AS endpoint, events, enabled, updated_at, disabled_at,
+SELECT id, organization_id, events, enabled,
+  coalesce((SELECT name FROM endpoints WHERE webhook = webhooks.id), 'nowhere') AS endpoint, updated_at, disabled_at,
   created_at AS may_since, updated_at AS may_until, created_at AS must_since, updated_at AS must_until
 FROM webhooks`
 
@@ -59,13 +86,20 @@ const hookTimesSQL = `
 UPDATE hooks SET
   may_since = may_since - $1::interval,
   must_since = pg_temp.settled(CASE WHEN enabled THEN greatest(must_since, updated_at) ELSE must_since END, $1),
-  must_until = CASE WHEN enabled THEN 'infinity' ELSE disabled_at - $1::interval END,
+  must_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.unsettled(disabled_at, $1) END,
   may_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.settled(disabled_at, $1) END`
 
 // settled is when a transaction that was stamped with a moment has committed for sure.
 const settledSQL = `
 CREATE FUNCTION pg_temp.settled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
   SELECT greatest(moment + doubt, max(settled)) FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
+$$`
+
+// unsettled is the other way round: what was stamped with an earlier moment has committed
+// before what was stamped with this one.
+const unsettledSQL = `
+CREATE FUNCTION pg_temp.unsettled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
+  SELECT least(moment, min(at)) - doubt FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
 $$`
 
 // A request belongs to the attempt during which it arrived. Of several during one
@@ -96,12 +130,12 @@ WITH candidates AS (
   LEFT JOIN attempts a ON a.id = p.attempt
   LEFT JOIN deliveries d ON d.id = r.delivery
 )
-SELECT t.*, EXISTS (SELECT FROM outages o WHERE o.at <= t.recorded AND o.settled >= t.arrived) FROM timed t`
+SELECT q.*, EXISTS (SELECT FROM outages o WHERE ` + interrupts + `) FROM timed q`
 
 // recorded is when the attempt's outcome was in the database, or would have been at
 // the latest; again is when the delivery's next request arrived; known says that the
-// delivery has a row. in_flight says that an outage, until it settled, lies between the
-// arrival and the record.
+// delivery has a row. in_flight says that an outage lies between the arrival and the record
+// that may have interrupted it.
 const requestsTableSQL = `
 CREATE TEMP TABLE requests (
   LIKE receipts, attempt uuid, again timestamptz, recorded timestamptz, known boolean, in_flight boolean
@@ -130,8 +164,9 @@ func prepare(ctx context.Context, tx pgx.Tx, _ Input) error {
 		args []any
 	}{
 		{outagesSQL, nil},
-		{outageTimesSQL, []any{dying, settling}},
+		{outageTimesSQL, []any{dying, settling, claimed, heartbeat}},
 		{settledSQL, nil},
+		{unsettledSQL, nil},
 		{hooksSQL, nil},
 		{hookTimesSQL, []any{doubt}},
 		{`ANALYZE receipts`, nil},

@@ -48,6 +48,8 @@ type Report struct {
 	// then, the time from Back to their first receipt. It is 0 for those that others
 	// delivered meanwhile, and of several kills the last one before the receipt counts.
 	Waited Times `json:"waited"`
+	// Restarted are those of Waited whose kill was of a process of the service.
+	Restarted Times `json:"restarted"`
 	// Redone is, over the unrecorded receipts that came again, the time from one to the
 	// other.
 	Redone Times `json:"redone"`

@@ -26,7 +26,11 @@ var rules = []rule{
 	{name: "delivery missing", sql: missingSQL, lost: true},
 	{name: "delivery twice", sql: twiceSQL},
 	{name: "delivery uncalled for", sql: uncalledSQL},
+	{name: "event twice", sql: eventTwiceSQL},
 	{name: "replay", sql: replaySQL},
+	{name: "replay twice", sql: replayTwiceSQL},
+	{name: "replay missing", sql: replayMissingSQL, lost: true},
+	{name: "recovery", sql: recoverySQL},
 	{name: "write lost", sql: writeLostSQL, lost: true},
 	{name: "event lost", sql: eventLostSQL, lost: true},
 	{name: "pending", sql: pendingSQL, lost: true},
@@ -36,7 +40,11 @@ var rules = []rule{
 	{name: "attempt numbers", sql: numbersSQL},
 	{name: "attempt order", sql: orderSQL},
 	{name: "state", sql: stateSQL},
+	{name: "failed", sql: failedSQL, lost: true},
+	{name: "given up", sql: givenUpSQL},
+	{name: "webhook disabled", sql: disabledSQL},
 	{name: "answer made up", sql: madeUpSQL},
+	{name: "attempt unreceived", sql: unreceivedSQL},
 	{name: "receipt of nothing", sql: nothingSQL},
 	{name: "receipt misdirected", sql: misdirectedSQL},
 	{name: "body", sql: bodySQL},
@@ -47,12 +55,14 @@ var rules = []rule{
 	{name: "duplicates", sql: duplicatesSQL},
 }
 
+const termsSQL = `CREATE TEMP TABLE terms (max_attempts int, disabled_after int) ON COMMIT DROP`
+
 // judge asks for the violations of each rule.
 func (r *Report) judge(ctx context.Context, tx pgx.Tx, in Input) error {
-	if _, err := tx.Exec(ctx, `CREATE TEMP TABLE terms ON COMMIT DROP AS SELECT 0 AS max_attempts`); err != nil {
+	if _, err := tx.Exec(ctx, termsSQL); err != nil {
 		return errors.Wrap(err, "note the terms")
 	}
-	if _, err := tx.Exec(ctx, `UPDATE terms SET max_attempts = $1`, in.MaxAttempts); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO terms VALUES ($1, $2)`, in.MaxAttempts, in.DisabledAfter); err != nil {
 		return errors.Wrap(err, "note the terms")
 	}
 	for _, rule := range rules {

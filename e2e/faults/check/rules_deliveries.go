@@ -18,6 +18,18 @@ LEFT JOIN (
 ) q ON q.delivery = d.id
 WHERE d.status = 'succeeded' AND q.answered IS NOT TRUE`
 
+// It fails for good only where the receiver was dead.
+const failedSQL = `
+SELECT format('delivery %s failed with %s, and endpoint %s answers', d.id, coalesce(d.last_error, 'no error'),
+  h.endpoint)
+FROM deliveries d JOIN hooks h ON h.id = d.webhook_id
+WHERE d.status = 'failed' AND h.endpoint NOT IN (SELECT endpoint FROM may_fail)`
+
+// No operator is about.
+const givenUpSQL = `
+SELECT format('delivery %s was given up, and nobody asked for it', id)
+FROM deliveries WHERE last_error = 'given_up'`
+
 // It failed after all of its attempts, counted anew where an operator revived it, or by
 // one of the rules that need none: its webhook was disabled, or an operator gave it up.
 const earlySQL = `
@@ -35,6 +47,16 @@ SELECT format('delivery %s ended at %s because webhook %s was disabled, which wa
 FROM deliveries d JOIN hooks h ON h.id = d.webhook_id
 WHERE d.status = 'failed' AND d.last_error = 'webhook_disabled'
   AND CASE WHEN h.enabled THEN h.updated_at <= d.failed_at ELSE h.disabled_at > d.failed_at END`
+
+// A webhook is disabled where the receiver was dead, and after enough deliveries.
+const disabledSQL = `
+SELECT format('webhook %s to %s was disabled at %s after %s deliveries that failed for good', id, endpoint,
+  disabled_at, n)
+FROM terms CROSS JOIN (
+  SELECT h.*, (SELECT count(*) FROM deliveries d WHERE d.webhook_id = h.id AND d.status = 'failed'
+    AND d.last_error NOT IN ('webhook_disabled', 'given_up') AND d.failed_at <= h.disabled_at) AS n
+  FROM hooks h WHERE NOT h.enabled
+) h WHERE n < disabled_after OR endpoint NOT IN (SELECT endpoint FROM may_fail)`
 
 // Attempts are numbered from 1, without a gap or a repetition.
 const numbersSQL = `

@@ -31,11 +31,39 @@ FROM deliveries d JOIN events e ON e.id = d.event_id JOIN hooks h ON h.id = d.we
 WHERE d.event_type <> e.type OR (d.replay_of IS NULL AND e.type <> 'webhook.test' AND (
   NOT h.events ? e.type OR e.created_at < h.may_since OR e.created_at > h.may_until))`
 
+// What happens once makes one event, however often a kill repeats it. Of an expired one,
+// which is removed, a payload may name nothing.
+const eventTwiceSQL = `
+SELECT format('%s of %s has %s events', e.type, f.subject, count(*))
+FROM events e JOIN frozen f ON f.event = e.id
+WHERE f.subject <> '' AND e.type IN ('post.created', 'comment.created', 'contact.created', 'changelog.published')
+GROUP BY e.type, f.subject HAVING count(*) > 1`
+
 // A replay is of the same event to the same webhook.
 const replaySQL = `
 SELECT format('delivery %s is a replay of %s, which is of another event or webhook', d.id, of.id)
 FROM deliveries d JOIN deliveries of ON of.id = d.replay_of
 WHERE (d.event_id, d.webhook_id) <> (of.event_id, of.webhook_id)`
+
+// Nobody but a recovery replays, and it leaves out what was replayed.
+const replayTwiceSQL = `
+SELECT format('delivery %s was replayed %s times', replay_of, count(*))
+FROM deliveries WHERE replay_of IS NOT NULL GROUP BY replay_of HAVING count(*) > 1`
+
+// It replays all that failed within its window, had ended when it was asked for, and is
+// of an event that the webhook subscribes to.
+const replayMissingSQL = `
+SELECT format('delivery %s failed and recovery %s has not replayed it', d.id, r.id)
+FROM recoveries r JOIN hooks h ON h.id = r.webhook_id
+JOIN deliveries d ON d.webhook_id = r.webhook_id AND d.status = 'failed' AND d.failed_at < r.created_at
+  AND d.created_at >= r.since AND d.created_at < r.until
+  AND CASE WHEN r.event_type IS NULL THEN h.events ? d.event_type ELSE d.event_type = r.event_type END
+WHERE NOT EXISTS (SELECT FROM deliveries replay WHERE replay.replay_of = d.id)`
+
+// It completes.
+const recoverySQL = `
+SELECT format('recovery %s is %s%s', id, status, ': ' || stopped_reason)
+FROM recoveries WHERE status <> 'completed' OR ended_at IS NULL`
 
 // What was acknowledged is there.
 const subjectsSQL = `(

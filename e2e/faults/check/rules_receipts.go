@@ -10,6 +10,15 @@ SELECT format('attempt %s of delivery %s got %s, %s', a.number, a.delivery_id, a
 FROM attempts a LEFT JOIN requests q ON q.attempt = a.id
 WHERE a.response_status IS NOT NULL AND q.status IS DISTINCT FROM a.response_status`
 
+// The receiver is never down and always reached, so an attempt without an answer came to
+// it all the same, unless something was away meanwhile.
+const unreceivedSQL = `
+SELECT format('attempt %s of delivery %s at %s ended with %s, and nothing was received then', a.number, a.delivery_id,
+  a.started_at, coalesce(a.error, 'no error'))
+FROM attempts a LEFT JOIN requests q ON q.attempt = a.id
+WHERE a.response_status IS NULL AND q.request IS NULL AND NOT EXISTS (
+  SELECT FROM outages o WHERE o.at <= a.started_at + a.duration_ms * interval '1 ms' AND o.settled >= a.started_at)`
+
 // Nothing is received but what was committed, except from a webhook that was deleted
 // since.
 const nothingSQL = `
@@ -51,13 +60,16 @@ const tooOftenSQL = `
 SELECT format('delivery %s was received %s times without a record, and %s kills were about', delivery, n, kills)
 FROM (
   SELECT q.delivery, count(DISTINCT q.request) AS n, count(DISTINCT o.n) AS kills
-  FROM requests q JOIN outages o ON o.at <= q.recorded AND o.settled >= q.arrived
+  FROM requests q JOIN outages o ON ` + interrupts + `
   WHERE q.known AND q.attempt IS NULL GROUP BY q.delivery
 ) i WHERE n > kills`
 
-// atKill: a request that was in flight when something was killed or away. Those that
-// came while it settled don't count.
-const atKill = `(in_flight AND EXISTS (SELECT FROM outages o WHERE o.at <= recorded AND o.over >= arrived))`
+// atKill: a request that was in flight at the very moment of a kill, or while the
+// database took some statements and not others. Of those that came a little later only
+// the interrupted ones count: the others were surely made by somebody else.
+const atKill = `(in_flight AND (attempt IS NULL OR EXISTS (
+  SELECT FROM outages o WHERE o.at <= recorded AND arrived <= CASE
+    WHEN o.interrupts IN ('connections', 'disk full') THEN o.over WHEN o.until IS NOT NULL THEN o.at END)))`
 
 // isDuplicate: a request that was followed by another of its delivery though it had been
 // answered 2xx, or instead of being recorded.

@@ -104,6 +104,13 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 			w.attempt(d, 1, 100.6, 200)
 			w.succeed(d, 100.63)
 		}},
+		{name: "an event that an outage held up until its webhook was disabled", change: func(w *world) {
+			w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: "postgres", At: at(98), Back: at(99.9)}})
+			w.post("late", 98.2)
+			d := w.deliver("late", "healthy", 98.2)
+			w.attempt(d, 1, 101, 200)
+			w.succeed(d, 101.03)
+		}},
 		{name: "a delivery of that moment", change: func(w *world) {
 			w.post("late", 100.5)
 			d := w.deliver("late", "healthy", 100.5)
@@ -118,14 +125,25 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 		{name: "a write that was made twice for one lost answer", change: func(w *world) {
 			w.in.Acknowledged = w.in.Acknowledged[1:]
 		}},
-		{name: "a delivery that was given up", change: delivery("second to dead",
-			`UPDATE deliveries SET last_error = 'given_up' WHERE id = $1`)},
+		{name: "an attempt that was claimed before its worker lost Postgres", change: func(w *world) {
+			w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: "cut worker-1 to postgres", At: at(29.5), Back: at(32)}})
+			w.receive("second to dead", 30, 503)
+		}},
+		{name: "a request that was cut off because Temporal had given its activity up",
+			change: unrecordedDuring("temporal", 0)},
+		{name: "an attempt that Postgres without a disk didn't record", change: unrecordedDuring("disk full", 503)},
 		{name: "a delivery that was revived", change: func(w *world) {
 			w.exec(`UPDATE deliveries SET schedule_start = 5 WHERE id = $1`, w.deliveries["first to dead"])
 			for n := range 5 {
 				w.attempt("first to dead", n+6, 30+float64(n), 503)
 			}
 			w.fail("first to dead", 34.1, "")
+		}},
+		{name: "a recovery that replayed what had failed", change: func(w *world) {
+			w.recovery("completed", 40)
+			w.exec(`UPDATE deliveries SET replay_of = $2, webhook_id = $3 WHERE id = $1`,
+				w.deliveries["replay"], w.deliveries["first to dead"], w.hooks["dead"])
+			entries("replay", func(_ int, e *ledger.Entry) { e.Endpoint = "dead" })(w)
 		}},
 		{name: "receipts of a webhook that was deleted", change: func(w *world) {
 			w.exec(`DELETE FROM webhooks WHERE id = $1`, w.hooks["dead"])

@@ -52,6 +52,10 @@ func (r *Report) measure(ctx context.Context, tx pgx.Tx, in Input) error {
 	if r.Waited, err = scanTimes(tx.QueryRow(ctx, `SELECT `+quantiles+` FROM waited`)); err != nil {
 		return errors.Wrap(err, "time what waited")
 	}
+	restarted := tx.QueryRow(ctx, `SELECT `+quantiles+` FROM waited JOIN kills USING (n) WHERE process`)
+	if r.Restarted, err = scanTimes(restarted); err != nil {
+		return errors.Wrap(err, "time what waited for a process")
+	}
 	if r.Redone, err = scanTimes(tx.QueryRow(ctx, redoneSQL)); err != nil {
 		return errors.Wrap(err, "time what was redone")
 	}

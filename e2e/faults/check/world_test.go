@@ -56,7 +56,7 @@ type database interface {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		t: t, in: check.Input{Database: testkit.Database(t), MaxAttempts: 5, Endpoints: map[string]string{}},
+		t: t, in: check.Input{Database: testkit.Database(t), MaxAttempts: 5, DisabledAfter: 1, MayFail: []string{"dead"}, Endpoints: map[string]string{}},
 		organization: publicid.NewOrganization(), board: publicid.NewBoard(),
 		hooks: map[string]publicid.Webhook{}, posts: map[string]publicid.Post{}, events: map[string]publicid.Event{},
 		bodies: map[string]string{}, deliveries: map[string]publicid.Delivery{}, of: map[string][2]string{},
@@ -191,6 +191,13 @@ func (w *world) succeed(delivery string, s float64) {
 func (w *world) fail(delivery string, s float64, reason string) {
 	w.exec(`UPDATE deliveries SET status = 'failed', failed_at = $2, next_attempt_at = NULL,
 		last_error = coalesce(nullif($3, ''), last_error) WHERE id = $1`, w.deliveries[delivery], at(s), reason)
+}
+
+// recovery is one of all that failed at the dead webhook before it was asked for.
+func (w *world) recovery(status string, s float64) {
+	w.exec(`INSERT INTO recoveries (id, organization_id, webhook_id, created_at, since, until, status, ended_at)
+		VALUES ($1, $2, $3, $4, $5, $4, $6, $4)`,
+		publicid.NewRecovery(), w.organization, w.hooks["dead"], at(s), at(0), status)
 }
 
 // input writes the ledger down.
