@@ -63,11 +63,12 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
-	answers := votes(t, app, n, 64)
+	answers := votes(t, app, n, 64) //nolint:bodyclose // request closes it
 	awaitWaiting(t, app, 4)
 	for range 10 {
 		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", other.Key, ""))
-		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", n.Key, ""), "the same organization reads on")
+		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", n.Key, ""),
+			"the same organization reads on")
 		require.Equal(t, http.StatusCreated, meanwhile(t, app, http.MethodPost, "/v1/boards/"+other.ids["boardId"]+"/posts",
 			other.Key, `{"title":"Meanwhile"}`))
 	}
@@ -93,7 +94,8 @@ func votes(t *testing.T, app *testkit.App, of fixture, n int) <-chan *http.Respo
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
-			a, _ := request(ctx, app, http.MethodPost, "/v1/posts/"+of.ids["postId"]+"/votes", of.Key, "")
+			path := "/v1/posts/" + of.ids["postId"] + "/votes"
+			a, _ := request(ctx, app, http.MethodPost, path, of.Key, "") //nolint:bodyclose // request closes it
 			answers <- a
 		})
 	}
