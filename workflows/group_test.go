@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 
 	"earshot/internal/testkit"
 	"earshot/workflows"
@@ -106,8 +107,20 @@ func (b *bundle) over(t *testing.T, run string) error {
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
 	defer cancel()
 	err := b.app.Temporal.GetWorkflow(ctx, run, "").Get(ctx, nil)
-	require.NoError(t, ctx.Err(), "the run has no end")
+	require.NoError(t, ctx.Err(), "the run has no end; its history:%s", lastEvents(t, b.app.Temporal, run))
 	return err
+}
+
+// lastEvents tells a run's history, an event to a line, for a test that waited in vain.
+func lastEvents(t *testing.T, c client.Client, run string) string {
+	t.Helper()
+	var lines strings.Builder
+	for events := c.GetWorkflowHistory(t.Context(), run, "", false, 0); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		fmt.Fprintf(&lines, "\n%s %3d %s", event.EventTime.AsTime().Format("15:04:05.000"), event.EventId, event.EventType)
+	}
+	return lines.String()
 }
 
 // held has a receiver's answers of one number wait until they are chosen.

@@ -105,31 +105,42 @@ func (s *Store) holding(ctx context.Context, query string, args ...any) ([]uuid.
 	return ids, nil
 }
 
-// OneOf are the rows of the ids, of which there may be thousands.
+// OneOf are the rows of the ids, of which there may be thousands. It takes the place of
+// the table, so that they are looked up by their ids before anything else is asked of
+// them: the planner takes a cursor for far more selective than it is, and would rather
+// go through what is left of the list.
 func OneOf(ids []uuid.UUID) func(*sql.Selector) {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
 		texts[i] = id.String()
 	}
-	return func(s *sql.Selector) {
-		s.Where(sql.P(func(b *sql.Builder) {
-			b.Ident(s.C("id")).WriteString(" = ANY (").Arg(texts).WriteString("::uuid[])")
+	return inPlaceOfTable(func(rows *sql.Selector) {
+		rows.Where(sql.P(func(b *sql.Builder) {
+			b.Ident(rows.C("id")).WriteString(" = ANY (").Arg(texts).WriteString("::uuid[])")
 		}))
-	}
+		// Skipping none keeps the planner from merging it with the query around it.
+		rows.Offset(0)
+	})
 }
 
 // First are the first n rows of a list: of those that all the predicates hold of,
 // in its order. It takes the place of the table, so that the list is read in order
 // and only as far as a query needs.
 func First[P ~func(*sql.Selector)](n int, of []P, order func(*sql.Selector)) func(*sql.Selector) {
-	return func(s *sql.Selector) {
-		table := sql.Table(s.TableName())
-		list := sql.Dialect(dialect.Postgres).Select().From(table)
+	return inPlaceOfTable(func(rows *sql.Selector) {
 		for _, p := range of {
-			p(list)
+			p(rows)
 		}
-		order(list)
-		s.From(list.Limit(n).As(s.TableName()))
+		order(rows)
+		rows.Limit(n)
+	})
+}
+
+func inPlaceOfTable(choose func(rows *sql.Selector)) func(*sql.Selector) {
+	return func(s *sql.Selector) {
+		rows := sql.Dialect(dialect.Postgres).Select().From(sql.Table(s.TableName()))
+		choose(rows)
+		s.From(rows.As(s.TableName()))
 	}
 }
 
