@@ -28,14 +28,18 @@ const (
 func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id publicid.Delivery) (*db.Delivery, error) {
 	var made *db.Delivery
 	err := s.change(ctx, func(c *change) error {
+		// Held, so that the retention doesn't take it away with its event meanwhile; and
+		// before the webhook, as the deletion of a webhook takes them.
+		old, missing := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(keyShare))
+		if missing != nil && !problem.Is(missing, problem.NotFound) {
+			return missing
+		}
 		hook, err := c.lockWebhook(ctx, of, keyShare)
 		if err != nil {
 			return err
 		}
-		// Held, so that the retention doesn't take it away with its event meanwhile.
-		old, err := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(keyShare))
-		if err != nil {
-			return err
+		if missing != nil {
+			return missing
 		}
 		if err := mustTake(hook, &old.EventType); err != nil {
 			return err
