@@ -88,6 +88,10 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follo
 	return d
 }
 
+// Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
+// slower than what it is sent.
+func (d *Deliveries) Lags(webhook publicid.Webhook) bool { return d.slots.lags(webhook) }
+
 // Due is one delivery with the attempt that it is due for.
 type Due struct {
 	ID      publicid.Delivery `json:"id"`

@@ -88,6 +88,15 @@ func (s *slots) patience(webhook publicid.Webhook) time.Duration {
 	return firstWait
 }
 
+// lags tells a webhook that has more before it than it has places: in flight, put off, or
+// to be made again.
+func (s *slots) lags(webhook publicid.Webhook) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.held[webhook]
+	return own != nil && int64(own.users) > s.perWebhook
+}
+
 func (s *slots) enter(webhook publicid.Webhook) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

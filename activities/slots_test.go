@@ -47,6 +47,19 @@ func TestTheWaitForAPlaceEndsWhenOneIsGivenBack(t *testing.T) {
 	require.True(t, <-got)
 }
 
+func TestAWebhookLagsThatHasMoreBeforeItThanPlaces(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(2), publicid.NewWebhook()
+	require.False(t, s.lags(webhook))
+	release := s.acquire(t.Context(), webhook, waitFor)
+	s.retry(webhook, 2, time.Hour)
+	require.False(t, s.lags(webhook))
+	s.turn(webhook, 1, time.Hour)
+	require.True(t, s.lags(webhook))
+	release()
+	require.False(t, s.lags(webhook))
+}
+
 func TestOneWebhookTakesNoPlaceOfAnother(t *testing.T) {
 	t.Parallel()
 	s := newSlots(1)

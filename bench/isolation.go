@@ -19,13 +19,14 @@ import (
 )
 
 const (
-	// What the healthy webhook gets a second, and for how long: the first retries are
-	// due 30 s after a burst of 20 s.
-	isolationRate   = 20
-	isolationPeriod = time.Minute
-	// Events of the burst a second, if 32 connections can make as many. More would use
-	// up the processors of a small machine before anything is sent.
-	burstRate        = 500
+	// What the healthy webhook gets a second, and for how long after the burst: the
+	// retries of its end are due 30 s later.
+	isolationRate  = 20
+	isolationAfter = 40 * time.Second
+	// What a healthy webhook's p99 may be beside a receiver that doesn't keep up, as a
+	// multiple of its value alone.
+	isolationMost = 2
+
 	burstConnections = 32
 )
 
@@ -34,6 +35,8 @@ type neighbour struct {
 	name string
 	// open starts its receiver, on loopback.
 	open func() (url string, shut func(), err error)
+	// keepsUp: what the burst costs beside it is the load's, not a receiver's.
+	keepsUp bool
 	// foreign: it belongs to another organization.
 	foreign bool
 }
@@ -41,12 +44,12 @@ type neighbour struct {
 func neighbours() []neighbour {
 	well := answering(func(http.ResponseWriter, *http.Request) {})
 	return []neighbour{
-		{"healthy as well", well, false},
-		{"refuses connections", refusing, false},
-		{"answers 500", answering(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }), false},
-		{"hangs", answering(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), false},
-		{"drips", answering(drip), false},
-		{"another organization's", well, true},
+		{name: "healthy as well", open: well, keepsUp: true},
+		{name: "refuses connections", open: refusing},
+		{name: "answers 500", open: answering(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })},
+		{name: "hangs", open: answering(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })},
+		{name: "drips", open: answering(drip)},
+		{name: "another organization's", open: well, keepsUp: true, foreign: true},
 	}
 }
 
@@ -83,12 +86,15 @@ func drip(w http.ResponseWriter, r *http.Request) {
 }
 
 // measureIsolation prints how long a post takes to arrive at a healthy webhook, alone
-// and beside a burst of events at each neighbour.
+// and beside a burst of events at each neighbour. It returns an error when a receiver that
+// doesn't keep up makes it slower than it may.
 func (s *stack) measureIsolation(ctx context.Context, o options) error {
-	fmt.Printf("%d posts a second for %s, beside a burst of %d events\n", isolationRate, isolationPeriod, o.burst)
+	period := time.Duration(o.burst)*time.Second/time.Duration(o.burstRate) + isolationAfter
+	fmt.Printf("%d posts a second for %s, beside a burst of %d events, %d a second\n", isolationRate, period, o.burst, o.burstRate)
 	fmt.Printf("%-28s %10s %10s %10s %12s\n", "the burst's receiver", "p50", "p99", "max", "p99 to alone")
+	var beyond []string
 	for range o.runs {
-		alone, err := s.healthy(ctx)
+		alone, err := s.healthy(ctx, period)
 		if err != nil {
 			return err
 		}
@@ -97,32 +103,39 @@ func (s *stack) measureIsolation(ctx context.Context, o options) error {
 			if !strings.Contains(n.name, o.only) {
 				continue
 			}
-			beside, err := s.beside(ctx, n, o.burst)
+			beside, err := s.beside(ctx, n, o.burst, o.burstRate, period)
 			if err != nil {
 				return errors.Wrap(err, n.name)
 			}
-			printIsolation(n.name, beside, alone)
+			if printIsolation(n.name, beside, alone) > isolationMost && !n.keepsUp {
+				beyond = append(beyond, n.name)
+			}
 		}
+	}
+	if len(beyond) > 0 {
+		return errors.Errorf("a healthy webhook's p99 is more than %d times its value alone beside a receiver that %s",
+			isolationMost, strings.Join(beyond, ", "))
 	}
 	return nil
 }
 
-func printIsolation(name string, l, alone *latencies) {
-	fmt.Printf("%-28s %10s %10s %10s %12.2f\n", name, brief(l.quantile(0.5)), brief(l.quantile(0.99)), brief(l.quantile(1)),
-		float64(l.quantile(0.99))/float64(alone.quantile(0.99)))
+func printIsolation(name string, l, alone *latencies) (ratio float64) {
+	ratio = float64(l.quantile(0.99)) / float64(alone.quantile(0.99))
+	fmt.Printf("%-28s %10s %10s %10s %12.2f\n", name, brief(l.quantile(0.5)), brief(l.quantile(0.99)), brief(l.quantile(1)), ratio)
+	return ratio
 }
 
 // healthy measures the healthy webhook, with whatever is going on beside it.
-func (s *stack) healthy(ctx context.Context) (*latencies, error) {
-	_, err := s.delivered(ctx, int(isolationRate*isolationPeriod.Seconds()),
+func (s *stack) healthy(ctx context.Context, period time.Duration) (*latencies, error) {
+	_, err := s.delivered(ctx, int(isolationRate*period.Seconds()),
 		func(ctx context.Context, do func(context.Context, int) error) error {
-			return steady(ctx, isolationRate, isolationPeriod, do)
+			return steady(ctx, isolationRate, period, do)
 		})
 	return s.receiver.times(), err
 }
 
 // beside measures it while the neighbour gets its burst.
-func (s *stack) beside(ctx context.Context, n neighbour, events int) (*latencies, error) {
+func (s *stack) beside(ctx context.Context, n neighbour, events, rate int, period time.Duration) (*latencies, error) {
 	url, shut, err := n.open()
 	if err != nil {
 		return nil, err
@@ -147,14 +160,14 @@ func (s *stack) beside(ctx context.Context, n neighbour, events int) (*latencies
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(time.Until(began.Add(time.Duration(i) * time.Second / burstRate))):
+			case <-time.After(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))):
 				return owner.contact(ctx)
 			}
 		})
 		fmt.Fprintf(os.Stderr, "%s: the burst took %s\n", n.name, time.Since(began).Round(100*time.Millisecond))
 		ended <- err
 	}()
-	times, err := s.healthy(ctx)
+	times, err := s.healthy(ctx, period)
 	if failed := <-ended; err == nil {
 		err = failed
 	}

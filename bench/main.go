@@ -26,16 +26,16 @@ import (
 )
 
 type options struct {
-	runs        int
-	posts       int
-	connections int
-	period      time.Duration
-	rates       []int
-	asJSON      bool
-	only        string
-	lists       bool
-	isolation   bool
-	burst       int
+	runs             int
+	posts            int
+	connections      int
+	period           time.Duration
+	rates            []int
+	asJSON           bool
+	only             string
+	lists            bool
+	isolation        bool
+	burst, burstRate int
 }
 
 func main() {
@@ -48,6 +48,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
 	flag.BoolVar(&o.lists, "lists", false, "measure the lists instead, on what make bench-seed made")
 	flag.BoolVar(&o.isolation, "isolation", false, "measure instead what a healthy webhook notices of a burst beside it")
+	flag.IntVar(&o.burstRate, "burst-rate", 100, "events of that burst a second; from some 250 on two processors are busy with the burst alone")
 	flag.IntVar(&o.burst, "burst", 10_000, "events of that burst")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -86,9 +86,11 @@ var Module = fx.Module("worker",
 		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, starter *workflows.Starter, c config.Config, log *slog.Logger) *activities.Deliveries {
 			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
-			return activities.NewDeliveries(s, sender, box, starter, activities.DeliveryOptions{
+			d := activities.NewDeliveries(s, sender, box, starter, activities.DeliveryOptions{
 				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Log: log,
 			})
+			starter.GatherWhere(d.Lags)
+			return d
 		},
 		func(s *store.Store, starter *workflows.Starter, log *slog.Logger) *activities.Outbox {
 			return activities.NewOutbox(s, starter, log)

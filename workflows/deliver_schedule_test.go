@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
@@ -27,6 +28,7 @@ func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing
 	// The service has no worker: the run that it starts waits.
 	b := setup(t, testkit.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
 	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(testkit.Wait)
 	worker.Register(env)

@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
+	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
@@ -166,6 +167,7 @@ func TestAClockThatJumpsPublishesNeitherEarlyNorTwice(t *testing.T) {
 	id, err := publicid.Parse[publicid.ChangelogEntry](c.schedule(t, due))
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(time.Now().Add(24 * time.Hour)) // a day ahead
 	env.SetTestTimeout(testkit.Wait)

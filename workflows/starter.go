@@ -14,6 +14,7 @@ import (
 
 	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
+	"earshot/internal/publicid"
 )
 
 const (
@@ -21,10 +22,6 @@ const (
 	// the next start takes up to a group of them: an idle service starts one
 	// workflow per delivery at once, a busy one forms groups by itself.
 	startsAtOnce = 2
-	// How long a busy service lets deliveries gather between two starts, unless
-	// a group is full before. A workflow costs Temporal some 10 ms of processor
-	// time, a delivery more in its group a tenth of one.
-	gatherTime = 25 * time.Millisecond
 	// How long a start tries to reach Temporal before it steps back behind the
 	// others, and the pause before the next try. Deliveries keep waiting here
 	// for as long as this process lives, so that they go out as soon as Temporal
@@ -42,6 +39,7 @@ type Starter struct {
 	temporal *Connection
 	groupMax int
 	eager    bool
+	lags     func(publicid.Webhook) bool
 	log      *slog.Logger
 
 	mu      sync.Mutex
@@ -50,14 +48,19 @@ type Starter struct {
 	errands []errand
 	sending bool
 	running int
-	idle    *sync.Cond
+	// alarm is set for when something that waits is due.
+	alarm bool
+	idle  *sync.Cond
 	// quit is closed when nobody waits for the queue any more.
 	quit chan struct{}
 }
 
 // NewStarter makes a starter whose groups have at most groupMax deliveries.
 func NewStarter(c *Connection, groupMax int, log *slog.Logger) *Starter {
-	s := &Starter{temporal: c, groupMax: groupMax, eager: true, log: log, waiting: newQueue(), quit: make(chan struct{})}
+	s := &Starter{
+		temporal: c, groupMax: groupMax, eager: true, lags: func(publicid.Webhook) bool { return false }, log: log,
+		waiting: newQueue(), quit: make(chan struct{}),
+	}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
@@ -67,19 +70,28 @@ func NewStarter(c *Connection, groupMax int, log *slog.Logger) *Starter {
 // called before anything is started.
 func (s *Starter) ThroughQueues() { s.eager = false }
 
+// GatherWhere has the deliveries to webhooks that lag gather for longer. Only a process
+// that makes attempts knows of any. It is called before anything is started.
+func (s *Starter) GatherWhere(lags func(publicid.Webhook) bool) { s.lags = lags }
+
 // Dispatch queues deliveries for their start and returns at once.
 func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	refused := 0
+	now, refused := time.Now(), 0
 	for _, d := range deliveries {
-		if !s.waiting.add(d) {
+		if !s.waiting.add(d, s.lags(d.Webhook), now) {
 			refused++
 		}
 	}
 	if refused > 0 {
 		s.log.Warn("too many deliveries wait for their start; the sweep will start these", "deliveries", refused)
 	}
+	s.wake()
+}
+
+// wake has the queue looked at, unless as many do so as may. Its caller holds the lock.
+func (s *Starter) wake() {
 	if s.running < startsAtOnce && s.waiting.size > 0 {
 		s.running++
 		go s.work()
@@ -103,7 +115,7 @@ func (s *Starter) Drain(ctx context.Context) {
 	defer stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for (s.running > 0 || s.sending) && ctx.Err() == nil {
+	for (s.running > 0 || s.sending || s.waiting.size > 0) && ctx.Err() == nil {
 		s.idle.Wait()
 	}
 }
@@ -117,19 +129,6 @@ func (s *Starter) work() {
 		if !s.start(group) {
 			s.putBack(group)
 		}
-		if len(group) > 1 {
-			s.gather()
-		}
-	}
-}
-
-// gather waits a little for the next group to grow.
-func (s *Starter) gather() {
-	s.mu.Lock()
-	full := s.waiting.size >= s.groupMax
-	s.mu.Unlock()
-	if !full {
-		s.pause(gatherTime)
 	}
 }
 
@@ -152,14 +151,23 @@ func (s *Starter) putBack(group []feedback.Dispatch) {
 	}
 }
 
-// take cuts the next group off the queue. It ends the worker when there is none.
+// take cuts the next group off the queue. It ends the worker when none is due.
 func (s *Starter) take() []feedback.Dispatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	group := s.waiting.take(s.groupMax)
+	group, wait := s.waiting.take(s.groupMax, time.Now())
 	if group == nil {
 		s.running--
 		s.idle.Broadcast()
+	}
+	if wait > 0 && !s.alarm {
+		s.alarm = true
+		time.AfterFunc(wait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.alarm = false
+			s.wake()
+		})
 	}
 	return group
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -9,11 +10,20 @@ import (
 	"earshot/internal/publicid"
 )
 
+// at is when everything happens, unless a test says otherwise.
+var at = time.Now()
+
+// taken is the next group, when all that gathers is due.
+func taken(q *queue) []feedback.Dispatch {
+	group, _ := q.take(60, at.Add(gatherTime))
+	return group
+}
+
 // sends adds n deliveries of an organization and returns how many found room.
 func sends(q *queue, organization publicid.Organization, eventType string, n int) int {
 	added := 0
 	for range n {
-		if q.add(feedback.Dispatch{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}) {
+		if q.add(feedback.Dispatch{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
 			added++
 		}
 	}
@@ -34,9 +44,9 @@ func TestAnOrganizationWithMuchWaitingHoldsUpNoOther(t *testing.T) {
 	q, busy, quiet := newQueue(), publicid.NewOrganization(), publicid.NewOrganization()
 	sends(q, busy, "post.created", 10_000)
 	sends(q, quiet, "post.created", 1)
-	require.Equal(t, map[publicid.Organization]int{busy: 60}, composition(q.take(60)))
-	require.Equal(t, map[publicid.Organization]int{quiet: 1}, composition(q.take(60)))
-	require.Equal(t, map[publicid.Organization]int{busy: 60}, composition(q.take(60)))
+	require.Equal(t, map[publicid.Organization]int{busy: 60}, composition(taken(q)))
+	require.Equal(t, map[publicid.Organization]int{quiet: 1}, composition(taken(q)))
+	require.Equal(t, map[publicid.Organization]int{busy: 60}, composition(taken(q)))
 }
 
 func TestOrganizationsWithLittleWaitingShareAGroup(t *testing.T) {
@@ -44,8 +54,8 @@ func TestOrganizationsWithLittleWaitingShareAGroup(t *testing.T) {
 	q, first, second := newQueue(), publicid.NewOrganization(), publicid.NewOrganization()
 	sends(q, first, "post.created", 5)
 	sends(q, second, "post.created", 7)
-	require.Equal(t, map[publicid.Organization]int{first: 5, second: 7}, composition(q.take(60)))
-	require.Nil(t, q.take(60))
+	require.Equal(t, map[publicid.Organization]int{first: 5, second: 7}, composition(taken(q)))
+	require.Nil(t, taken(q))
 }
 
 func TestTheEventTypesOfAnOrganizationTakeTurns(t *testing.T) {
@@ -53,9 +63,9 @@ func TestTheEventTypesOfAnOrganizationTakeTurns(t *testing.T) {
 	q, organization := newQueue(), publicid.NewOrganization()
 	sends(q, organization, "contact.updated", 1000)
 	sends(q, organization, "post.created", 1)
-	require.Equal(t, "contact.updated", q.take(60)[0].EventType)
-	require.Equal(t, "post.created", q.take(60)[0].EventType)
-	require.Equal(t, "contact.updated", q.take(60)[0].EventType)
+	require.Equal(t, "contact.updated", taken(q)[0].EventType)
+	require.Equal(t, "post.created", taken(q)[0].EventType)
+	require.Equal(t, "contact.updated", taken(q)[0].EventType)
 }
 
 func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
@@ -64,10 +74,11 @@ func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
 	var in, out []publicid.Delivery
 	for range 130 {
 		d := feedback.Dispatch{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
-		require.True(t, q.add(d))
+		require.True(t, q.add(d, false, at))
 		in = append(in, d.ID)
 	}
-	for group := q.take(60); group != nil; group = q.take(60) {
+	for i := range 3 {
+		group, _ := q.take(60, at.Add(time.Duration(i)*gatherTime))
 		for _, d := range group {
 			out = append(out, d.ID)
 		}
@@ -83,13 +94,91 @@ func TestNobodyFillsTheQueueForTheOthers(t *testing.T) {
 	require.Equal(t, 1000, sends(q, publicid.NewOrganization(), "post.created", 1000))
 }
 
+func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
+	t.Parallel()
+	q, organization := newQueue(), publicid.NewOrganization()
+	for i := range 200 {
+		now := at.Add(time.Duration(i) * time.Second / lightRate)
+		require.True(t, q.add(feedback.Dispatch{Organization: organization, EventType: "post.created"}, false, now))
+		group, _ := q.take(60, now)
+		require.Len(t, group, 1, i)
+	}
+}
+
+// TestACrowdedLineGathersAndHoldsUpNoOther sends 500 a second of one event type for a
+// second, and one of another.
+func TestACrowdedLineGathersAndHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	q, organization := newQueue(), publicid.NewOrganization()
+	groups := 0
+	for i := range 500 {
+		now := at.Add(time.Duration(i) * 2 * time.Millisecond)
+		q.add(feedback.Dispatch{Organization: organization, EventType: "contact.created"}, false, now)
+		group, wait := q.take(60, now)
+		if group != nil {
+			groups++
+		} else {
+			require.LessOrEqual(t, wait, gatherTime)
+		}
+		if i == 400 {
+			q.add(feedback.Dispatch{Organization: organization, EventType: "post.created"}, false, now)
+			group, _ = q.take(60, now)
+			require.Equal(t, "post.created", group[0].EventType)
+		}
+	}
+	require.LessOrEqual(t, groups, lightBurst+10+int(time.Second/gatherTime))
+}
+
+func TestWhatLagsGathersAndHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	q, organization := newQueue(), publicid.NewOrganization()
+	add := func(lags bool) {
+		require.True(t, q.add(feedback.Dispatch{Organization: organization, EventType: "post.created"}, lags, at))
+	}
+	add(true)
+	group, _ := q.take(60, at)
+	require.Len(t, group, 1)
+	add(true)
+	add(true)
+	add(false)
+	group, _ = q.take(60, at)
+	require.Len(t, group, 1, "what doesn't lag has a group of its own")
+	group, wait := q.take(60, at)
+	require.Nil(t, group)
+	require.Equal(t, lagTime, wait)
+	group, _ = q.take(60, at.Add(lagTime))
+	require.Len(t, group, 2)
+}
+
+func TestAFullGroupWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	q, organization := newQueue(), publicid.NewOrganization()
+	sends(q, organization, "post.created", 180)
+	for range 3 {
+		group, _ := q.take(60, at)
+		require.Len(t, group, 60)
+	}
+}
+
+func TestThePacesOfThoseWhoAreIdleAreForgotten(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	for i := range 3 * manyPaces {
+		now := at.Add(time.Duration(i) * 10 * time.Millisecond)
+		q.add(feedback.Dispatch{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
+		q.take(60, now)
+	}
+	require.LessOrEqual(t, len(q.paces), manyPaces)
+}
+
 func TestAQueueThatIsEmptyAgainTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	for range 100 {
 		sends(q, publicid.NewOrganization(), "post.created", 70)
 	}
-	for q.take(60) != nil {
+	for now := at; q.size > 0; now = now.Add(gatherTime) {
+		q.take(60, now)
 	}
 	require.Zero(t, q.size)
 	require.Empty(t, q.of)
