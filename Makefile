@@ -30,8 +30,10 @@ quickstart: ## play the first five minutes of a customer against `make up`
 build: ## build .earshot/bin/earshot
 	go build -o $(BIN)/earshot ./cmd/earshot
 
-test: withstack ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
-	@$(BIN)/withstack -- go test $(if $(RUN),-run '$(RUN)') $(PKG)
+# gotestsum says again at the end what failed, and why: the output of a package has
+# everything that its parallel tests log.
+test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
+	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
 # What has goroutines of its own; those of workflows, the starter's, run in worker's
 # tests. The detector makes the rest, which waits for the database and for Temporal,
@@ -100,7 +102,10 @@ clean: ## remove what was built, but not the Temporal CLI, which takes minutes, 
 withstack:
 	@go build -o $(BIN)/withstack ./internal/devstack/withstack
 
+gotestsum:
+	@go build -C tools/test -o $(CURDIR)/$(BIN)/ tool
+
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration clean withstack linters
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration clean withstack gotestsum linters

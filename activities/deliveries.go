@@ -34,8 +34,9 @@ const (
 	// How long a delivery waits after a fault of our own that the others of its
 	// group don't share.
 	faultPause = 30 * time.Second
-	// What a lease has beyond the attempt itself: time to record.
-	leaseMargin = 3 * time.Second
+	// What a lease has beyond the attempt itself: time to record, which takes some
+	// milliseconds. It only matters where the worker is dead by then.
+	leaseMargin = 2 * time.Second
 	// See batcher.flush.
 	statementTimeout = 5 * time.Second
 	// Rows in one statement.

@@ -26,6 +26,8 @@ const (
 	// recovery sends: who has just come back isn't knocked down by what fell due
 	// together.
 	retryStep = 10 * time.Millisecond
+	// How long a failure counts at most: a receiver that is back lags no longer than that.
+	remembered = time.Minute
 	// How far ahead moments are given away. What comes behind waits for a part of that
 	// and asks again, so that a receiver which comes back gets everything within it.
 	furthest = 10 * time.Minute
@@ -130,7 +132,7 @@ func (s *slots) ended(own *slot, took time.Duration) {
 // as a group in the lane of later attempts, which has room for a few.
 func (s *slots) turn(webhook publicid.Webhook, n int, step time.Duration) time.Duration {
 	places := time.Duration(min(turnPlaces, n*laneOfWebhook))
-	return s.give(webhook, func(own *slot, now time.Time) time.Duration {
+	return s.give(webhook, 0, func(own *slot, now time.Time) time.Duration {
 		each := max(step, cmp.Or(own.took, assumed)/places)
 		return own.turns.take(now, time.Duration(n)*each)
 	})
@@ -139,7 +141,7 @@ func (s *slots) turn(webhook publicid.Webhook, n int, step time.Duration) time.D
 // retry is how much later than due an attempt of that number is to be made: each webhook's go
 // one after the other, at the pace of its budget.
 func (s *slots) retry(webhook publicid.Webhook, number int, due time.Duration) (late time.Duration) {
-	return s.give(webhook, func(own *slot, now time.Time) time.Duration {
+	return s.give(webhook, min(due, remembered), func(own *slot, now time.Time) time.Duration {
 		if own.retries[number] == nil {
 			own.retries[number] = &pace{}
 		}
@@ -147,14 +149,14 @@ func (s *slots) retry(webhook publicid.Webhook, number int, due time.Duration) (
 	}) - retryStep
 }
 
-// give keeps the entry for as long as what is given away matters: who comes later
-// than that starts anew.
-func (s *slots) give(webhook publicid.Webhook, take func(*slot, time.Time) time.Duration) time.Duration {
+// give gives a moment away. It keeps the entry until then, and for so much longer: who
+// comes later starts anew.
+func (s *slots) give(webhook publicid.Webhook, longer time.Duration, take func(*slot, time.Time) time.Duration) time.Duration {
 	own := s.enter(webhook)
 	s.mu.Lock()
 	wait := take(own, time.Now())
 	s.mu.Unlock()
-	time.AfterFunc(wait, func() { s.leave(webhook, own) })
+	time.AfterFunc(wait+longer, func() { s.leave(webhook, own) })
 	return wait
 }
 

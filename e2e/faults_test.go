@@ -33,7 +33,7 @@ func arrived(t *testing.T, r *testkit.Receiver) map[string]int {
 }
 
 // afterKill is how long what was in flight at a kill may take: the lease of an
-// attempt, 13 s, and Temporal's own timeout of a lost task, 14 s.
+// attempt, 12 s, and Temporal's own timeout of a lost task, 13 s.
 const afterKill = 90 * time.Second
 
 func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {

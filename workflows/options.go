@@ -12,9 +12,9 @@ import (
 const (
 	// Above an attempt's 10 s, so that a first round fits into one workflow
 	// task even when a receiver uses its whole time, and above the lease of one,
-	// which ends after 13 s: what a kill cut off is made again when both are over,
-	// so 5 s behind the attempt's own time at the latest.
-	workflowTaskTimeout = 14 * time.Second
+	// which ends after 12 s: what a kill cut off is made again when both are over,
+	// so within 5 s of the attempt's own time, with 2 s to spare for a backlog.
+	workflowTaskTimeout = 13 * time.Second
 	// How often the sweep looks, and how overdue a delivery is then. Starts are
 	// lost only when a process dies or Temporal is away, so once a minute is
 	// often enough; a delivery waits its turn for seconds at the most.
@@ -61,7 +61,7 @@ var (
 		StartToCloseTimeout: time.Minute,
 		// Three beats of 4 s: a killed worker is noticed about when its
 		// deliveries' leases end.
-		HeartbeatTimeout: 13 * time.Second,
+		HeartbeatTimeout: 12 * time.Second,
 		RetryPolicy:      tirelessly,
 	}
 

@@ -15,7 +15,7 @@ const (
 	attemptTimeout = 10 * time.Second
 	// recordTime is what the service allows itself to record an outcome: its lease of a
 	// delivery ends so much after the attempt's time.
-	recordTime = 3 * time.Second
+	recordTime = 2 * time.Second
 	// dying is how long after the moment that the harness notes a killed process may
 	// still be heard of: the kill comes after the note, what was sent before lies in a
 	// socket, and a busy machine lets the receiver wait for its turn.
@@ -25,7 +25,7 @@ const (
 	claimed = time.Second
 	// heartbeat is an activity's timeout: what Temporal gave up while it was away hears of
 	// that with its next heartbeat.
-	heartbeat = 13 * time.Second
+	heartbeat = 12 * time.Second
 	// settling: a statement that an outage held up ends within its timeout of 5 s, and
 	// until then what it belongs to is in flight.
 	settling = 5 * time.Second
