@@ -45,7 +45,7 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 32, "connections of a burst; identify takes half")
 	flag.DurationVar(&o.period, "period", 10*time.Second, "how long identify and the steady rates are measured")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON")
-	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
+	flag.StringVar(&o.only, "only", "", "measure only what has this in its name; commas between several, with -isolation")
 	flag.BoolVar(&o.lists, "lists", false, "measure the lists instead, on what make bench-seed made")
 	flag.BoolVar(&o.isolation, "isolation", false, "measure instead what a healthy webhook notices of a burst beside it")
 	flag.IntVar(&o.burstRate, "burst-rate", 100, "events of that burst a second; from some 250 on two processors are busy with the burst alone")
