@@ -48,8 +48,9 @@ type Starter struct {
 	errands []errand
 	sending bool
 	running int
-	// alarm is set for when something that waits is due.
-	alarm bool
+	// alarm is when the queue is looked at next because something that waits is due then;
+	// zero where nothing does.
+	alarm time.Time
 	idle  *sync.Cond
 	// quit is closed when nobody waits for the queue any more.
 	quit chan struct{}
@@ -155,17 +156,18 @@ func (s *Starter) putBack(group []feedback.Dispatch) {
 func (s *Starter) take() []feedback.Dispatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	group, wait := s.waiting.take(s.groupMax, time.Now())
+	now := time.Now()
+	group, wait := s.waiting.take(s.groupMax, now)
 	if group == nil {
 		s.running--
 		s.idle.Broadcast()
 	}
-	if wait > 0 && !s.alarm {
-		s.alarm = true
+	if due := now.Add(wait); wait > 0 && (s.alarm.IsZero() || due.Before(s.alarm)) {
+		s.alarm = due
 		time.AfterFunc(wait, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.alarm = false
+			s.alarm = time.Time{}
 			s.wake()
 		})
 	}
