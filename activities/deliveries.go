@@ -5,7 +5,6 @@ package activities
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -144,8 +143,7 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 // refuse puts a whole group off whose organization has its share of the lane.
 func (d *Deliveries) refuse(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	outcomes := make([]outcome, len(p.Deliveries))
-	// Not all at the same moment again.
-	wait := laneWait + rand.N(laneWait) //nolint:gosec // a spread, not a secret
+	wait := spread(laneWait)
 	for i := range outcomes {
 		outcomes[i] = outcome{putOff: true, atLeast: wait}
 	}

@@ -173,8 +173,12 @@ func (p *pace) take(from time.Time, step time.Duration) time.Duration {
 	}
 	end = end.Add(step)
 	if end.Sub(from) > furthest {
-		return furthest/2 + rand.N(furthest/2) //nolint:gosec // a spread, not a secret
+		return spread(furthest / 2)
 	}
 	p.next = end
 	return end.Sub(from)
 }
+
+// spread is once to twice as long, drawn by lot, so that who waits together doesn't come back
+// together.
+func spread(d time.Duration) time.Duration { return d + rand.N(d) } //nolint:gosec // not a secret

@@ -103,7 +103,7 @@ func guessers(t *testing.T, app *testkit.App, n int) {
 	for range n {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = request(ctx, app, http.MethodGet, "/v1/me", "esk_"+uuid.NewString(), "") //nolint:bodyclose // request closes it
+				_, _ = request(ctx, app, http.MethodGet, "/v1/me", "esk_"+uuid.NewString(), "")
 			}
 		})
 	}

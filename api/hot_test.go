@@ -63,7 +63,7 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
-	answers := votes(t, app, n, 64) //nolint:bodyclose // request closes it
+	answers := votes(t, app, n, 64)
 	awaitWaiting(t, app, 4)
 	for range 10 {
 		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", other.Key, ""))
@@ -75,27 +75,27 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	for range cap(answers) - 4 {
 		a := <-answers
 		require.NotNil(t, a, "it was answered")
-		require.Equal(t, http.StatusTooManyRequests, a.StatusCode)
+		require.Equal(t, http.StatusTooManyRequests, a.Status)
 		require.Equal(t, "1", a.Header.Get("Retry-After"))
 	}
 	release()
 	for range 4 {
 		a := <-answers
 		require.NotNil(t, a, "it was answered")
-		require.Less(t, a.StatusCode, http.StatusMultipleChoices)
+		require.Less(t, a.Status, http.StatusMultipleChoices)
 	}
 }
 
 // votes are sent for the fixture's post at once. An answer that didn't come is nil.
-func votes(t *testing.T, app *testkit.App, of fixture, n int) <-chan *http.Response {
+func votes(t *testing.T, app *testkit.App, of fixture, n int) <-chan *testkit.Answer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	answers := make(chan *http.Response, n)
+	answers := make(chan *testkit.Answer, n)
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
 			path := "/v1/posts/" + of.ids["postId"] + "/votes"
-			a, _ := request(ctx, app, http.MethodPost, path, of.Key, "") //nolint:bodyclose // request closes it
+			a, _ := request(ctx, app, http.MethodPost, path, of.Key, "")
 			answers <- a
 		})
 	}
@@ -116,14 +116,14 @@ func meanwhile(t *testing.T, app *testkit.App, method, path, key, body string) i
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), unhindered)
 	defer cancel()
-	a, err := request(ctx, app, method, path, key, body) //nolint:bodyclose // request closes it
+	a, err := request(ctx, app, method, path, key, body)
 	require.NoError(t, err)
-	return a.StatusCode
+	return a.Status
 }
 
-// request is what goroutines of a test send: it fails no test. The answer's body is
-// read and closed; without an answer it is nil.
-func request(ctx context.Context, app *testkit.App, method, path, key, body string) (*http.Response, error) {
+// request is what goroutines of a test send: it fails no test. Of the answer it has the
+// status and the headers; without one it is nil.
+func request(ctx context.Context, app *testkit.App, method, path, key, body string) (*testkit.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, app.URL+path, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.Wrap(err, "make the request")
@@ -137,7 +137,7 @@ func request(ctx context.Context, app *testkit.App, method, path, key, body stri
 	if _, err := io.Copy(io.Discard, a.Body); err != nil {
 		return nil, errors.Wrap(err, "read the answer")
 	}
-	return a, nil
+	return &testkit.Answer{Status: a.StatusCode, Header: a.Header}, nil
 }
 
 func TestABodyOfManyFailuresIsAnsweredInShort(t *testing.T) {

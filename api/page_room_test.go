@@ -42,7 +42,7 @@ func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 	require.Eventually(t, func() bool {
-		a, err := request(t.Context(), app, http.MethodGet, path, n.Key, "") //nolint:bodyclose // request closes it
-		return err == nil && a.StatusCode == http.StatusOK
+		a, err := request(t.Context(), app, http.MethodGet, path, n.Key, "")
+		return err == nil && a.Status == http.StatusOK
 	}, testkit.Wait, glance)
 }
