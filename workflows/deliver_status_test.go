@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,30 @@ func TestOperatorsFindADeliveryThatIsPendingAndSeeWhatItWaitsFor(t *testing.T) {
 	require.Contains(t, details, "1 succeeded, 0 pending, 1 failed")
 	require.Contains(t, details, "**failed**, at attempt 3; last answer: given_up")
 	require.NotContains(t, details, g.receiver.URL)
+}
+
+func TestRetriesAreDueAtWholeSecondsOfTheirRunSoThatThoseOfManyRunsAreSpread(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+	g.waits(t, g.run, 2)
+	began := g.event(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED)
+	for _, d := range g.status(t.Context(), t, g.run)[:2] {
+		require.Zero(t, d.DueAt.Sub(began)%time.Second, "began at %s, due at %s", began, d.DueAt)
+	}
+}
+
+// event is when the run's first of a type was.
+func (g *group) event(t *testing.T, of enumspb.EventType) time.Time {
+	t.Helper()
+	for events := g.app.Temporal.GetWorkflowHistory(t.Context(), g.run, "", false, 0); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if event.GetEventType() == of {
+			return event.GetEventTime().AsTime()
+		}
+	}
+	require.Fail(t, "no such event")
+	return time.Time{}
 }
 
 // due is when the first delivery is, as operators read it.

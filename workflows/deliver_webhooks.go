@@ -66,6 +66,8 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 type delivering struct {
 	// all deliveries, in the order of the params.
 	all []*progress
+	// began is the moment that the run's seconds count from.
+	began time.Time
 	// woken ends a wait because of an update.
 	woken workflow.Channel
 	// shown is the status among the search attributes; empty where there is none.
@@ -90,7 +92,10 @@ type progress struct {
 func (p *progress) waits() bool { return p.status == pending && !p.flying && !p.ending }
 
 func newDelivering(ctx workflow.Context, p DeliverParams) *delivering {
-	d := &delivering{woken: workflow.NewNamedBufferedChannel(ctx, "woken", 1)}
+	d := &delivering{began: workflow.Now(ctx), woken: workflow.NewNamedBufferedChannel(ctx, "woken", 1)}
+	if p.Version < countsFromItsBeginning {
+		d.began = d.began.Truncate(time.Second)
+	}
 	if p.Version >= showsStatus {
 		d.shown = string(pending) // the start says so
 	}
@@ -218,7 +223,7 @@ func (d *delivering) land(ctx workflow.Context, f flight, left activities.Attemp
 		again := slices.IndexFunc(left.Pending, func(a activities.Pending) bool { return a.ID == p.ID })
 		switch {
 		case again >= 0:
-			p.Attempt, p.at = left.Pending[again].Attempt, wholeSecond(now, left.Pending[again].In)
+			p.Attempt, p.at = left.Pending[again].Attempt, d.due(now, left.Pending[again].In)
 		case slices.Contains(left.Failed, p.ID):
 			p.status = failed
 		case i < len(left.Answers) && left.Answers[i] == "":
@@ -230,14 +235,15 @@ func (d *delivering) land(ctx workflow.Context, f flight, left activities.Attemp
 	d.show(ctx)
 }
 
-// wholeSecond is the moment a delay ends, rounded up, so that deliveries that
-// failed together are attempted together. What is due at once isn't delayed.
-func wholeSecond(now time.Time, in time.Duration) time.Time {
-	at := now.Add(in)
-	if whole := at.Truncate(time.Second); in > 0 && whole.Before(at) {
-		return whole.Add(time.Second)
+// due is the moment a delay ends, rounded up to a whole second of the run's age: its
+// deliveries that failed together are attempted together, and those of other runs at
+// other moments. What is due at once isn't delayed.
+func (d *delivering) due(now time.Time, in time.Duration) time.Time {
+	age := now.Add(in).Sub(d.began)
+	if whole := age.Truncate(time.Second); in > 0 && whole < age {
+		age = whole + time.Second
 	}
-	return at
+	return d.began.Add(age)
 }
 
 func (d *delivering) takeDue(now time.Time) []*progress {

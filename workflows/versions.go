@@ -13,8 +13,11 @@ const (
 	// mindsCancellation: one that comes before the first attempts keeps them
 	// from being made.
 	mindsCancellation = 2
+	// countsFromItsBeginning: attempts are due at whole seconds of the run's age. They
+	// were at whole seconds of the clock, so those of all runs came at once.
+	countsFromItsBeginning = 3
 	// deliverVersion is the newest.
-	deliverVersion = mindsCancellation
+	deliverVersion = countsFromItsBeginning
 )
 
 // endsTerminated: the sweep also ends the deliveries of runs that were terminated.
