@@ -310,6 +310,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		// The stop of this process cut the attempt off: not the receiver's fault.
 		return store.Result{}, ctx.Err()
 	}
+	d.slots.answered(due.Webhook, o.OK())
 	r := store.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error),

@@ -28,6 +28,9 @@ const (
 	retryStep = 10 * time.Millisecond
 	// How long a failure counts at most: a receiver that is back lags no longer than that.
 	remembered = time.Minute
+	// A webhook lags whose attempts failed more often than this, one after the other. As
+	// many as a delivery has: those may be the fault of that event.
+	failedInARow = 5
 	// How far ahead moments are given away. What comes behind waits for a part of that
 	// and asks again, so that a receiver which comes back gets everything within it.
 	furthest = 10 * time.Minute
@@ -50,6 +53,8 @@ type slot struct {
 	users int
 	// took is for how long an attempt has its place, on average; 0 before one ended.
 	took time.Duration
+	// failed counts the attempts that did since one succeeded.
+	failed int
 	// turns are of those who found no place, retries of failed attempts, by the number
 	// of the one that follows.
 	turns   pace
@@ -90,13 +95,24 @@ func (s *slots) patience(webhook publicid.Webhook) time.Duration {
 	return firstWait
 }
 
-// lags tells a webhook that has more before it than it has places: in flight, put off, or
-// to be made again.
+// answered notes how an attempt ended that has its place still.
+func (s *slots) answered(webhook publicid.Webhook, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.held[webhook]
+	own.failed++
+	if ok {
+		own.failed = 0
+	}
+}
+
+// lags tells a webhook whose attempts fail one after the other, or that has more before it
+// than it has places: in flight, put off, or to be made again.
 func (s *slots) lags(webhook publicid.Webhook) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := s.held[webhook]
-	return own != nil && int64(own.users) > s.perWebhook
+	return own != nil && (own.failed > failedInARow || int64(own.users) > s.perWebhook)
 }
 
 func (s *slots) enter(webhook publicid.Webhook) *slot {

@@ -47,6 +47,23 @@ func TestTheWaitForAPlaceEndsWhenOneIsGivenBack(t *testing.T) {
 	require.True(t, <-got)
 }
 
+func TestAWebhookLagsWhoseAttemptsFailOneAfterTheOtherUntilOneSucceeds(t *testing.T) {
+	t.Parallel()
+	s, webhook := newSlots(2), publicid.NewWebhook()
+	release := s.acquire(t.Context(), webhook, waitFor)
+	for range failedInARow {
+		s.answered(webhook, false)
+		require.False(t, s.lags(webhook))
+	}
+	s.answered(webhook, false)
+	require.True(t, s.lags(webhook))
+	s.retry(webhook, 2, time.Hour)
+	release()
+	require.True(t, s.lags(webhook), "until it is tried again")
+	s.answered(webhook, true)
+	require.False(t, s.lags(webhook))
+}
+
 func TestAWebhookLagsThatHasMoreBeforeItThanPlaces(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(2), publicid.NewWebhook()

@@ -17,7 +17,7 @@ const (
 	// lightBurst are used up, gathers for gatherTime between two starts: 25 groups a
 	// second. All else starts at once, and doesn't wait behind it.
 	lightRate  = 60
-	lightBurst = 20
+	lightBurst = 10
 	gatherTime = 40 * time.Millisecond
 	// What goes to a webhook that lags gathers for longer, however little it is: it waits
 	// for its receiver anyway, and leaves Temporal to those who don't. Not for much longer,
