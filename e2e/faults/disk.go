@@ -12,6 +12,9 @@ import (
 	"github.com/go-faster/errors"
 )
 
+// diskFull is the part whose Postgres has a disk of its own.
+const diskFull = "disk"
+
 const (
 	// diskSize has room for a new cluster and its log, and some thousand events.
 	diskSize = "320m"

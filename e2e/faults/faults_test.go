@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,24 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, cuts, 2, "one that refuses and one that is silent")
 	require.Len(t, f.Points, 7, "the points that every delivery passes")
+}
+
+// TestHostileReceiversAreSurvivedWithinTheBoundOfMemory has one of each kind; `make faults`
+// has eight.
+func TestHostileReceiversAreSurvivedWithinTheBoundOfMemory(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "earshot-faults-") // as above
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	f, err := play(t.Context(), options{connections: 8, short: true, only: hostileReceivers}, dir, program, t.Logf)
+	require.NoError(t, err)
+	t.Log("\n" + f.text())
+	require.Empty(t, f.Violations)
+	require.Greater(t, f.Hostile.Kinds, 20)
+	require.Equal(t, f.Hostile.Kinds, f.Hostile.Deliveries)
+	if runtime.GOOS == "linux" {
+		require.Len(t, f.Hostile.Growth, 3, "an API and two workers")
+	}
 }
 
 func TestAProgramWithFailpointsRefusesOneThatItDoesNotKnow(t *testing.T) {

@@ -31,9 +31,10 @@ type figures struct {
 	Points []string `json:"points"`
 	// CommitToStart is from the restart after a kill between a commit and the start to
 	// the first attempt; Redone is from a kill during an attempt to the next.
-	CommitToStart spread `json:"commitToStart"`
-	Redone        spread `json:"redone"`
-	DiskFull      string `json:"diskFull"`
+	CommitToStart spread         `json:"commitToStart"`
+	Redone        spread         `json:"redone"`
+	DiskFull      string         `json:"diskFull"`
+	Hostile       hostileFigures `json:"hostile"`
 	// Unasked counts the service's processes that ended and weren't killed.
 	Unasked int `json:"unasked"`
 	// Checks are the checker's reports, each of all that its stack did so far.
@@ -139,6 +140,7 @@ func (f *figures) text() string {
 	}
 	row("failpoints", "%d: %s", len(f.Points), strings.Join(f.Points, " "))
 	row("full disk", "%s", f.DiskFull)
+	f.Hostile.rows(row)
 	row("processes that ended by themselves", "%d", f.Unasked)
 	row("commit → kill → first attempt", "%s (bound %s)", f.CommitToStart, startBound)
 	row("attempt → kill → attempt again", "%s (bound %s)", f.Redone, redoneBound)
@@ -161,7 +163,7 @@ func (f *figures) text() string {
 	return b.String()
 }
 
-func sortedKeys(m map[string]int) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	var keys []string
 	for k := range m {
 		keys = append(keys, k)

@@ -127,17 +127,22 @@ func (r *run) pending(ctx context.Context) (n int, err error) {
 	return check.Pending(ctx, r.stack.direct)
 }
 
-// number asks the database, past every link that is cut.
+// number asks the database for one.
 func (r *run) number(ctx context.Context, question string, args ...any) (n int, err error) {
+	return n, r.ask(ctx, []any{&n}, question, args...)
+}
+
+// ask takes in the one row that the database answers, past every link that is cut.
+func (r *run) ask(ctx context.Context, into []any, question string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, r.stack.direct)
 	if err != nil {
-		return 0, errors.Wrap(err, "connect")
+		return errors.Wrap(err, "connect")
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if err := conn.QueryRow(ctx, question, args...).Scan(&n); err != nil {
-		return 0, errors.Wrap(err, "ask the database")
+	if err := conn.QueryRow(ctx, question, args...).Scan(into...); err != nil {
+		return errors.Wrap(err, "ask the database")
 	}
-	return n, nil
+	return nil
 }

@@ -86,11 +86,19 @@ var parts = []part{
 	{"random", (*run).random},
 }
 
-// diskFull names the part that has a stack of its own, on a disk of its own.
-const diskFull = "disk"
+// alone are the parts that have a stack of their own. They come first.
+var alone = []struct {
+	name string
+	do   func(ctx context.Context, o options, dir, program string, f *figures, progress func(string, ...any)) error
+}{
+	{hostileReceivers, onHostile},
+	{diskFull, onFullDisk},
+}
 
-func names() []string {
-	all := []string{diskFull}
+func names() (all []string) {
+	for _, p := range alone {
+		all = append(all, p.name)
+	}
 	for _, p := range parts {
 		all = append(all, p.name)
 	}
@@ -130,9 +138,12 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 		return nil, errors.Wrap(err, "open the directory")
 	}
 	f := &figures{RetryDelays: retryDelays, KillEvery: o.killEvery, Kills: map[string]int{}}
-	if wanted.MatchString(diskFull) {
-		if err := onFullDisk(ctx, o, filepath.Join(dir, "full"), program, f, progress); err != nil {
-			return f, errors.Wrap(err, diskFull)
+	for _, p := range alone {
+		if !wanted.MatchString(p.name) {
+			continue
+		}
+		if err := p.do(ctx, o, filepath.Join(dir, p.name), program, f, progress); err != nil {
+			return f, errors.Wrap(err, p.name)
 		}
 	}
 	return f, onStack(ctx, o, wanted, filepath.Join(dir, "stack"), program, f, progress)

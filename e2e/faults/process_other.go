@@ -14,3 +14,9 @@ func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tr
 func mountMemory(string, string) error { return errors.New("only Linux has tmpfs") }
 
 func unmount(string) error { return nil }
+
+var errNoPeak = errors.New("only Linux tells what a process takes at most")
+
+func forgetPeak(int) error { return errNoPeak }
+
+func memory(int) (now, peak int64, err error) { return 0, 0, errNoPeak }

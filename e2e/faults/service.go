@@ -219,6 +219,33 @@ func (s *service) awaitDeath(ctx context.Context, generation int, at failpoint.P
 	return nil
 }
 
+// forgetPeak begins anew to watch how much memory the process takes, and returns what it
+// takes now, in bytes.
+func (s *service) forgetPeak() (now int64, err error) {
+	pid := s.pid()
+	if err := forgetPeak(pid); err != nil {
+		return 0, err
+	}
+	now, _, err = memory(pid)
+	return now, err
+}
+
+// peak is the most that it took since.
+func (s *service) peak() (int64, error) {
+	_, peak, err := memory(s.pid())
+	return peak, err
+}
+
+// pid is that of the process that runs now, 0 if there is none.
+func (s *service) pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return 0
+	}
+	return s.process.Pid
+}
+
 // stop ends the process for good.
 func (s *service) stop() {
 	s.mu.Lock()

@@ -82,24 +82,31 @@ func (r *run) newTenant(ctx context.Context, name string) (*tenant, error) {
 // subscribe makes a webhook of the tenant for the events of the load, on an endpoint of
 // the receiver that behaves so.
 func (r *run) subscribe(ctx context.Context, t *tenant, b receiver.Behaviour) (hook, error) {
-	h := hook{endpoint: fmt.Sprintf("%s-%s", t.name, b)}
-	made, err := t.api.CreateWebhookWithResponse(ctx, client.CreateWebhookRequest{
-		URL:    r.receiverURL + receiver.Prefix + h.endpoint,
-		Events: []client.EventType{postCreated, commentCreated, contactCreated, published},
-	})
+	endpoint := fmt.Sprintf("%s-%s", t.name, b)
+	h, err := t.register(ctx, r.receiverURL+receiver.Prefix+endpoint, postCreated, commentCreated, contactCreated, published)
 	if err != nil {
-		return h, errors.Wrap(err, "register a webhook")
+		return h, err
 	}
-	if made.JSON201 == nil {
-		return h, errors.Errorf("register a webhook: %s: %s", made.Status(), made.Body)
-	}
-	if h.id, err = publicid.Parse[publicid.Webhook](made.JSON201.Data.ID); err != nil {
-		return h, errors.Wrap(err, "read the webhook's id")
-	}
-	h.secret = made.JSON201.Data.Secret
-	r.endpoints[made.JSON201.Data.ID] = h.endpoint
+	h.endpoint = endpoint
+	r.endpoints[h.id.String()] = endpoint
 	r.behave(h, b)
 	return h, nil
+}
+
+// register makes a webhook of the tenant.
+func (t *tenant) register(ctx context.Context, url string, events ...client.EventType) (hook, error) {
+	made, err := t.api.CreateWebhookWithResponse(ctx, client.CreateWebhookRequest{URL: url, Events: events})
+	if err != nil {
+		return hook{}, errors.Wrap(err, "register a webhook")
+	}
+	if made.JSON201 == nil {
+		return hook{}, errors.Errorf("register a webhook: %s: %s", made.Status(), made.Body)
+	}
+	id, err := publicid.Parse[publicid.Webhook](made.JSON201.Data.ID)
+	if err != nil {
+		return hook{}, errors.Wrap(err, "read the webhook's id")
+	}
+	return hook{id: id, secret: made.JSON201.Data.Secret}, nil
 }
 
 // behave changes how a webhook's endpoint answers.

@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 	"ent/newmigration":            {"internal/store"},
 	// What judges the service has nothing of it.
 	"e2e/faults/ledger":   nil,
+	"e2e/faults/hostile":  nil,
 	"e2e/faults/receiver": {"e2e/faults/ledger"},
 	"e2e/faults/check":    {"e2e/faults/ledger"},
 }
