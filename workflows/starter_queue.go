@@ -22,7 +22,7 @@ const (
 	// What goes to a webhook that lags gathers for longer, however little it is: it waits
 	// for its receiver anyway, and leaves Temporal to those who don't. Not for much longer,
 	// because a group's attempts are made at once and keep the processors from others.
-	lagTime = 200 * time.Millisecond
+	lagTime = 400 * time.Millisecond
 	// How long a line counts as crowded after it was.
 	crowdedFor = time.Second
 	// Paces that are kept before those are looked for that nobody needs any more.

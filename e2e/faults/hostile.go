@@ -22,7 +22,7 @@ const (
 	// hostileEvents of the load have the processes do everything once before they are
 	// measured.
 	hostileEvents = 100
-	// mostGrowth is the owner's bound on what each process takes more, in bytes.
+	// mostGrowth is what each process may take more, in bytes.
 	mostGrowth = 50 << 20
 	// attemptBound is an attempt's 10 s, and a second for a machine that is busy.
 	attemptBound = 11 * time.Second

@@ -106,7 +106,7 @@ func inflating(t *testing.T) string {
 // worth of places.
 const ofEach = 8
 
-// maxGrowth is the owner's bound, of the heap and of what the process takes.
+// maxGrowth is how much the heap, and what the process takes, may grow.
 const maxGrowth = 50 << 20
 
 // TestAllHostileReceiversAtOnceCostLessThan50MiB isn't parallel: it measures the
