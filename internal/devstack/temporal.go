@@ -148,11 +148,18 @@ func launchTemporal(o TemporalOptions, held *claim) (*Temporal, error) {
 	if err != nil {
 		return nil, err
 	}
+	env := temporalEnv(o.Dir)
+	if o.DatabaseFile {
+		// Garbage is collected when the heap has grown fivefold: it is small, and a
+		// collection takes the processors from the services beside it. Without a file it
+		// isn't: a test run's namespaces would take 5 GB.
+		env = append(env, "GOGC=400")
+	}
 	t.process, err = startChild(spec{
 		name: temporalName,
 		path: o.Binary,
 		args: args,
-		env:  temporalEnv(o.Dir),
+		env:  env,
 		log:  filepath.Join(o.Dir, temporalName+".log"),
 		stop: syscall.SIGINT,
 	}, held)
@@ -199,9 +206,7 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 }
 
 // temporalEnv is the caller's environment without what the CLI would obey: its
-// TEMPORAL_… variables and the settings in the person's home. Garbage is collected when
-// the heap has grown fivefold: it is small, and a collection takes the processors from
-// the services beside it.
+// TEMPORAL_… variables and the settings in the person's home.
 func temporalEnv(home string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -210,7 +215,7 @@ func temporalEnv(home string) []string {
 			env = append(env, pair)
 		}
 	}
-	return append(env, "HOME="+home, "GOGC=400")
+	return append(env, "HOME="+home)
 }
 
 // Address returns host and port of the gRPC frontend, for client.Options.
