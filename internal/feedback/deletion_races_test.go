@@ -418,7 +418,7 @@ func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []testkit.
 	require.NoError(t, n.app.Store.InTx(ctx, func(tx *db.Tx) error {
 		tx.Post.Query().Where(post.ID(parsed[publicid.Post](t, on))).ForUpdate().OnlyX(ctx)
 		for i, r := range requests {
-			all.Go(func() { answers[i] = r.by.Do(t, r.method, r.path, r.body) })
+			all.Go(func() { answers[i] = r.do(t) })
 			require.Eventually(t, func() bool { return waiting() == i+1 }, testkit.Wait, time.Millisecond)
 		}
 		return nil

@@ -156,7 +156,7 @@ func atOnce(count int, do func(i int) testkit.Answer) []testkit.Answer {
 // atOnce sends the same request several times at the same moment.
 func (n *tenant) atOnce(t *testing.T, count int, method, path string, body func(i int) any) []testkit.Answer {
 	t.Helper()
-	return atOnce(count, func(i int) testkit.Answer { return n.Do(t, method, path, body(i)) })
+	return atOnce(count, func(i int) testkit.Answer { return request{n, method, path, body(i)}.do(t) })
 }
 
 // statuses counts answers by status.
