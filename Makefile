@@ -35,10 +35,9 @@ build: ## build .earshot/bin/earshot
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
-# What has goroutines of its own; those of workflows, the starter's, run in worker's
-# tests. The detector makes the rest, which waits for the database and for Temporal,
-# several times as slow.
-RACE := ./activities/... ./internal/send/... ./internal/store/... ./webhook/... ./worker/...
+# What has goroutines of its own. The detector makes the rest, which waits for the
+# database and for Temporal, several times as slow.
+RACE := ./activities/... ./dispatch/... ./internal/send/... ./internal/store/... ./webhook/... ./worker/...
 race: withstack ## look for data races in what has goroutines of its own; PKG=./api/... for others
 	@$(BIN)/withstack -- go test -race $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 

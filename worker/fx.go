@@ -5,59 +5,25 @@ import (
 	"log/slog"
 	"sync"
 
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
 
 	"earshot/activities"
+	"earshot/dispatch"
 	"earshot/internal/config"
-	"earshot/internal/feedback"
 	"earshot/internal/mail"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
-	"earshot/internal/telemetry"
-	"earshot/workflows"
 )
-
-// Starts provides the connection to Temporal and the dispatcher, which every
-// process has that makes changes. It needs client.Options and telemetry.Module.
-var Starts = fx.Module("starts", fx.Provide(
-	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics) *workflows.Connection {
-		o.MetricsHandler = m.Handler()
-		c := workflows.NewConnection(o)
-		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
-		return c
-	},
-	func(c *workflows.Connection, set config.Config, log *slog.Logger) *workflows.Starter {
-		s := workflows.NewStarter(c, set.DeliveryGroupMax, log)
-		if version(set) != (worker.WorkerDeploymentVersion{}) {
-			s.ThroughQueues()
-		}
-		return s
-	},
-	func(s *workflows.Starter) feedback.Dispatcher { return s },
-))
 
 // version is zero when the settings name none.
 func version(c config.Config) worker.WorkerDeploymentVersion {
 	return worker.WorkerDeploymentVersion{DeploymentName: c.WorkerDeployment, BuildID: c.WorkerBuildID}
 }
 
-// Drain starts, when the process stops, what still waits for its start. It comes
-// after Module, because parts stop in reverse order: what is started then may
-// still run in this process.
-var Drain = fx.Invoke(func(lc fx.Lifecycle, s *workflows.Starter, set config.Config) {
-	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
-		defer cancel()
-		s.Drain(ctx)
-		return nil
-	}})
-})
-
 // Sweep takes the place of Module in a process without a worker: it sweeps once.
-var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *workflows.Connection, log *slog.Logger) {
+var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *dispatch.Connection, log *slog.Logger) {
 	ctx, quit := context.WithCancel(context.Background())
 	var swept sync.WaitGroup
 	lc.Append(fx.Hook{
@@ -79,21 +45,21 @@ type parts struct {
 	Retention  *activities.Retention
 }
 
-// Module runs the worker. It needs Starts.
+// Module runs the worker. It needs dispatch.Module.
 var Module = fx.Module("worker",
 	mail.Module,
 	fx.Provide(
-		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, starter *workflows.Starter, c config.Config, log *slog.Logger) *activities.Deliveries {
+		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, log *slog.Logger) *activities.Deliveries {
 			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
-			d := activities.NewDeliveries(s, sender, box, starter, activities.DeliveryOptions{
+			d := activities.NewDeliveries(s, sender, box, dispatcher, activities.DeliveryOptions{
 				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Log: log,
 			})
-			starter.GatherWhere(d.Lags)
+			dispatcher.GatherWhere(d.Lags)
 			return d
 		},
-		func(s *store.Store, starter *workflows.Starter, log *slog.Logger) *activities.Outbox {
-			return activities.NewOutbox(s, starter, log)
+		func(s *store.Store, dispatcher *dispatch.Dispatcher, log *slog.Logger) *activities.Outbox {
+			return activities.NewOutbox(s, dispatcher, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails,
 		func(s *store.Store, set config.Config, log *slog.Logger) *activities.Retention {
@@ -108,7 +74,7 @@ var Module = fx.Module("worker",
 		func(set config.Config, log *slog.Logger) Options {
 			return Options{Drain: set.DrainTimeout, Log: log, Version: version(set)}
 		},
-		func(lc fx.Lifecycle, c *workflows.Connection, does Activities, o Options) *Worker {
+		func(lc fx.Lifecycle, c *dispatch.Connection, does Activities, o Options) *Worker {
 			w := New(c, does, o)
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },

@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"earshot/workflows"
+	"earshot/dispatch"
 )
 
 // schedulesEvery is how often a worker looks whether its schedules are there. A
@@ -17,10 +17,10 @@ const schedulesEvery = time.Minute
 // SweepAtStart sweeps once, as soon as Temporal answers or until ctx ends: for a
 // process without a worker, which too may follow one that was killed. The workers of
 // other processes do the work.
-func SweepAtStart(ctx context.Context, temporal *workflows.Connection, log *slog.Logger) {
+func SweepAtStart(ctx context.Context, temporal *dispatch.Connection, log *slog.Logger) {
 	began := time.Now()
 	insist(ctx, temporal, log, "sweep at the start", func(ctx context.Context, c client.Client) error {
-		return workflows.SweepNow(ctx, c, began)
+		return dispatch.SweepNow(ctx, c, began)
 	})
 }
 
@@ -37,14 +37,14 @@ func (w *Worker) keepSchedules(ctx context.Context) {
 // begin is what a worker does once: it sweeps because it may follow a process that
 // was killed.
 func (w *Worker) begin(ctx context.Context, c client.Client) error {
-	if err := workflows.SweepNow(ctx, c, w.started); err != nil {
+	if err := dispatch.SweepNow(ctx, c, w.started); err != nil {
 		return err
 	}
-	return workflows.EnsureSchedules(ctx, c)
+	return dispatch.EnsureSchedules(ctx, c)
 }
 
 func (w *Worker) restore(ctx context.Context, c client.Client) error {
-	restored, err := workflows.RestoreSchedules(ctx, c)
+	restored, err := dispatch.RestoreSchedules(ctx, c)
 	if len(restored) > 0 {
 		w.options.Log.WarnContext(ctx, "schedules that were deleted are back", "schedules", restored)
 	}
@@ -53,7 +53,7 @@ func (w *Worker) restore(ctx context.Context, c client.Client) error {
 
 // insist tries until do succeeds or ctx ends.
 func insist(
-	ctx context.Context, temporal *workflows.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
+	ctx context.Context, temporal *dispatch.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
 ) {
 	for pause := firstPause; !withTemporal(ctx, temporal, log, what, do); pause = min(2*pause, maxPause) {
 		if !wait(ctx, pause) {
@@ -64,7 +64,7 @@ func insist(
 
 // withTemporal reports whether do succeeded, within the time of one try.
 func withTemporal(
-	ctx context.Context, temporal *workflows.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
+	ctx context.Context, temporal *dispatch.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
 ) bool {
 	limited, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"earshot/dispatch"
 	"earshot/internal/testkit"
 	"earshot/workflows"
 )
@@ -85,7 +86,7 @@ func TestAScheduleThatIsAsItShouldBeIsNotTouched(t *testing.T) {
 	t.Parallel()
 	temporal := testkit.Namespace(t)
 	app := testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal})
-	require.NoError(t, workflows.EnsureSchedules(t.Context(), app.Temporal))
+	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	// What is asked of a schedule is done in order: an update would be there before.
 	h := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
 	require.NoError(t, h.Pause(t.Context(), client.SchedulePauseOptions{}))

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"earshot/activities"
+	"earshot/dispatch"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/workflows"
@@ -69,10 +70,10 @@ func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
 	t.Parallel()
 	database, temporal, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
 	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
-	require.NoError(t, workflows.EnsureSchedules(t.Context(), waiting.Temporal))
+	require.NoError(t, dispatch.EnsureSchedules(t.Context(), waiting.Temporal))
 	require.NoError(t, waiting.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
-	require.NoError(t, workflows.SweepNow(t.Context(), waiting.Temporal, time.Now()))
+	require.NoError(t, dispatch.SweepNow(t.Context(), waiting.Temporal, time.Now()))
 	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
 	seed(t, testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
 	testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})

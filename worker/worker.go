@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/activities"
+	"earshot/dispatch"
 	"earshot/workflows"
 )
 
@@ -52,7 +53,7 @@ type Activities struct {
 
 // Worker runs workflows and activities in this process.
 type Worker struct {
-	temporal *workflows.Connection
+	temporal *dispatch.Connection
 	does     Activities
 	options  Options
 
@@ -63,7 +64,7 @@ type Worker struct {
 }
 
 // New makes a worker; nothing runs before Start.
-func New(c *workflows.Connection, does Activities, options Options) *Worker {
+func New(c *dispatch.Connection, does Activities, options Options) *Worker {
 	if options.SchedulesEvery == 0 {
 		options.SchedulesEvery = schedulesEvery
 	}

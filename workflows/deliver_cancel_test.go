@@ -87,7 +87,7 @@ func TestARunThatIsCanceledBeforeItBeginsMakesNoAttempt(t *testing.T) {
 	b := setup(t, testkit.Options{DatabaseURL: database, Temporal: &engine})
 	b.post(t)
 	id := fmt.Sprint(b.delivery(t, "pending")["id"])
-	runs(t, b.app, fmt.Sprintf("DeliveryID = '%s'", id), 1)
+	b.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", id), 1)
 	require.NoError(t, b.app.Temporal.CancelWorkflow(t.Context(), id, ""))
 	testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
 	require.True(t, temporal.IsCanceledError(b.over(t, id)))

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
@@ -121,5 +122,30 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 			default:
 			}
 		})
+	}
+}
+
+func TestNothingSecretOrPersonalEntersAHistory(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.receiver.Answer(answers(500))
+	hidden := b.receiver.URL + "?token=very-secret"
+	b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"url": hidden})
+	b.post(t)
+	id := b.receiver.Await(t, 2)[0].DeliveryID()
+	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+	var history strings.Builder
+	events := b.app.Temporal.GetWorkflowHistory(t.Context(), id, "", false, 0)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(t, err)
+		history.WriteString(protojson.Format(event))
+		for _, p := range event.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads() {
+			history.Write(p.GetData())
+		}
+	}
+	require.Contains(t, history.String(), b.webhook)
+	for _, text := range []string{"whsec_", "very-secret", "/hook", "Dark mode"} {
+		require.NotContains(t, history.String(), text)
 	}
 }

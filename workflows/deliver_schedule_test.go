@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
+	"earshot/dispatch"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -73,8 +74,8 @@ func delivers(t *testing.T, b *bundle) map[string]any {
 	}
 	sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 	t.Cleanup(sender.Close)
-	starter := workflows.NewStarter(b.app.Connection, 1, testkit.Log(t))
-	d := activities.NewDeliveries(b.app.Store, sender, box, starter, activities.DeliveryOptions{
+	dispatcher := dispatch.New(b.app.Connection, 1, testkit.Log(t))
+	d := activities.NewDeliveries(b.app.Store, sender, box, dispatcher, activities.DeliveryOptions{
 		Delays: c.WebhookRetryDelays, Log: testkit.Log(t),
 	})
 	return map[string]any{

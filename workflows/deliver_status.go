@@ -70,7 +70,7 @@ func (d *delivering) show(ctx workflow.Context) {
 		return
 	}
 	d.shown = string(status)
-	if err := workflow.UpsertTypedSearchAttributes(ctx, statusAttribute.ValueSet(d.shown)); err != nil {
+	if err := workflow.UpsertTypedSearchAttributes(ctx, DeliveryStatusKey.ValueSet(d.shown)); err != nil {
 		workflow.GetLogger(ctx).Warn("show the status", "error", err)
 	}
 }

@@ -39,19 +39,19 @@ func TestARunCompletesWhenEverythingWasDelivered(t *testing.T) {
 func requireShown(t *testing.T, g *group, of enumspb.WorkflowExecutionStatus, status string) {
 	t.Helper()
 	for _, id := range g.deliveries {
-		run := runs(t, g.app, fmt.Sprintf("DeliveryID = '%s' AND DeliveryStatus = '%s'", id, status), 1)[0]
+		run := g.app.Runs(t, fmt.Sprintf("DeliveryID = '%s' AND DeliveryStatus = '%s'", id, status), 1)[0]
 		require.Equal(t, of, run.GetStatus())
 	}
-	runs(t, g.app, fmt.Sprintf("OrganizationID = '%s' AND EventType = 'post.created' AND DeliveryStatus = '%s'",
+	g.app.Runs(t, fmt.Sprintf("OrganizationID = '%s' AND EventType = 'post.created' AND DeliveryStatus = '%s'",
 		g.tenant.Organization.ID, status), 1)
-	runs(t, g.app, "DeliveryStatus = 'pending'", 0)
+	g.app.Runs(t, "DeliveryStatus = 'pending'", 0)
 }
 
 func TestOperatorsFindADeliveryThatIsPendingAndSeeWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{503}, nil)
 	g.waits(t, g.run, 2)
-	runs(t, g.app, fmt.Sprintf("WebhookID = '%s' AND DeliveryStatus = 'pending'", g.webhook), 1)
+	g.app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND DeliveryStatus = 'pending'", g.webhook), 1)
 	waiting := g.due(t)
 	require.Contains(t, g.details(t, g.run), fmt.Sprintf("**pending**, attempt 2 at %s; last answer: 503", waiting))
 	require.Contains(t, g.details(t, g.run), "**succeeded**, at attempt 1; last answer: 200")

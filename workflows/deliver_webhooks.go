@@ -18,6 +18,11 @@ type DeliverParams struct {
 	Version int `json:"version,omitempty"`
 }
 
+// NewDeliverParams are those of a run that starts now.
+func NewDeliverParams(of []DeliveryRef) DeliverParams {
+	return DeliverParams{Deliveries: of, Version: deliverVersion}
+}
+
 // DeliveryRef names a delivery and the webhook that it goes to.
 type DeliveryRef struct {
 	ID      publicid.Delivery `json:"id"`

@@ -13,6 +13,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"earshot/dispatch"
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/workflows"
@@ -221,7 +223,7 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	b.post(t)
 	b.receiver.Await(t, 2)
 	id := slow.Await(t, 2)[0].DeliveryID()
-	run := runs(t, b.app, fmt.Sprintf("DeliveryID = '%s'", id), 1)[0].GetExecution().GetWorkflowId()
+	run := b.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", id), 1)[0].GetExecution().GetWorkflowId()
 	require.Contains(t, run, "+1", "both are of one group")
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), run, "").Get(t.Context(), nil))
 	// A run that spins is ended by the SDK, tried again, and may even come
@@ -263,4 +265,31 @@ func count(t *testing.T, c client.Client, run string, of enumspb.EventType) int 
 		}
 	}
 	return n
+}
+
+func TestAnIdleServiceStartsOneWorkflowPerDeliveryUnderItsOwnID(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{})
+	b.post(t)
+	d := b.delivery(t, "pending")
+	run := b.app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND EventType = 'post.created'", b.webhook), 1)[0]
+	require.Equal(t, d["id"], run.GetExecution().GetWorkflowId())
+}
+
+func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true})
+	b.post(t)
+	d := b.delivery(t, "succeeded")
+	dispatcher := dispatch.New(b.app.Connection, 60, testkit.Log(t))
+	id, err := publicid.Parse[publicid.Delivery](fmt.Sprint(d["id"]))
+	require.NoError(t, err)
+	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
+	require.NoError(t, err)
+	dispatcher.Dispatch([]feedback.Dispatch{{
+		ID: id, Webhook: webhook, Organization: b.tenant.Organization.ID, EventType: "post.created",
+	}})
+	dispatcher.Drain(t.Context())
+	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id.String(), "").Get(t.Context(), nil))
+	require.Len(t, b.receiver.All(), 1)
 }

@@ -77,7 +77,7 @@ func (f *following) look(ctx workflow.Context) error {
 		return nil
 	}
 	f.shown = true
-	return workflow.UpsertTypedSearchAttributes(ctx, organizationIDs.ValueSet([]string{f.streak.Organization.String()}))
+	return workflow.UpsertTypedSearchAttributes(ctx, OrganizationIDs.ValueSet([]string{f.streak.Organization.String()}))
 }
 
 // wait ends with the next signal. One that is lost, with the process that should

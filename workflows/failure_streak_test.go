@@ -87,7 +87,7 @@ func (f *failing) streakEnds(t *testing.T) {
 func (f *failing) mailsEnd(t *testing.T, n int) []string {
 	t.Helper()
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Completed'", workflows.MailAdminsName)
-	runs(t, f.app, query, n)
+	f.app.Runs(t, query, n)
 	return mailsIn(t, f.mailbox)
 }
 
@@ -120,7 +120,7 @@ func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 		list, _ := f.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+f.webhook+"/deliveries?limit=200&status=failed", nil).Body["data"].([]any)
 		require.Len(c, list, 60)
 	}, testkit.Wait, 50*time.Millisecond)
-	mailing := runs(t, f.app, fmt.Sprintf("WorkflowType = '%s'", workflows.MailAdminsName), 1)[0].GetExecution().GetWorkflowId()
+	mailing := f.app.Runs(t, fmt.Sprintf("WorkflowType = '%s'", workflows.MailAdminsName), 1)[0].GetExecution().GetWorkflowId()
 	if *record != "" {
 		writeHistory(t, f.app.Temporal, workflows.FailureStreakName, "disables_the_webhook", f.webhook)
 		writeHistory(t, f.app.Temporal, workflows.MailAdminsName, "told", mailing)
@@ -134,7 +134,7 @@ func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
 	f.counts(t, 49)
 	require.Equal(t, true, f.hook(t)["enabled"])
 	open := fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Running'", f.webhook)
-	runs(t, f.app, open, 1)
+	f.app.Runs(t, open, 1)
 	// The fiftieth.
 	f.post(t)
 	f.isDisabled(t)
@@ -158,7 +158,7 @@ func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
 	f.ok.Store(false)
 	f.post(t)
 	f.counts(t, 1)
-	runs(t, f.app, fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Running'", f.webhook), 1)
+	f.app.Runs(t, fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Running'", f.webhook), 1)
 }
 
 func TestAHealthyWebhookHasNoStreakToFollow(t *testing.T) {
@@ -168,9 +168,9 @@ func TestAHealthyWebhookHasNoStreakToFollow(t *testing.T) {
 	f.posts(t, 5)
 	for _, got := range f.receiver.Await(t, 5) {
 		// Alone or in a group, every run is over and visible.
-		runs(t, f.app, fmt.Sprintf("DeliveryID = '%s' AND ExecutionStatus = 'Completed'", got.DeliveryID()), 1)
+		f.app.Runs(t, fmt.Sprintf("DeliveryID = '%s' AND ExecutionStatus = 'Completed'", got.DeliveryID()), 1)
 	}
-	runs(t, f.app, fmt.Sprintf("WorkflowType = '%s'", workflows.FailureStreakName), 0)
+	f.app.Runs(t, fmt.Sprintf("WorkflowType = '%s'", workflows.FailureStreakName), 0)
 }
 
 func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
@@ -278,7 +278,7 @@ func TestTheAdminIsToldWhenTheMailSystemIsBack(t *testing.T) {
 	f.posts(t, 50)
 	f.isDisabled(t)
 	f.streakEnds(t)
-	runs(t, f.app, fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.MailAdminsName), 1)
+	f.app.Runs(t, fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.MailAdminsName), 1)
 	require.NoError(t, os.Remove(f.mailbox))
 	require.Len(t, f.mailsEnd(t, 1), 1)
 }

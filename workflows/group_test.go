@@ -51,7 +51,7 @@ func newGroup(t *testing.T, o testkit.Options, statuses ...[]int) *group {
 	for _, r := range g.receivers {
 		g.deliveries = append(g.deliveries, r.Await(t, 1)[0].DeliveryID())
 	}
-	g.run = runs(t, g.app, fmt.Sprintf("DeliveryID = '%s'", g.deliveries[0]), 1)[0].GetExecution().GetWorkflowId()
+	g.run = g.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", g.deliveries[0]), 1)[0].GetExecution().GetWorkflowId()
 	if more := len(statuses) - 1; more > 0 {
 		require.True(t, strings.HasSuffix(g.run, fmt.Sprintf("+%d", more)), "all are of one group: %s", g.run)
 	}

@@ -5,38 +5,16 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"earshot/internal/publicid"
 )
 
-const (
-	// Above an attempt's 10 s, so that a first round fits into one workflow
-	// task even when a receiver uses its whole time, and above the lease of one,
-	// which ends after 12 s: what a kill cut off is made again when both are over,
-	// so within 5 s of the attempt's own time, with 2 s to spare for a backlog.
-	workflowTaskTimeout = 13 * time.Second
-	// How often the sweep looks, and how overdue a delivery is then. Starts are
-	// lost only when a process dies or Temporal is away, so once a minute is
-	// often enough; a delivery waits its turn for seconds at the most.
-	sweepEvery = time.Minute
-	sweepGrace = 30 * time.Second
-	// Between two pages of 50 replays: 100 a second at most, so that a receiver that
-	// has just come back isn't knocked down by what it missed, and what happens
-	// meanwhile gets through. 100,000 deliveries take a quarter of an hour.
-	recoverPause = 500 * time.Millisecond
-	// Expired rows are in nobody's way: often enough that a run finds little.
-	retentionEvery = time.Hour
-)
+// Between two pages of 50 replays: 100 a second at most, so that a receiver that
+// has just come back isn't knocked down by what it missed, and what happens
+// meanwhile gets through. 100,000 deliveries take a quarter of an hour.
+const recoverPause = 500 * time.Millisecond
 
 // VersioningBehavior moves open runs to the current version of the workers, where
 // those have versions: recorded histories of every version are replayed by each.
 const VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
-
-// fairTo has a server with task-queue fairness share its queues between organizations.
-// The run's activities and child workflows inherit it; other servers ignore it.
-func fairTo(organization publicid.Organization) temporal.Priority {
-	return temporal.Priority{FairnessKey: organization.String()}
-}
 
 var (
 	// For what fails for reasons of our own only.

@@ -74,6 +74,6 @@ func recordSweep(t *testing.T) {
 	}
 	sweep("nothing_to_do", 0)
 	require.NoError(t, g.app.Temporal.TerminateWorkflow(t.Context(), g.run, "", "a test"))
-	runs(t, g.app, "ExecutionStatus = 'Terminated'", 1)
+	g.app.Runs(t, "ExecutionStatus = 'Terminated'", 1)
 	sweep("given_up", 1)
 }

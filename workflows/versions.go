@@ -6,7 +6,7 @@ import "go.temporal.io/sdk/workflow"
 // begun with. docs/changing-a-workflow.md tells how to add to it.
 
 // deliver_webhooks is too busy for the marker that workflow.GetVersion leaves in
-// each history, so the starter says in the params which version a run begins with.
+// each history, so the dispatcher says in the params which version a run begins with.
 const (
 	// showsStatus: the status is a search attribute, from the start to the end.
 	showsStatus = 1

@@ -14,13 +14,13 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"earshot/api"
+	"earshot/dispatch"
 	"earshot/internal/config"
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/mcp"
 	"earshot/worker"
-	"earshot/workflows"
 )
 
 // role says which parts a process runs. API and worker in one process are the
@@ -48,7 +48,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		// Requests, then starts have the drain time, then three kinds of the
 		// worker's tasks one after the other.
 		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
-		telemetry.Module, store.Module, feedback.Module, worker.Starts,
+		telemetry.Module, store.Module, feedback.Module, dispatch.Module,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
 	// has accepted still wants to be started.
@@ -57,7 +57,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	} else {
 		options = append(options, worker.Sweep)
 	}
-	options = append(options, worker.Drain)
+	options = append(options, dispatch.Drain)
 	if r&roleAPI != 0 {
 		options = append(options, api.Module, mcp.Module, fx.Provide(readiness(r)))
 	}
@@ -66,7 +66,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 
 // readiness are the checks of /readyz.
 func readiness(r role) any {
-	base := func(s *store.Store, temporal *workflows.Connection) []api.Check {
+	base := func(s *store.Store, temporal *dispatch.Connection) []api.Check {
 		return []api.Check{
 			{Name: "postgres", Run: s.Ping},
 			{Name: "schema", Run: s.CheckSchema},
@@ -83,7 +83,7 @@ func readiness(r role) any {
 	if r&roleWorker == 0 {
 		return base
 	}
-	return func(s *store.Store, temporal *workflows.Connection, w *worker.Worker) []api.Check {
+	return func(s *store.Store, temporal *dispatch.Connection, w *worker.Worker) []api.Check {
 		return append(base(s, temporal), api.Check{Name: "worker", Run: func(context.Context) error {
 			if !w.Running() {
 				return errors.New("the worker hasn't come up yet")

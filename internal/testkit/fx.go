@@ -11,19 +11,22 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
 
 	"earshot/activities"
 	"earshot/api"
+	"earshot/dispatch"
 	"earshot/internal/config"
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/mcp"
 	"earshot/worker"
-	"earshot/workflows"
 )
 
 // App is the service, running for one test with a database and a namespace of
@@ -34,7 +37,7 @@ type App struct {
 	Feedback *feedback.Service
 	// Temporal is nil when it didn't answer at the start.
 	Temporal   client.Client
-	Connection *workflows.Connection
+	Connection *dispatch.Connection
 	// Deliveries are the activities of a worker; nil without one.
 	Deliveries *activities.Deliveries
 	Metrics    *telemetry.Metrics
@@ -98,7 +101,7 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, feedback.Module, worker.Starts, api.Handler, mcp.Module,
+		telemetry.Module, store.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module,
 		fx.Populate(&a.Store, &a.Feedback, &a.Connection, &a.Metrics),
 	}
 	if o.Worker {
@@ -107,7 +110,7 @@ func Start(t testing.TB, o Options) *App {
 			return w
 		}))
 	}
-	app := fx.New(append(parts, worker.Drain, fx.Populate(&handler))...)
+	app := fx.New(append(parts, dispatch.Drain, fx.Populate(&handler))...)
 	require.NoError(t, app.Start(t.Context()))
 	a.connect()
 	stop := a.serve(handler, o)
@@ -151,4 +154,17 @@ func (a *App) connect() {
 	if c, err := a.Connection.Client(ctx); err == nil {
 		a.Temporal = c
 	}
+}
+
+// Runs waits until the visibility query finds so many and returns them.
+func (a *App) Runs(t *testing.T, query string, n int) []*workflow.WorkflowExecutionInfo {
+	t.Helper()
+	var found []*workflow.WorkflowExecutionInfo
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		answer, err := a.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+		require.NoError(c, err)
+		found = answer.GetExecutions()
+		require.Equal(c, n, len(found)) // and not Len, which prints them all
+	}, Wait, 50*time.Millisecond)
+	return found
 }

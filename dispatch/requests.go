@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type errand struct {
 }
 
 // send queues errands and returns at once.
-func (s *Starter) send(errands []errand) {
+func (s *Dispatcher) send(errands []errand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.errands)+len(errands) > maxWaiting {
@@ -30,7 +30,7 @@ func (s *Starter) send(errands []errand) {
 	}
 }
 
-func (s *Starter) sendAll() {
+func (s *Dispatcher) sendAll() {
 	for {
 		s.mu.Lock()
 		if len(s.errands) == 0 {
@@ -56,7 +56,7 @@ func (s *Starter) sendAll() {
 }
 
 // try reports whether the errand is off the queue's hands.
-func (s *Starter) try(e errand) bool {
+func (s *Dispatcher) try(e errand) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	c, err := s.temporal.Client(ctx)

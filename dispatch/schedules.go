@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -14,23 +14,34 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"earshot/activities"
+	"earshot/workflows"
+)
+
+const (
+	// How often the sweep looks, and how overdue a delivery is then. Starts are
+	// lost only when a process dies or Temporal is away, so once a minute is
+	// often enough; a delivery waits its turn for seconds at the most.
+	sweepEvery = time.Minute
+	sweepGrace = 30 * time.Second
+	// Expired rows are in nobody's way: often enough that a run finds little.
+	retentionEvery = time.Hour
 )
 
 // schedules is the table of what runs by the clock. The note is what an operator
 // reads beside the schedule until they pause it with one of their own.
 func schedules() []client.ScheduleOptions {
 	return []client.ScheduleOptions{
-		every(sweepEvery, SweepSchedule, "Starts deliveries whose start was lost.", &client.ScheduleWorkflowAction{
-			Workflow: SweepOutboxName, Args: []any{activities.SweepParams{Grace: sweepGrace}},
+		every(sweepEvery, workflows.SweepSchedule, "Starts deliveries whose start was lost.", &client.ScheduleWorkflowAction{
+			Workflow: workflows.SweepOutboxName, Args: []any{activities.SweepParams{Grace: sweepGrace}},
 		}),
-		every(retentionEvery, RetentionSchedule, "Removes what is older than EARSHOT_RETENTION.", &client.ScheduleWorkflowAction{
-			Workflow: RemoveExpiredName,
+		every(retentionEvery, workflows.RetentionSchedule, "Removes what is older than EARSHOT_RETENTION.", &client.ScheduleWorkflowAction{
+			Workflow: workflows.RemoveExpiredName,
 		}),
 	}
 }
 
 func every(d time.Duration, id, note string, action *client.ScheduleWorkflowAction) client.ScheduleOptions {
-	action.ID, action.TaskQueue = id, MainQueue
+	action.ID, action.TaskQueue = id, workflows.MainQueue
 	return client.ScheduleOptions{
 		ID: id, Note: note, Action: action,
 		Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: d}}},

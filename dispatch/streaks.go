@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -11,21 +11,22 @@ import (
 
 	"earshot/activities"
 	"earshot/internal/publicid"
+	"earshot/workflows"
 )
 
 // StreakGrew starts the run that follows a webhook's streak, or tells the one that
 // does.
-func (s *Starter) StreakGrew(ctx context.Context, webhook publicid.Webhook) error {
+func (s *Dispatcher) StreakGrew(ctx context.Context, webhook publicid.Webhook) error {
 	c, err := s.temporal.Client(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = c.SignalWithStartWorkflow(ctx, webhook.String(), StreakSignal, nil, client.StartWorkflowOptions{
-		TaskQueue:             MainQueue,
+	_, err = c.SignalWithStartWorkflow(ctx, webhook.String(), workflows.StreakSignal, nil, client.StartWorkflowOptions{
+		TaskQueue:             workflows.MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(webhookIDs.ValueSet([]string{webhook.String()})),
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.WebhookIDs.ValueSet([]string{webhook.String()})),
 		StaticSummary:         "counts a webhook's failures in a row",
-	}, FailureStreakName, activities.StreakParams{Webhook: webhook})
+	}, workflows.FailureStreakName, activities.StreakParams{Webhook: webhook})
 	if err != nil {
 		return errors.Wrap(err, "signal the streak's workflow")
 	}
@@ -33,7 +34,7 @@ func (s *Starter) StreakGrew(ctx context.Context, webhook publicid.Webhook) erro
 }
 
 // StreakEnded tells the run that follows a webhook's streak, if there is one.
-func (s *Starter) StreakEnded(ctx context.Context, webhook publicid.Webhook) error {
+func (s *Dispatcher) StreakEnded(ctx context.Context, webhook publicid.Webhook) error {
 	c, err := s.temporal.Client(ctx)
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (s *Starter) StreakEnded(ctx context.Context, webhook publicid.Webhook) err
 }
 
 func endStreak(ctx context.Context, c client.Client, webhook publicid.Webhook) error {
-	err := c.SignalWorkflow(ctx, webhook.String(), "", StreakSignal, nil)
+	err := c.SignalWorkflow(ctx, webhook.String(), "", workflows.StreakSignal, nil)
 	var none *serviceerror.NotFound
 	if err != nil && !errors.As(err, &none) {
 		return errors.Wrap(err, "signal the streak's workflow")
@@ -52,7 +53,7 @@ func endStreak(ctx context.Context, c client.Client, webhook publicid.Webhook) e
 
 // EndStreaks queues the word to the runs that follow the webhooks' streaks and
 // returns at once.
-func (s *Starter) EndStreaks(webhooks []publicid.Webhook) {
+func (s *Dispatcher) EndStreaks(webhooks []publicid.Webhook) {
 	errands := make([]errand, len(webhooks))
 	for i, id := range webhooks {
 		errands[i] = errand{"tell that a webhook's streak is over", id, func(ctx context.Context, c client.Client) error {

@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -9,10 +9,11 @@ import (
 
 	"earshot/activities"
 	"earshot/internal/feedback"
+	"earshot/workflows"
 )
 
 // Recover queues recoveries for their start and returns at once.
-func (s *Starter) Recover(recoveries []feedback.Recover) {
+func (s *Dispatcher) Recover(recoveries []feedback.Recover) {
 	errands := make([]errand, len(recoveries))
 	for i, r := range recoveries {
 		errands[i] = errand{"recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
@@ -27,14 +28,14 @@ func (s *Starter) Recover(recoveries []feedback.Recover) {
 func startRecovery(ctx context.Context, c client.Client, r feedback.Recover) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                    r.Recovery.String(),
-		TaskQueue:             MainQueue,
+		TaskQueue:             workflows.MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			webhookIDs.ValueSet([]string{r.Webhook.String()}),
-			organizationIDs.ValueSet([]string{r.Organization.String()}),
+			workflows.WebhookIDs.ValueSet([]string{r.Webhook.String()}),
+			workflows.OrganizationIDs.ValueSet([]string{r.Organization.String()}),
 		),
 		Priority:      fairTo(r.Organization),
 		StaticSummary: "replays what failed at a webhook",
-	}, RecoverWebhookName, activities.RecoverParams{Recovery: r.Recovery})
+	}, workflows.RecoverWebhookName, activities.RecoverParams{Recovery: r.Recovery})
 	return err
 }

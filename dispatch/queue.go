@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"maps"
@@ -31,7 +31,7 @@ const (
 
 // queue has the deliveries that wait for their start. Organizations take turns, so
 // that 100,000 of one hold up none of another's, and in an organization its event
-// types do. Who uses it holds the starter's lock.
+// types do. Who uses it holds the dispatcher's lock.
 type queue struct {
 	// turns are of the organizations that have something waiting; the first is next.
 	turns []*turn

@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -14,10 +14,11 @@ import (
 
 	"earshot/activities"
 	"earshot/internal/publicid"
+	"earshot/workflows"
 )
 
 // RunState tells what Temporal knows of a workflow's last run.
-func (s *Starter) RunState(ctx context.Context, workflowID string) (activities.RunState, error) {
+func (s *Dispatcher) RunState(ctx context.Context, workflowID string) (activities.RunState, error) {
 	c, err := s.temporal.Client(ctx)
 	if err != nil {
 		return 0, err
@@ -42,13 +43,13 @@ func (s *Starter) RunState(ctx context.Context, workflowID string) (activities.R
 
 // TerminatedRuns calls do for each run of deliver_webhooks that was terminated
 // since, until one returns an error.
-func (s *Starter) TerminatedRuns(ctx context.Context, since time.Time, do func(activities.TerminatedRun) error) error {
+func (s *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func(activities.TerminatedRun) error) error {
 	c, err := s.temporal.Client(ctx)
 	if err != nil {
 		return err
 	}
 	ask := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
-		"WorkflowType = '%s' AND ExecutionStatus = 'Terminated' AND CloseTime > '%s'", DeliverWebhooksName, since.UTC().Format(time.RFC3339),
+		"WorkflowType = '%s' AND ExecutionStatus = 'Terminated' AND CloseTime > '%s'", workflows.DeliverWebhooksName, since.UTC().Format(time.RFC3339),
 	)}
 	for {
 		page, err := c.ListWorkflow(ctx, ask)
@@ -70,7 +71,7 @@ func (s *Starter) TerminatedRuns(ctx context.Context, since time.Time, do func(a
 // deliveriesOf reads the search attribute. What isn't a list of ids was put there by
 // somebody else and is left out.
 func deliveriesOf(info *workflowpb.WorkflowExecutionInfo) []publicid.Delivery {
-	payload := info.GetSearchAttributes().GetIndexedFields()[deliveryIDs.GetName()]
+	payload := info.GetSearchAttributes().GetIndexedFields()[workflows.DeliveryIDs.GetName()]
 	var texts []string
 	if payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &texts) != nil {
 		return nil

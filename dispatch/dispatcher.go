@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
+	"earshot/workflows"
 )
 
 const (
@@ -31,11 +32,16 @@ const (
 	// Deliveries that may wait for a start; beyond, the sweep finds them. 100,000
 	// of them take some 10 MB.
 	maxWaiting = 100_000
+	// Above an attempt's 10 s, so that a first round fits into one workflow
+	// task even when a receiver uses its whole time, and above the lease of one,
+	// which ends after 12 s: what a kill cut off is made again when both are over,
+	// so within 5 s of the attempt's own time, with 2 s to spare for a backlog.
+	workflowTaskTimeout = 13 * time.Second
 )
 
-// Starter is the domain's Dispatcher: it starts the workflows of deliveries
+// Dispatcher is the domain's Dispatcher: it starts the workflows of deliveries
 // whose rows are committed. It is the only place that does.
-type Starter struct {
+type Dispatcher struct {
 	temporal *Connection
 	groupMax int
 	eager    bool
@@ -56,9 +62,9 @@ type Starter struct {
 	quit chan struct{}
 }
 
-// NewStarter makes a starter whose groups have at most groupMax deliveries.
-func NewStarter(c *Connection, groupMax int, log *slog.Logger) *Starter {
-	s := &Starter{
+// New makes a dispatcher whose groups have at most groupMax deliveries.
+func New(c *Connection, groupMax int, log *slog.Logger) *Dispatcher {
+	s := &Dispatcher{
 		temporal: c, groupMax: groupMax, eager: true, lags: func(publicid.Webhook) bool { return false }, log: log,
 		waiting: newQueue(), quit: make(chan struct{}),
 	}
@@ -69,14 +75,14 @@ func NewStarter(c *Connection, groupMax int, log *slog.Logger) *Starter {
 // ThroughQueues makes every start go through its queue. Workers with versions need
 // it: an eager start runs in this process, whatever the current version is. It is
 // called before anything is started.
-func (s *Starter) ThroughQueues() { s.eager = false }
+func (s *Dispatcher) ThroughQueues() { s.eager = false }
 
 // GatherWhere has the deliveries to webhooks that lag gather for longer. Only a process
 // that makes attempts knows of any. It is called before anything is started.
-func (s *Starter) GatherWhere(lags func(publicid.Webhook) bool) { s.lags = lags }
+func (s *Dispatcher) GatherWhere(lags func(publicid.Webhook) bool) { s.lags = lags }
 
 // Dispatch queues deliveries for their start and returns at once.
-func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
+func (s *Dispatcher) Dispatch(deliveries []feedback.Dispatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, refused := time.Now(), 0
@@ -92,7 +98,7 @@ func (s *Starter) Dispatch(deliveries []feedback.Dispatch) {
 }
 
 // wake has the queue looked at, unless as many do so as may. Its caller holds the lock.
-func (s *Starter) wake() {
+func (s *Dispatcher) wake() {
 	if s.running < startsAtOnce && s.waiting.size > 0 {
 		s.running++
 		go s.work()
@@ -102,7 +108,7 @@ func (s *Starter) wake() {
 // Drain waits until nothing is waiting or on its way, or for the context; then
 // what still waits is left to the sweep. It is called once, after the last
 // Dispatch.
-func (s *Starter) Drain(ctx context.Context) {
+func (s *Dispatcher) Drain(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -121,7 +127,7 @@ func (s *Starter) Drain(ctx context.Context) {
 	}
 }
 
-func (s *Starter) work() {
+func (s *Dispatcher) work() {
 	for {
 		group := s.take()
 		if group == nil {
@@ -134,7 +140,7 @@ func (s *Starter) work() {
 }
 
 // pause ends early when nobody waits for the queue any more.
-func (s *Starter) pause(d time.Duration) {
+func (s *Dispatcher) pause(d time.Duration) {
 	select {
 	case <-s.quit:
 	case <-time.After(d):
@@ -143,7 +149,7 @@ func (s *Starter) pause(d time.Duration) {
 
 // putBack queues a group again after a pause, unless nobody waits any more: then
 // it is the sweep's.
-func (s *Starter) putBack(group []feedback.Dispatch) {
+func (s *Dispatcher) putBack(group []feedback.Dispatch) {
 	s.pause(startPause)
 	select {
 	case <-s.quit:
@@ -153,7 +159,7 @@ func (s *Starter) putBack(group []feedback.Dispatch) {
 }
 
 // take cuts the next group off the queue. It ends the worker when none is due.
-func (s *Starter) take() []feedback.Dispatch {
+func (s *Dispatcher) take() []feedback.Dispatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -185,12 +191,12 @@ func groupID(group []feedback.Dispatch) string {
 
 // start reports whether the group is off the queue's hands: its workflow runs,
 // or Temporal answered that it can't.
-func (s *Starter) start(group []feedback.Dispatch) bool {
+func (s *Dispatcher) start(group []feedback.Dispatch) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	params := DeliverParams{Deliveries: make([]DeliveryRef, len(group)), Version: deliverVersion}
+	refs := make([]workflows.DeliveryRef, len(group))
 	for i, d := range group {
-		params.Deliveries[i] = DeliveryRef{ID: d.ID, Webhook: d.Webhook}
+		refs[i] = workflows.DeliveryRef{ID: d.ID, Webhook: d.Webhook}
 	}
 	c, err := s.temporal.Client(ctx)
 	if err != nil {
@@ -200,7 +206,7 @@ func (s *Starter) start(group []feedback.Dispatch) bool {
 	failpoint.Hit(failpoint.BeforeStart)
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        groupID(group),
-		TaskQueue: MainQueue,
+		TaskQueue: workflows.MainQueue,
 		// A run that is open looks after its deliveries; a closed one may be
 		// started again, because the rows decide what is still to be done.
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -214,7 +220,7 @@ func (s *Starter) start(group []feedback.Dispatch) bool {
 		// Whoever's turn it was: a group that is shared has little of each.
 		Priority:      fairTo(group[0].Organization),
 		StaticSummary: summaryOf(group),
-	}, DeliverWebhooksName, params)
+	}, workflows.DeliverWebhooksName, workflows.NewDeliverParams(refs))
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err == nil || errors.As(err, &already) {
 		failpoint.Hit(failpoint.AfterStart)

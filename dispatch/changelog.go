@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 
 	"earshot/activities"
 	"earshot/internal/feedback"
+	"earshot/workflows"
 )
 
 // Schedule queues changelog entries whose publication was set, moved or taken
 // away, and returns at once.
-func (s *Starter) Schedule(entries []feedback.Schedule) {
+func (s *Dispatcher) Schedule(entries []feedback.Schedule) {
 	errands := make([]errand, len(entries))
 	for i, e := range entries {
 		errands[i] = errand{"changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
@@ -26,12 +27,12 @@ func (s *Starter) Schedule(entries []feedback.Schedule) {
 // schedule makes a run that is open look at the entry again; a closed one is
 // followed by another.
 func schedule(ctx context.Context, c client.Client, e feedback.Schedule) error {
-	_, err := c.SignalWithStartWorkflow(ctx, e.Entry.String(), RescheduledSignal, nil, client.StartWorkflowOptions{
-		TaskQueue:             MainQueue,
+	_, err := c.SignalWithStartWorkflow(ctx, e.Entry.String(), workflows.RescheduledSignal, nil, client.StartWorkflowOptions{
+		TaskQueue:             workflows.MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(organizationIDs.ValueSet([]string{e.Organization.String()})),
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.OrganizationIDs.ValueSet([]string{e.Organization.String()})),
 		Priority:              fairTo(e.Organization),
 		StaticSummary:         "publishes a changelog entry when it is due",
-	}, PublishChangelogName, activities.PublishParams{Entry: e.Entry})
+	}, workflows.PublishChangelogName, activities.PublishParams{Entry: e.Entry})
 	return err
 }

@@ -1,0 +1,141 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"earshot/dispatch"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
+	// As long as the lists get: every delivery has another webhook and another
+	// organization.
+	deliveries := make([]feedback.Dispatch, 100)
+	for i := range deliveries {
+		deliveries[i] = feedback.Dispatch{
+			ID: publicid.NewDelivery(), Webhook: publicid.NewWebhook(), Organization: publicid.NewOrganization(),
+			EventType: "post.created", Host: fmt.Sprintf("%d.example.com", i),
+		}
+	}
+	dispatcher.Dispatch(deliveries)
+	dispatcher.Drain(t.Context())
+	first := app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", deliveries[0].ID), 1)[0]
+	require.Equal(t, deliveries[0].ID.String()+"+59", first.GetExecution().GetWorkflowId())
+	for _, d := range deliveries {
+		app.Runs(t, fmt.Sprintf("WebhookID = '%s'", d.Webhook), 1)
+	}
+}
+
+func TestAGroupIsOfOneEventType(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
+	webhook, organization := publicid.NewWebhook(), publicid.NewOrganization()
+	var deliveries []feedback.Dispatch
+	for range 10 {
+		for _, event := range []string{"post.created", "vote.created"} {
+			deliveries = append(deliveries, feedback.Dispatch{
+				ID: publicid.NewDelivery(), Webhook: webhook, Organization: organization, EventType: event,
+			})
+		}
+	}
+	dispatcher.Dispatch(deliveries)
+	dispatcher.Drain(t.Context())
+	for _, event := range []string{"post.created", "vote.created"} {
+		app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND EventType = '%s'", webhook, event), 1)
+	}
+}
+
+func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	dispatcher := dispatch.New(app.Connection, 10, testkit.Log(t))
+	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
+	var deliveries []feedback.Dispatch
+	for range 200 {
+		deliveries = append(deliveries, feedback.Dispatch{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
+	}
+	dispatcher.Dispatch(append(deliveries, feedback.Dispatch{
+		ID: publicid.NewDelivery(), Organization: quiet, EventType: "post.created",
+	}))
+	dispatcher.Drain(t.Context())
+	single := app.Runs(t, fmt.Sprintf("OrganizationID = '%s'", quiet), 1)[0]
+	before := 0
+	for _, run := range app.Runs(t, fmt.Sprintf("OrganizationID = '%s'", busy), 20) {
+		if run.GetStartTime().AsTime().Before(single.GetStartTime().AsTime()) {
+			before++
+		}
+	}
+	// The one whose turn it was, and one that was started at the same time.
+	require.LessOrEqual(t, before, 2)
+}
+
+// TestTemporalGivesOutRunsInTurnsBetweenOrganizations needs a server with task-queue
+// fairness, as internal/devstack starts it.
+func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{}) // without a worker: the runs wait in the queue
+	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
+	dispatcher.ThroughQueues()
+	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
+		all := make([]feedback.Dispatch, n)
+		for i := range all {
+			last = publicid.NewDelivery()
+			all[i] = feedback.Dispatch{ID: last, Organization: organization, EventType: "post.created"}
+		}
+		dispatcher.Dispatch(all)
+		return last
+	}
+	inQueue := func(n int64) {
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			queue, err := app.Temporal.WorkflowService().DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
+				Namespace: app.Connection.Namespace(), TaskQueue: &taskqueue.TaskQueue{Name: workflows.MainQueue},
+				TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW, ReportStats: true,
+			})
+			require.NoError(c, err)
+			require.GreaterOrEqual(c, queue.GetStats().GetApproximateBacklogCount(), n)
+		}, testkit.Wait, 50*time.Millisecond)
+	}
+	const waiting, others = 80, 5
+	dispatch(publicid.NewOrganization(), waiting)
+	inQueue(waiting)
+	singles := map[string]bool{}
+	for range others {
+		singles[dispatch(publicid.NewOrganization(), 1).String()] = true
+	}
+	inQueue(waiting + others)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	var turns []int
+	for turn := 0; len(turns) < others; turn++ {
+		task, err := app.Temporal.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
+			Namespace: app.Connection.Namespace(),
+			TaskQueue: &taskqueue.TaskQueue{Name: workflows.MainQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		})
+		require.NoError(t, err)
+		if singles[task.GetWorkflowExecution().GetWorkflowId()] {
+			turns = append(turns, turn)
+		}
+	}
+	// Each of the queue's four partitions gives out what it holds in turns, and which one
+	// is asked is chance. Without turns, the first of the five comes behind all that its
+	// partition held before, some twenty.
+	require.Less(t, turns[0], waiting/5, "they came behind %v others", turns)
+}

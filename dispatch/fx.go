@@ -1,0 +1,44 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+	"go.uber.org/fx"
+
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/telemetry"
+)
+
+// Module provides the connection to Temporal and the dispatcher, which every
+// process has that makes changes. It needs client.Options and telemetry.Module.
+var Module = fx.Module("dispatch", fx.Provide(
+	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics) *Connection {
+		o.MetricsHandler = m.Handler()
+		c := NewConnection(o)
+		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
+		return c
+	},
+	func(c *Connection, set config.Config, log *slog.Logger) *Dispatcher {
+		d := New(c, set.DeliveryGroupMax, log)
+		if set.WorkerDeployment != "" {
+			d.ThroughQueues()
+		}
+		return d
+	},
+	func(d *Dispatcher) feedback.Dispatcher { return d },
+))
+
+// Drain starts, when the process stops, what still waits for its start. It comes
+// after the worker, because parts stop in reverse order: what is started then may
+// still run in this process.
+var Drain = fx.Invoke(func(lc fx.Lifecycle, d *Dispatcher, set config.Config) {
+	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
+		defer cancel()
+		d.Drain(ctx)
+		return nil
+	}})
+})

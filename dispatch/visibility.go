@@ -1,0 +1,58 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/workflows"
+)
+
+func attributesOf(group []feedback.Dispatch) temporal.SearchAttributes {
+	var deliveries, webhooks, organizations []string
+	for _, d := range group {
+		deliveries = append(deliveries, d.ID.String())
+		webhooks = appendNew(webhooks, d.Webhook.String())
+		organizations = appendNew(organizations, d.Organization.String())
+	}
+	return temporal.NewSearchAttributes(
+		workflows.DeliveryIDs.ValueSet(deliveries),
+		workflows.WebhookIDs.ValueSet(webhooks),
+		workflows.OrganizationIDs.ValueSet(organizations),
+		workflows.EventType.ValueSet(group[0].EventType),
+		workflows.DeliveryStatusKey.ValueSet(workflows.StatusAtStart),
+	)
+}
+
+// summaryOf is the line that the web UI shows: post.created → example.com.
+func summaryOf(group []feedback.Dispatch) string {
+	var hosts []string
+	for _, d := range group {
+		hosts = appendNew(hosts, d.Host)
+	}
+	// Temporal allows 200 bytes; three hosts say enough.
+	if len(hosts) > 3 {
+		hosts = append(hosts[:3], "…")
+	}
+	summary := group[0].EventType + " → " + strings.Join(hosts, ", ")
+	if len(summary) > 180 {
+		summary = strings.ToValidUTF8(summary[:180], "") + "…"
+	}
+	return summary
+}
+
+func appendNew(to []string, s string) []string {
+	if slices.Contains(to, s) {
+		return to
+	}
+	return append(to, s)
+}
+
+// fairTo has a server with task-queue fairness share its queues between organizations.
+// The run's activities and child workflows inherit it; other servers ignore it.
+func fairTo(organization publicid.Organization) temporal.Priority {
+	return temporal.Priority{FairnessKey: organization.String()}
+}
