@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/failpoint"
@@ -40,9 +41,14 @@ const (
 	statementTimeout = 5 * time.Second
 	// Rows in one statement.
 	batchMax = 256
-	// How often an activity says that it is alive.
-	heartbeatEvery = 4 * time.Second
 )
+
+// HeartbeatInterval is how often an attempt's activity tells Temporal that it is alive:
+// three times within its heartbeat timeout of 12 s. The worker has to be told, because
+// the SDK otherwise keeps heartbeats back for 80 % of that timeout, and then a stall of
+// Temporal of 2.4 s is enough for it to take the activity for dead. It is also how long
+// the SDK waits for the answer to one.
+const HeartbeatInterval = 4 * time.Second
 
 // Errors of deliveries that ended without an attempt.
 const (
@@ -125,12 +131,16 @@ type AttemptResult struct {
 // AttemptFirst makes the attempts of a new group, all at once, and hands back
 // what its webhook has no place for.
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
+	ctx, end := untilShutdown(ctx)
+	defer end()
 	return d.attemptAll(ctx, p, d.slots.patience, func(publicid.Webhook) bool { return true })
 }
 
 // AttemptLater makes attempts after the first, or first ones that had no place.
 func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (AttemptResult, error) {
-	defer d.heartbeat(ctx)()
+	ctx, end := untilShutdown(ctx)
+	defer end()
+	go heartbeat(ctx)
 	in, leave := d.lane.enter(activity.GetInfo(ctx).Priority.FairnessKey, p.Deliveries)
 	defer leave()
 	if in == nil {
@@ -150,21 +160,33 @@ func (d *Deliveries) refuse(ctx context.Context, p AttemptParams) (AttemptResult
 	return d.settle(ctx, activity.GetInfo(ctx).WorkflowExecution, p.Deliveries, outcomes)
 }
 
-func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {
-	ctx, stop = context.WithCancel(ctx)
-	go func() {
-		tick := time.NewTicker(heartbeatEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
-			}
+// untilShutdown is the context of an activity without what ends it too early. Temporal may
+// take an activity for dead that only wasn't heard of, and the SDK cancels it even because of
+// one heartbeat without an answer: the attempts under way would be cut off, and made again
+// although their receivers have them. Their leases keep others off until they are over. So
+// only the end of a worker's time to stop ends them, and the activity's own.
+func untilShutdown(ctx context.Context) (_ context.Context, end func()) {
+	lasting, end := context.WithDeadline(context.WithoutCancel(ctx), activity.GetInfo(ctx).Deadline)
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), worker.ErrWorkerShutdown) {
+			end()
 		}
-	}()
-	return stop
+	})
+	return lasting, end
+}
+
+// heartbeat tells Temporal that the activity is alive, until its context ends.
+func heartbeat(ctx context.Context) {
+	tick := time.NewTicker(HeartbeatInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		}
+	}
 }
 
 // attemptAll attempts what goes to webhooks that are let in, and puts off the others
