@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"earshot/internal/batch"
 	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
@@ -37,7 +38,8 @@ const (
 	// What a lease has beyond the attempt itself: time to record, which takes some
 	// milliseconds. It only matters where the worker is dead by then.
 	leaseMargin = 2 * time.Second
-	// See batcher.flush.
+	// Longer than a statement takes on a database that is well, short enough for the
+	// activity to report one that isn't.
 	statementTimeout = 5 * time.Second
 	// Rows in one statement.
 	batchMax = 256
@@ -79,19 +81,18 @@ type Deliveries struct {
 
 	slots   *slots
 	lane    *lane
-	claims  batcher[store.Claim, store.Claimed]
-	results batcher[store.Result, bool]
+	claims  *batch.Batcher[store.Claim, store.Claimed]
+	results *batch.Batcher[store.Result, bool]
 }
 
 // NewDeliveries makes the activities.
 func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
-	d := &Deliveries{
+	return &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
 		slots: newSlots(perWebhook), lane: newLane(),
+		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
+		results: batch.New(batchMax, statementTimeout, s.RecordResults),
 	}
-	d.claims = batcher[store.Claim, store.Claimed]{max: batchMax, run: s.ClaimDeliveries}
-	d.results = batcher[store.Result, bool]{max: batchMax, run: s.RecordResults}
-	return d
 }
 
 // Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
@@ -271,7 +272,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 	// The place is the receiver's: our own record needs none.
 	release = sync.OnceFunc(release)
 	defer release()
-	claimed, err := d.claims.do(ctx, store.Claim{
+	claimed, err := d.claims.Do(ctx, store.Claim{
 		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
 	})
 	switch {
@@ -357,7 +358,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 // the webhook's streak moved.
 func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		moved, err := d.results.do(ctx, r)
+		moved, err := d.results.Do(ctx, r)
 		if err == nil {
 			return moved, nil
 		}
