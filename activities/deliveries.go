@@ -81,6 +81,8 @@ type Deliveries struct {
 
 	slots   *slots
 	lane    *lane
+	memory  *payloadMemory
+	sizes   *batch.Batcher[publicid.Delivery, store.PayloadSize]
 	claims  *batch.Batcher[store.Claim, store.Claimed]
 	results *batch.Batcher[store.Result, bool]
 }
@@ -90,6 +92,8 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follo
 	return &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
 		slots: newSlots(perWebhook), lane: newLane(),
+		memory:  newPayloadMemory(payloadMemoryMax),
+		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
 		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
 		results: batch.New(batchMax, statementTimeout, s.RecordResults),
 	}
@@ -265,12 +269,11 @@ func untilStop(ctx context.Context) (waiting context.Context, stop context.Cance
 // record. The process may die after any line; the lease then keeps others off
 // until the attempt can be over, and the claim is made again.
 func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
-	release := d.slots.acquire(waiting, due.Webhook, wait)
+	release, o, err := d.enter(ctx, waiting, due, wait)
 	if release == nil {
-		return outcome{putOff: true}, nil
+		return o, err
 	}
-	// The place is the receiver's: our own record needs none.
-	release = sync.OnceFunc(release)
+	// Place and memory are for the request: our own record needs neither.
 	defer release()
 	claimed, err := d.claims.Do(ctx, store.Claim{
 		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
@@ -281,7 +284,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 	case claimed.Gone:
 		return gone(claimed.Ended), nil
 	case claimed.Wait:
-		o := again(due, claimed.Attempt, claimed.Delay)
+		o = again(due, claimed.Attempt, claimed.Delay)
 		if d.options.CountAttempts && claimed.Attempt > due.Attempt {
 			// This attempt was made and failed, perhaps by a worker that was killed
 			// before it could say so.
@@ -299,7 +302,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		return outcome{}, err
 	}
 	failpoint.Hit(failpoint.AfterSend)
-	o := outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
+	o = outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
 	moved, err := d.record(ctx, result)
 	if err != nil {
 		return outcome{}, err
@@ -313,6 +316,28 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		o.next.Attempt++
 	}
 	return o, nil
+}
+
+// enter waits for a place at the receiver, and then for memory for the payload. Without
+// them there is no release, but what becomes of the delivery instead.
+func (d *Deliveries) enter(ctx, waiting context.Context, due Due, wait time.Duration) (release func(), _ outcome, _ error) {
+	waiting, cancel := context.WithTimeout(waiting, wait)
+	defer cancel()
+	leave := d.slots.acquire(waiting, due.Webhook)
+	if leave == nil {
+		return nil, outcome{putOff: true}, nil
+	}
+	size, err := d.sizes.Do(ctx, due.ID)
+	if err != nil {
+		leave(false)
+		return nil, outcome{}, err
+	}
+	free := d.memory.acquire(waiting, size.Organization, size.Bytes)
+	if free == nil {
+		leave(false)
+		return nil, outcome{putOff: true, atLeast: spread(memoryWait)}, nil
+	}
+	return sync.OnceFunc(func() { free(); leave(true) }), outcome{}, nil
 }
 
 // request sends and says what follows from the answer.
