@@ -10,8 +10,10 @@ import (
 
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"earshot/internal/batch"
 	"earshot/internal/failpoint"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
@@ -36,13 +38,19 @@ const (
 	// What a lease has beyond the attempt itself: time to record, which takes some
 	// milliseconds. It only matters where the worker is dead by then.
 	leaseMargin = 2 * time.Second
-	// See batcher.flush.
+	// Longer than a statement takes on a database that is well, short enough for the
+	// activity to report one that isn't.
 	statementTimeout = 5 * time.Second
 	// Rows in one statement.
 	batchMax = 256
-	// How often an activity says that it is alive.
-	heartbeatEvery = 4 * time.Second
 )
+
+// HeartbeatInterval is how often an attempt's activity tells Temporal that it is alive:
+// three times within its heartbeat timeout of 12 s. The worker has to be told, because
+// the SDK otherwise keeps heartbeats back for 80 % of that timeout, and then a stall of
+// Temporal of 2.4 s is enough for it to take the activity for dead. It is also how long
+// the SDK waits for the answer to one.
+const HeartbeatInterval = 4 * time.Second
 
 // Errors of deliveries that ended without an attempt.
 const (
@@ -73,19 +81,22 @@ type Deliveries struct {
 
 	slots   *slots
 	lane    *lane
-	claims  batcher[store.Claim, store.Claimed]
-	results batcher[store.Result, bool]
+	memory  *payloadMemory
+	sizes   *batch.Batcher[publicid.Delivery, store.PayloadSize]
+	claims  *batch.Batcher[store.Claim, store.Claimed]
+	results *batch.Batcher[store.Result, bool]
 }
 
 // NewDeliveries makes the activities.
 func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
-	d := &Deliveries{
+	return &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
 		slots: newSlots(perWebhook), lane: newLane(),
+		memory:  newPayloadMemory(payloadMemoryMax),
+		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
+		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
+		results: batch.New(batchMax, statementTimeout, s.RecordResults),
 	}
-	d.claims = batcher[store.Claim, store.Claimed]{max: batchMax, run: s.ClaimDeliveries}
-	d.results = batcher[store.Result, bool]{max: batchMax, run: s.RecordResults}
-	return d
 }
 
 // Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
@@ -125,12 +136,16 @@ type AttemptResult struct {
 // AttemptFirst makes the attempts of a new group, all at once, and hands back
 // what its webhook has no place for.
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
+	ctx, end := untilShutdown(ctx)
+	defer end()
 	return d.attemptAll(ctx, p, d.slots.patience, func(publicid.Webhook) bool { return true })
 }
 
 // AttemptLater makes attempts after the first, or first ones that had no place.
 func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (AttemptResult, error) {
-	defer d.heartbeat(ctx)()
+	ctx, end := untilShutdown(ctx)
+	defer end()
+	go heartbeat(ctx)
 	in, leave := d.lane.enter(activity.GetInfo(ctx).Priority.FairnessKey, p.Deliveries)
 	defer leave()
 	if in == nil {
@@ -150,21 +165,33 @@ func (d *Deliveries) refuse(ctx context.Context, p AttemptParams) (AttemptResult
 	return d.settle(ctx, activity.GetInfo(ctx).WorkflowExecution, p.Deliveries, outcomes)
 }
 
-func (d *Deliveries) heartbeat(ctx context.Context) (stop func()) {
-	ctx, stop = context.WithCancel(ctx)
-	go func() {
-		tick := time.NewTicker(heartbeatEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
-			}
+// untilShutdown is the context of an activity without what ends it too early. Temporal may
+// take an activity for dead that only wasn't heard of, and the SDK cancels it even because of
+// one heartbeat without an answer: the attempts under way would be cut off, and made again
+// although their receivers have them. Their leases keep others off until they are over. So
+// only the end of a worker's time to stop ends them, and the activity's own.
+func untilShutdown(ctx context.Context) (_ context.Context, end func()) {
+	lasting, end := context.WithDeadline(context.WithoutCancel(ctx), activity.GetInfo(ctx).Deadline)
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), worker.ErrWorkerShutdown) {
+			end()
 		}
-	}()
-	return stop
+	})
+	return lasting, end
+}
+
+// heartbeat tells Temporal that the activity is alive, until its context ends.
+func heartbeat(ctx context.Context) {
+	tick := time.NewTicker(HeartbeatInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		}
+	}
 }
 
 // attemptAll attempts what goes to webhooks that are let in, and puts off the others
@@ -242,14 +269,13 @@ func untilStop(ctx context.Context) (waiting context.Context, stop context.Cance
 // record. The process may die after any line; the lease then keeps others off
 // until the attempt can be over, and the claim is made again.
 func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
-	release := d.slots.acquire(waiting, due.Webhook, wait)
+	release, o, err := d.enter(ctx, waiting, due, wait)
 	if release == nil {
-		return outcome{putOff: true}, nil
+		return o, err
 	}
-	// The place is the receiver's: our own record needs none.
-	release = sync.OnceFunc(release)
+	// Place and memory are for the request: our own record needs neither.
 	defer release()
-	claimed, err := d.claims.do(ctx, store.Claim{
+	claimed, err := d.claims.Do(ctx, store.Claim{
 		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
 	})
 	switch {
@@ -258,7 +284,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 	case claimed.Gone:
 		return gone(claimed.Ended), nil
 	case claimed.Wait:
-		o := again(due, claimed.Attempt, claimed.Delay)
+		o = again(due, claimed.Attempt, claimed.Delay)
 		if d.options.CountAttempts && claimed.Attempt > due.Attempt {
 			// This attempt was made and failed, perhaps by a worker that was killed
 			// before it could say so.
@@ -276,7 +302,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		return outcome{}, err
 	}
 	failpoint.Hit(failpoint.AfterSend)
-	o := outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
+	o = outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
 	moved, err := d.record(ctx, result)
 	if err != nil {
 		return outcome{}, err
@@ -290,6 +316,28 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		o.next.Attempt++
 	}
 	return o, nil
+}
+
+// enter waits for a place at the receiver, and then for memory for the payload. Without
+// them there is no release, but what becomes of the delivery instead.
+func (d *Deliveries) enter(ctx, waiting context.Context, due Due, wait time.Duration) (release func(), _ outcome, _ error) {
+	waiting, cancel := context.WithTimeout(waiting, wait)
+	defer cancel()
+	leave := d.slots.acquire(waiting, due.Webhook)
+	if leave == nil {
+		return nil, outcome{putOff: true}, nil
+	}
+	size, err := d.sizes.Do(ctx, due.ID)
+	if err != nil {
+		leave(false)
+		return nil, outcome{}, err
+	}
+	free := d.memory.acquire(waiting, size.Organization, size.Bytes)
+	if free == nil {
+		leave(false)
+		return nil, outcome{putOff: true, atLeast: spread(memoryWait)}, nil
+	}
+	return sync.OnceFunc(func() { free(); leave(true) }), outcome{}, nil
 }
 
 // request sends and says what follows from the answer.
@@ -335,7 +383,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 // the webhook's streak moved.
 func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		moved, err := d.results.do(ctx, r)
+		moved, err := d.results.Do(ctx, r)
 		if err == nil {
 			return moved, nil
 		}

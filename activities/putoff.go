@@ -34,7 +34,10 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	}
 	rows := make([]store.PutOff, 0, n)
 	for webhook, which := range waiting {
-		wait := max(outcomes[which[0]].atLeast, d.slots.turn(webhook, len(which), step))
+		wait := d.slots.turn(webhook, len(which), step)
+		for _, i := range which {
+			wait = max(wait, outcomes[i].atLeast)
+		}
 		for _, i := range which {
 			outcomes[i] = again(of[i], of[i].Attempt, wait)
 			rows = append(rows, store.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})

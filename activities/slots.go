@@ -65,21 +65,21 @@ func newSlots(perWebhook int64) *slots {
 	return &slots{perWebhook: perWebhook, held: map[publicid.Webhook]*slot{}}
 }
 
-// acquire waits at most so long for a place, and returns the function that gives it
-// back, or nil.
-func (s *slots) acquire(ctx context.Context, webhook publicid.Webhook, wait time.Duration) (release func()) {
+// acquire waits for a place until the context ends, and returns the function that gives it
+// back, or nil. That function is told whether the time counts as an attempt's.
+func (s *slots) acquire(ctx context.Context, webhook publicid.Webhook) (release func(attempted bool)) {
 	own := s.enter(webhook)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	// A free place is taken however short the wait.
 	if !own.sem.TryAcquire(1) && own.sem.Acquire(ctx, 1) != nil {
 		s.leave(webhook, own)
 		return nil
 	}
 	began := time.Now()
-	return func() {
+	return func(attempted bool) {
 		own.sem.Release(1)
-		s.ended(own, time.Since(began))
+		if attempted {
+			s.ended(own, time.Since(began))
+		}
 		s.leave(webhook, own)
 	}
 }

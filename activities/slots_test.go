@@ -20,22 +20,22 @@ const (
 func TestAWebhookHasSoManyPlacesAndNoMore(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(2), publicid.NewWebhook()
-	first := s.acquire(t.Context(), webhook, waitFor)
-	second := s.acquire(t.Context(), webhook, waitFor)
+	first := s.acquire(t.Context(), webhook)
+	second := s.acquire(t.Context(), webhook)
 	require.NotNil(t, first)
 	require.NotNil(t, second)
-	require.Nil(t, s.acquire(t.Context(), webhook, time.Nanosecond))
-	first()
-	require.NotNil(t, s.acquire(t.Context(), webhook, waitFor))
+	require.Nil(t, s.acquire(noTime(), webhook))
+	first(true)
+	require.NotNil(t, s.acquire(t.Context(), webhook))
 }
 
 func TestTheWaitForAPlaceEndsWhenOneIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(1), publicid.NewWebhook()
-	release := s.acquire(t.Context(), webhook, waitFor)
+	release := s.acquire(t.Context(), webhook)
 	got := make(chan bool)
 	go func() {
-		next := s.acquire(context.Background(), webhook, waitFor)
+		next := s.acquire(context.Background(), webhook)
 		got <- next != nil
 	}()
 	require.Eventually(t, func() bool {
@@ -43,14 +43,14 @@ func TestTheWaitForAPlaceEndsWhenOneIsGivenBack(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.held[webhook].users == 2
 	}, waitFor, tick)
-	release()
+	release(true)
 	require.True(t, <-got)
 }
 
 func TestAWebhookLagsWhoseAttemptsFailOneAfterTheOtherUntilOneSucceeds(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(2), publicid.NewWebhook()
-	release := s.acquire(t.Context(), webhook, waitFor)
+	release := s.acquire(t.Context(), webhook)
 	for range failedInARow {
 		s.answered(webhook, false)
 		require.False(t, s.lags(webhook))
@@ -58,7 +58,7 @@ func TestAWebhookLagsWhoseAttemptsFailOneAfterTheOtherUntilOneSucceeds(t *testin
 	s.answered(webhook, false)
 	require.True(t, s.lags(webhook))
 	s.retry(webhook, 2, time.Hour)
-	release()
+	release(true)
 	require.True(t, s.lags(webhook), "until it is tried again")
 	s.answered(webhook, true)
 	require.False(t, s.lags(webhook))
@@ -68,29 +68,29 @@ func TestAWebhookLagsThatHasMoreBeforeItThanPlaces(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(2), publicid.NewWebhook()
 	require.False(t, s.lags(webhook))
-	release := s.acquire(t.Context(), webhook, waitFor)
+	release := s.acquire(t.Context(), webhook)
 	s.retry(webhook, 2, time.Hour)
 	require.False(t, s.lags(webhook))
 	s.turn(webhook, 1, time.Hour)
 	require.True(t, s.lags(webhook))
-	release()
+	release(true)
 	require.False(t, s.lags(webhook))
 }
 
 func TestOneWebhookTakesNoPlaceOfAnother(t *testing.T) {
 	t.Parallel()
 	s := newSlots(1)
-	s.acquire(t.Context(), publicid.NewWebhook(), waitFor)
-	release := s.acquire(t.Context(), publicid.NewWebhook(), time.Nanosecond)
+	s.acquire(t.Context(), publicid.NewWebhook())
+	release := s.acquire(noTime(), publicid.NewWebhook())
 	require.NotNil(t, release)
 }
 
 func TestAWebhookWithNothingInFlightTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(1), publicid.NewWebhook()
-	release := s.acquire(t.Context(), webhook, waitFor)
-	s.acquire(t.Context(), webhook, time.Nanosecond)
-	release()
+	release := s.acquire(t.Context(), webhook)
+	s.acquire(noTime(), webhook)
+	release(true)
 	require.Empty(t, s.held)
 }
 
@@ -138,7 +138,7 @@ func TestAFirstAttemptDoesNotWaitBehindTurns(t *testing.T) {
 	require.Equal(t, firstWait, s.patience(webhook))
 	require.Greater(t, s.turn(webhook, 100, 0), firstWait)
 	require.Zero(t, s.patience(webhook))
-	require.NotNil(t, s.acquire(t.Context(), webhook, 0), "but takes a place that is free")
+	require.NotNil(t, s.acquire(noTime(), webhook), "but takes a place that is free")
 }
 
 func TestRetriesOfAWebhookThatFailedTogetherAreSpread(t *testing.T) {
@@ -169,8 +169,8 @@ func TestASingleRetryIsNotLate(t *testing.T) {
 func TestATurnThatIsOverTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	s, webhook := newSlots(perWebhook), publicid.NewWebhook()
-	release := s.acquire(t.Context(), webhook, waitFor)
-	release()
+	release := s.acquire(t.Context(), webhook)
+	release(true)
 	require.Positive(t, s.turn(webhook, 1, tick))
 	require.Eventually(t, func() bool {
 		s.mu.Lock()

@@ -28,7 +28,8 @@ const lookUpTimeout = 5 * time.Second
 // a key, and no key is ever compared with another.
 type keyring struct {
 	authenticate func(ctx context.Context, key string) (*feedback.Caller, error)
-	doorman      *doorman
+	// there tells of a hash whether some key has it, see newKeyLookup.
+	there *keyLookup
 
 	flight singleflight.Group
 	mu     sync.Mutex
@@ -95,7 +96,7 @@ func (k *keyring) mustBeThere(ctx context.Context, hash [sha256.Size]byte) error
 	if familiar {
 		return nil
 	}
-	there, err := k.doorman.knows(ctx, hash)
+	there, err := k.there.Do(ctx, hash)
 	if err != nil {
 		return errors.Wrap(err, "look for the API key")
 	}

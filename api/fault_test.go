@@ -34,26 +34,54 @@ func requireFault(t *testing.T, a testkit.Answer, requestID string) {
 	}}, a.Body)
 }
 
-// Without a domain the first use of it panics.
+// fragile panics at its first write.
+type fragile struct {
+	*httptest.ResponseRecorder
+	broke bool
+}
+
+func (f *fragile) Write(p []byte) (int, error) {
+	if !f.broke {
+		f.broke = true
+		panic("at the first write")
+	}
+	return f.ResponseRecorder.Write(p)
+}
+
 func TestAPanicAnswersLikeAnyFaultAndTheLogSaysWhereItWas(t *testing.T) {
 	t.Parallel()
-	book := &logBook{testkit.NewLogs()}
-	handler, err := api.New(nil, api.Options{RateLimit: 1, Log: book.Logger()})
-	require.NoError(t, err)
+	w := &fragile{ResponseRecorder: httptest.NewRecorder()}
+	lines := serveWithoutDomain(t, w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	require.Contains(t, w.Body.String(), `"requestId":"the-one"`)
+	require.Equal(t, "at the first write", lines[0]["error"])
+	require.Contains(t, lines[0]["stack"], "api_test.(*fragile).Write")
+}
+
+// Without a domain the look-up of a key panics, in a goroutine of its own.
+func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
+	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/v1/me", nil)
 	r.Header.Set("Authorization", "Bearer esk_1")
-	r.Header.Set("X-Request-Id", "the-one")
 	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, r)
+	lines := serveWithoutDomain(t, w, r)
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.JSONEq(t, `{"error":{"code":"ERR_INTERNAL","message":"Something went wrong on our side.","details":{"requestId":"the-one"}}}`,
 		w.Body.String())
+	require.Contains(t, lines[0]["error"], "nil pointer")
+	require.Contains(t, lines[0]["error"], "feedback.(*Service).KeysThere", "and where it was")
+	require.EqualValues(t, 500, lines[1]["status"])
+}
+
+// serveWithoutDomain returns what is logged of the request: the fault, and the access.
+func serveWithoutDomain(t *testing.T, w http.ResponseWriter, r *http.Request) []map[string]any {
+	t.Helper()
+	book := &logBook{testkit.NewLogs()}
+	handler, err := api.New(nil, api.Options{RateLimit: 1, Log: book.Logger()})
+	require.NoError(t, err)
+	r.Header.Set("X-Request-Id", "the-one")
+	handler.ServeHTTP(w, r)
 	lines := book.lines(t, "the-one")
 	require.Len(t, lines, 2)
 	require.Equal(t, "ERROR", lines[0]["level"])
-	require.Contains(t, lines[0]["error"], "nil pointer")
-	// singleflight, which passes the panic on, puts the stack into its text.
-	require.Contains(t, lines[0]["error"], "feedback.(*Service).KeysThere")
-	require.Contains(t, lines[0]["stack"], "api.(*keyring).find")
-	require.EqualValues(t, 500, lines[1]["status"])
+	return lines
 }

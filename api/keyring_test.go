@@ -21,8 +21,8 @@ func TestAKeyIsRememberedFromTheStartOfItsLookUp(t *testing.T) {
 		const slow = 800 * time.Millisecond
 		asked := 0
 		k := &keyring{
-			known:   map[[sha256.Size]byte]remembered{},
-			doorman: &doorman{ask: func(_ context.Context, all [][]byte) ([][]byte, error) { return all, nil }},
+			known: map[[sha256.Size]byte]remembered{},
+			there: newKeyLookup(func(_ context.Context, all [][]byte) ([][]byte, error) { return all, nil }),
 			authenticate: func(context.Context, string) (*feedback.Caller, error) {
 				asked++
 				time.Sleep(slow)

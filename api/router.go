@@ -55,7 +55,7 @@ func New(f *feedback.Service, o Options) (*API, error) {
 		feedback: f, contract: c, checks: o.Checks, log: o.Log, limits: newLimiter(o.RateLimit),
 		guesses: newGuesses(), proxies: o.Proxies,
 		keys: &keyring{
-			authenticate: f.Authenticate, doorman: &doorman{ask: f.KeysThere}, known: map[[32]byte]remembered{},
+			authenticate: f.Authenticate, there: newKeyLookup(f.KeysThere), known: map[[32]byte]remembered{},
 		},
 	}
 	gin.SetMode(gin.ReleaseMode)

@@ -6,6 +6,7 @@ import (
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/worker"
 
+	"earshot/activities"
 	"earshot/workflows"
 )
 
@@ -50,6 +51,7 @@ func (w *Worker) base(giveUp func(error)) worker.Options {
 	o := worker.Options{
 		WorkflowTaskPollerBehavior: pollers(), ActivityTaskPollerBehavior: pollers(),
 		WorkerStopTimeout: w.options.Drain, OnFatalError: giveUp,
+		MaxHeartbeatThrottleInterval: activities.HeartbeatInterval,
 	}
 	if v := w.options.Version; v != (worker.WorkerDeploymentVersion{}) {
 		// Every version's code replays every recorded history, so runs that wait

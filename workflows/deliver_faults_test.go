@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -12,31 +13,31 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
 
 	"earshot/internal/testkit"
 )
 
-// link is the way to a database, which a test can cut.
+// link is the way to a server, which a test can cut or stall.
 type link struct {
-	// url is the database's by this way.
-	url string
+	// address of this way to the server.
+	address string
 
 	to    string
 	mu    sync.Mutex
 	isCut bool
 	open  map[net.Conn]bool
+	// stalled is locked while nothing comes through.
+	stalled sync.RWMutex
 }
 
-func newLink(t *testing.T, database string) *link {
+func newLink(t *testing.T, to string) *link {
 	t.Helper()
-	u, err := url.Parse(database)
-	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := &link{to: u.Host, open: map[net.Conn]bool{}}
+	l := &link{address: listener.Addr().String(), to: to, open: map[net.Conn]bool{}}
 	t.Cleanup(func() { _ = listener.Close(); l.cut() })
-	u.Host = listener.Addr().String()
-	l.url = u.String()
 	go func() {
 		for {
 			c, err := listener.Accept()
@@ -58,10 +59,22 @@ func (l *link) carry(from net.Conn) {
 	}
 	defer func() { _ = to.Close() }()
 	go func() {
-		_, _ = io.Copy(to, from)
+		_, _ = io.Copy(slow{to, &l.stalled}, from)
 		_ = to.Close()
 	}()
-	_, _ = io.Copy(from, to)
+	_, _ = io.Copy(slow{from, &l.stalled}, to)
+}
+
+// slow writes when the link isn't stalled.
+type slow struct {
+	io.Writer
+	stalled *sync.RWMutex
+}
+
+func (s slow) Write(p []byte) (int, error) {
+	s.stalled.RLock()
+	defer s.stalled.RUnlock()
+	return s.Writer.Write(p)
 }
 
 func (l *link) keep(conns ...net.Conn) bool {
@@ -93,10 +106,21 @@ func (l *link) mend() {
 	l.isCut = false
 }
 
+// databaseLink is the way to a new database, and its URL by this way.
+func databaseLink(t *testing.T) (l *link, byLink string) {
+	t.Helper()
+	u, err := url.Parse(testkit.Database(t))
+	require.NoError(t, err)
+	l = newLink(t, u.Host)
+	u.Host = l.address
+	return l, u.String()
+}
+
 func TestAnAttemptThatEndsWhileTheDatabaseIsAwayIsRecordedAndNotMadeAgain(t *testing.T) {
 	t.Parallel()
-	way, logs := newLink(t, testkit.Database(t)), testkit.NewLogs()
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: way.url, Logs: logs.Logger()})
+	way, database := databaseLink(t)
+	logs := testkit.NewLogs()
+	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database, Logs: logs.Logger()})
 	b.receiver.Answer(func(int, testkit.Received) int {
 		way.cut()
 		return http.StatusOK
@@ -110,9 +134,9 @@ func TestAnAttemptThatEndsWhileTheDatabaseIsAwayIsRecordedAndNotMadeAgain(t *tes
 
 func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 	t.Parallel()
-	way := newLink(t, testkit.Database(t))
+	way, database := databaseLink(t)
 	b := setup(t, testkit.Options{
-		Worker: true, DatabaseURL: way.url, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1h,1h,1h"},
+		Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1h,1h,1h"},
 	})
 	b.receiver.Answer(answers(500))
 	b.post(t)
@@ -129,4 +153,96 @@ func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 	way.mend()
 	require.Len(t, b.delivery(t, "succeeded")["attempts"], 2)
 	require.Len(t, b.receiver.All(), 2)
+}
+
+// pendingActivity is the one that the run of a delivery has under way; nil without any.
+func pendingActivity(t require.TestingT, ctx context.Context, temporal client.Client, id string) *workflowpb.PendingActivityInfo {
+	d, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+	require.NoError(t, err)
+	if len(d.GetPendingActivities()) == 0 {
+		return nil
+	}
+	return d.GetPendingActivities()[0]
+}
+
+func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}})
+	heard := make(chan struct{})
+	defer close(heard)
+	b.receiver.Answer(func(n int, _ testkit.Received) int {
+		if n == 2 {
+			<-heard
+		}
+		return http.StatusInternalServerError
+	})
+	b.post(t)
+	id := b.receiver.Await(t, 2)[0].DeliveryID()
+	beats := map[time.Time]bool{}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		if at := pendingActivity(c, t.Context(), b.app.Temporal, id).GetLastHeartbeatTime(); at != nil {
+			beats[at.AsTime()] = true
+		}
+		require.Len(c, beats, 2)
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// An attempt that waited for one of its webhook's 64 places is still under way when
+// Temporal, having heard nothing for 12 s, takes its activity for dead.
+func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *testing.T) {
+	t.Parallel()
+	o := testkit.Namespace(t)
+	direct, err := client.DialContext(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(direct.Close)
+	way := newLink(t, o.HostPort)
+	o.HostPort = way.address
+	b := setup(t, testkit.Options{Worker: true, Temporal: &o, Environ: []string{hours}})
+
+	const places = 64
+	answer := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
+	b.receiver.Answer(func(n int, _ testkit.Received) int {
+		if n > places {
+			<-answer
+			return http.StatusOK
+		}
+		time.Sleep(9 * time.Second) // a receiver that takes nearly all of its 10 s
+		return http.StatusInternalServerError
+	})
+	b.posts(t, 60)
+	for range places - 60 {
+		b.post(t)
+	}
+	b.receiver.Await(t, places)
+	b.post(t)
+	var id string
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		log := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries?limit=1", nil)
+		id, _ = log.Body["data"].([]any)[0].(map[string]any)["id"].(string)
+		require.NotNil(c, pendingActivity(c, t.Context(), direct, id).GetLastStartedTime())
+	}, testkit.Wait, 20*time.Millisecond)
+
+	way.stalled.Lock()
+	resume := sync.OnceFunc(way.stalled.Unlock)
+	defer resume()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Equal(c, int32(2), pendingActivity(c, t.Context(), direct, id).GetAttempt())
+	}, testkit.Wait, 20*time.Millisecond)
+	require.Len(t, b.receiver.All(), places+1, "the attempt is under way")
+	resume()
+	// The second one finds the row taken, and the run waits.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Nil(c, pendingActivity(c, t.Context(), direct, id))
+	}, testkit.Wait, 20*time.Millisecond)
+	release()
+
+	var d map[string]any
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		d = b.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries/"+id, nil)
+		require.Equal(c, "succeeded", d["status"])
+	}, testkit.Wait, 20*time.Millisecond)
+	require.Len(t, d["attempts"], 1)
+	require.Len(t, b.receiver.All(), places+1)
 }

@@ -5,6 +5,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"earshot/activities"
 )
 
 // Between two pages of 50 replays: 100 a second at most, so that a receiver that
@@ -37,9 +39,9 @@ var (
 	laterRound = workflow.ActivityOptions{
 		// 10 s for a place, 10 s for the attempt, the rest for the database.
 		StartToCloseTimeout: time.Minute,
-		// Three beats of 4 s: a killed worker is noticed about when its
+		// Three heartbeats, 12 s: a killed worker is noticed about when its
 		// deliveries' leases end.
-		HeartbeatTimeout: 12 * time.Second,
+		HeartbeatTimeout: 3 * activities.HeartbeatInterval,
 		RetryPolicy:      tirelessly,
 	}
 

@@ -27,6 +27,7 @@ const module = "earshot"
 var allowed = map[string][]string{
 	// The bottom: these know nothing of the rest.
 	"webhook":           nil,
+	"internal/batch":    nil,
 	"internal/config":   nil,
 	"internal/devstack": nil,
 	"internal/problem":  nil,
@@ -51,7 +52,7 @@ var allowed = map[string][]string{
 		"internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"activities": {
-		"internal/event", "internal/failpoint", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
+		"internal/batch", "internal/event", "internal/failpoint", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
@@ -63,7 +64,7 @@ var allowed = map[string][]string{
 	// The edges.
 	"api/gen": nil,
 	"api": {
-		"api/gen", "ent/db/...", "internal/config", "internal/event", "internal/feedback",
+		"api/gen", "ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/feedback",
 		"internal/problem", "internal/publicid", "webhook",
 	},
 	// It knows operations by the contract alone.

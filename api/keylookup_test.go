@@ -16,15 +16,15 @@ import (
 	"earshot/internal/feedback"
 )
 
-// asked counts the questions of a doorman for whom only one hash is there.
+// asked counts the statements of a look-up for which only one hash is there.
 type asked struct {
-	there     [sha256.Size]byte
-	questions int
-	takes     time.Duration
+	there      [sha256.Size]byte
+	statements int
+	takes      time.Duration
 }
 
 func (a *asked) ask(_ context.Context, hashes [][]byte) (there [][]byte, err error) {
-	a.questions++ // one at a time, or the race detector says so
+	a.statements++ // one at a time, or the race detector says so
 	time.Sleep(a.takes)
 	for _, h := range hashes {
 		if [sha256.Size]byte(h) == a.there {
@@ -34,26 +34,26 @@ func (a *asked) ask(_ context.Context, hashes [][]byte) (there [][]byte, err err
 	return there, nil
 }
 
-func TestAThousandGuessesAtOnceAreTwoQuestionsAndLetAValidKeyPass(t *testing.T) {
+func TestAThousandGuessesAtOnceAreTwoStatementsAndLetAValidKeyPass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		valid := sha256.Sum256([]byte("valid"))
 		a := &asked{there: valid, takes: time.Second}
-		d := &doorman{ask: a.ask}
+		l := newKeyLookup(a.ask)
 		var all sync.WaitGroup
 		for i := range 1000 {
 			all.Go(func() {
-				known, err := d.knows(t.Context(), sha256.Sum256(fmt.Append(nil, i)))
+				known, err := l.Do(t.Context(), sha256.Sum256(fmt.Append(nil, i)))
 				require.NoError(t, err)
 				require.False(t, known)
 			})
 		}
 		synctest.Wait()
-		known, err := d.knows(t.Context(), valid)
+		known, err := l.Do(t.Context(), valid)
 		require.NoError(t, err)
 		require.True(t, known)
 		all.Wait()
-		require.Equal(t, 2, a.questions)
+		require.Equal(t, 2, a.statements)
 	})
 }
 
@@ -62,26 +62,26 @@ func TestAKeyIsLookedForWhenTheDatabaseIsBackAndWhoeverLeavesIsNotWaitedFor(t *t
 	away := errors.New("away")
 	there := sha256.Sum256([]byte("there"))
 	fails := true
-	d := &doorman{ask: func(_ context.Context, all [][]byte) ([][]byte, error) {
+	l := newKeyLookup(func(_ context.Context, all [][]byte) ([][]byte, error) {
 		if fails {
 			fails = false
 			return nil, away
 		}
 		return all, nil
-	}}
-	_, err := d.knows(t.Context(), there)
+	})
+	_, err := l.Do(t.Context(), there)
 	require.ErrorIs(t, err, away)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	_, _ = d.knows(gone, there)
-	known, err := d.knows(t.Context(), there)
+	_, _ = l.Do(gone, there)
+	known, err := l.Do(t.Context(), there)
 	require.NoError(t, err)
 	require.True(t, known)
 }
 
 func TestAKeyThatIsNotThereIsNotLookedUp(t *testing.T) {
 	t.Parallel()
-	k := &keyring{known: map[[sha256.Size]byte]remembered{}, doorman: &doorman{ask: new(asked).ask}}
+	k := &keyring{known: map[[sha256.Size]byte]remembered{}, there: newKeyLookup(new(asked).ask)}
 	_, err := k.find(t.Context(), "esk_guess") // there is nothing that it could be looked up with
 	require.Equal(t, feedback.BadKey(), err)
 }

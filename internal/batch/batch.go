@@ -1,0 +1,117 @@
+// Package batch makes few calls out of many: what comes while one call is under way
+// shares the next one.
+package batch
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+)
+
+// Batcher collects single items into batches, one of which is under way at a time. A
+// lone item waits for nobody.
+type Batcher[In, Out any] struct {
+	limit   int
+	timeout time.Duration
+	do      func(ctx context.Context, in []In) ([]Out, error)
+
+	mu      sync.Mutex
+	waiting []item[In, Out]
+	busy    bool
+}
+
+type item[In, Out any] struct {
+	in   In
+	done chan result[Out]
+}
+
+type result[Out any] struct {
+	out Out
+	err error
+}
+
+// New makes a batcher of at most so many items a batch, each of which has so much time.
+// What do returns is in the order of the items, one for each; its error is all of theirs,
+// so what concerns one item alone belongs into that item's Out.
+func New[In, Out any](limit int, timeout time.Duration, do func(ctx context.Context, in []In) ([]Out, error)) *Batcher[In, Out] {
+	return &Batcher[In, Out]{limit: limit, timeout: timeout, do: do}
+}
+
+// Do has the item done with the next batch. The end of the context ends the wait alone: the
+// item may be done all the same, because a batch serves several callers. For the same reason
+// it has none of their contexts' values.
+func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+	// One place in the buffer: the batch never waits for a caller that left.
+	i := item[In, Out]{in: in, done: make(chan result[Out], 1)}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, i)
+	if !b.busy {
+		b.busy = true
+		go b.work()
+	}
+	b.mu.Unlock()
+	select {
+	case r := <-i.done:
+		return r.out, r.err
+	case <-ctx.Done():
+		var none Out
+		return none, errors.Wrap(ctx.Err(), "wait for a batch")
+	}
+}
+
+// work makes batches until nothing waits.
+func (b *Batcher[In, Out]) work() {
+	for {
+		b.mu.Lock()
+		n := min(len(b.waiting), b.limit)
+		items := b.waiting[:n:n]
+		b.waiting = b.waiting[n:]
+		b.busy = n > 0
+		b.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		in := make([]In, n)
+		for i := range items {
+			in[i] = items[i].in
+		}
+		out, err := b.call(in)
+		for i := range items {
+			var r result[Out]
+			if r.err = err; err == nil {
+				r.out = out[i]
+			}
+			items[i].done <- r
+		}
+	}
+}
+
+// call turns a panic into an error: in this goroutine it would end the process.
+func (b *Batcher[In, Out]) call(in []In) (out []Out, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	defer func() {
+		if what := recover(); what != nil {
+			err = &PanicError{Value: what, Stack: debug.Stack()}
+		}
+	}()
+	out, err = b.do(ctx, in)
+	if err == nil && len(out) != len(in) {
+		return nil, errors.Errorf("a batch of %d has %d results", len(in), len(out))
+	}
+	return out, err
+}
+
+// PanicError is what all items of a batch end with that panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (p *PanicError) Error() string {
+	return fmt.Sprintf("panic in a batch: %v\n\n%s", p.Value, p.Stack)
+}

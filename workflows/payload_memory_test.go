@@ -1,0 +1,82 @@
+package workflows_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// An organization has half of the 128 MiB that payloads may take in a process.
+const payloadShare = 64 << 20
+
+// hoard counts the bytes that hanging receivers were sent and have not answered.
+type hoard struct {
+	mu         sync.Mutex
+	held, most int
+	release    chan struct{}
+}
+
+func (h *hoard) answer(_ int, got testkit.Received) int {
+	h.add(len(got.Body))
+	defer h.add(-len(got.Body))
+	select {
+	case <-h.release:
+	case <-time.After(9 * time.Second): // an attempt ends after 10 s, and what it held is free
+	}
+	return http.StatusOK
+}
+
+func (h *hoard) add(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held += n
+	h.most = max(h.most, h.held)
+}
+
+func (h *hoard) peak() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.most
+}
+
+func TestLargePayloadsToHangingReceiversTakeABoundedPartOfTheMemoryAndHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b.swept(t)
+	hanging := &hoard{release: make(chan struct{})}
+	t.Cleanup(func() { close(hanging.release) })
+	const receivers, changes = 6, 30 // each has places for all
+	for range receivers {
+		r := testkit.NewReceiver(t)
+		r.Answer(hanging.answer)
+		b.tenant.Register(t, r, "contact.updated")
+	}
+	// An update of all of a contact's metadata is the largest event: 768 KiB.
+	large := func(fill string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"k": strings.Repeat(fill, 255<<10)}}
+	}
+	contact := b.tenant.ID(t, "/v1/contacts", large("a"))
+	for i := range changes {
+		b.tenant.Make(t, http.MethodPatch, "/v1/contacts/"+contact, large(string(rune('b'+i%20))))
+	}
+	rows(t, database, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, receivers*changes)
+
+	healthy, neighbour := testkit.NewReceiver(t), b.app.Tenant(t)
+	neighbour.Register(t, healthy, "contact.updated")
+	contact = neighbour.ID(t, "/v1/contacts", large("a"))
+	neighbour.Make(t, http.MethodPatch, "/v1/contacts/"+contact, large("b"))
+	require.Greater(t, len(healthy.Await(t, 1)[0].Body), 700<<10)
+
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Greater(c, hanging.peak(), payloadShare*9/10)
+	}, testkit.Wait, 20*time.Millisecond)
+	require.LessOrEqual(t, hanging.peak(), payloadShare)
+}
