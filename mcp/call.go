@@ -26,7 +26,7 @@ type result struct {
 }
 
 // call runs a tool.
-func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got result) {
+func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.RawMessage) (got result) {
 	defer func() {
 		// The library runs this in a goroutine of its own, where a panic would end
 		// the process. Those of operations don't come here.
@@ -35,6 +35,9 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got 
 			got = refusal(problem.New(problem.Internal, "Something went wrong on our side."))
 		}
 	}()
+	if r.writes() && !g.MayWrite() {
+		return refusal(api.ReadsOnly())
+	}
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
@@ -50,21 +53,21 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got 
 	if err != nil {
 		return refusal(err)
 	}
-	return s.run(ctx, r, op, req, arguments)
+	return s.run(ctx, g.Call(r.name), op, req, arguments)
 }
 
 // run runs the operation that a call came to.
-func (s *Surface) run(ctx context.Context, r *ready, op *operation, req *request, arguments map[string]json.RawMessage) result {
-	answer, err := s.api.Run(ctx, r.name, req.method, req.target(), req.body)
+func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *request, arguments map[string]json.RawMessage) result {
+	answer, err := call.Run(ctx, req.method, req.target(), req.body)
+	note := ""
+	if err == nil && op.lists() {
+		answer, note, err = fitting(ctx, call, req, answer)
+	}
 	if err != nil {
 		return refusal(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
 		return s.failure(answer, req)
-	}
-	note := ""
-	if op.lists() {
-		answer, note = s.fitting(ctx, r, req, answer)
 	}
 	body := success(op, answer)
 	if _, asked := arguments["part"]; asked && !op.writes() {
@@ -96,23 +99,19 @@ func with(body []byte, name string, value any) []byte {
 
 // fitting asks again for fewer items when a page is larger than an answer may be.
 // The cursor of the smaller page leads to the rest.
-func (s *Surface) fitting(ctx context.Context, r *ready, req *request, page *api.Answer) (*api.Answer, string) {
-	ctx = api.Again(ctx)
-	note := ""
-	for len(page.Body) > maxAnswer {
+func fitting(ctx context.Context, call *api.Call, req *request, page *api.Answer) (_ *api.Answer, note string, err error) {
+	for page.Status == http.StatusOK && len(page.Body) > maxAnswer {
 		n, all := fits(page.Body)
 		if all <= 1 {
 			break
 		}
 		req.query.Set("limit", strconv.Itoa(n))
-		smaller, err := s.api.Run(ctx, r.name, req.method, req.target(), nil)
-		if err != nil || smaller.Status != http.StatusOK {
-			break // what was read once is still an answer
-		}
-		page = smaller
 		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; next_cursor leads to the rest.", n, maxAnswer>>10)
+		if page, err = call.Run(ctx, req.method, req.target(), nil); err != nil {
+			return nil, "", err
+		}
 	}
-	return page, note
+	return page, note, nil
 }
 
 // fits counts the items of a page, and how many of them an answer has room for: at
