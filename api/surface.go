@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 
 	"earshot/internal/feedback"
@@ -94,8 +95,8 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 	})
 }
 
-// Contract is api/openapi.yaml as JSON.
-func (a *API) Contract() []byte { return a.server.contract.json }
+// Contract is api/openapi.yaml, which nobody may change.
+func (a *API) Contract() *openapi3.T { return a.server.contract.doc }
 
 // Answer is what an operation answered.
 type Answer struct {

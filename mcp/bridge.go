@@ -205,7 +205,7 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	if err == nil {
 		words = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status))
 		data["status"] = answer.Status
-		var e envelope
+		var e envelope[any]
 		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
 			words, data["code"] = e.Error.Message, e.Error.Code
 		}

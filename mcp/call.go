@@ -135,30 +135,30 @@ func fits(page []byte) (n, all int) {
 }
 
 // envelope is an error as the API and the tools answer it.
-type envelope struct {
+type envelope[Details any] struct {
 	Error struct {
-		Code    problem.Code   `json:"code"`
-		Message string         `json:"message"`
-		Details map[string]any `json:"details,omitempty"`
+		Code    problem.Code `json:"code"`
+		Message string       `json:"message"`
+		Details Details      `json:"details,omitempty"`
 	} `json:"error"`
 }
 
 // failure is what an operation refused, in the tools' names.
 func (s *Surface) failure(answer *api.Answer, req *request) result {
-	var e envelope
-	d := json.NewDecoder(bytes.NewReader(answer.Body))
-	d.UseNumber()
-	if err := d.Decode(&e); err != nil {
+	var e envelope[map[string]json.RawMessage]
+	if err := json.Unmarshal(answer.Body, &e); err != nil {
 		return refusal(problem.New(problem.Internal, "Something went wrong on our side."))
 	}
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
-		if name == "field" {
-			value = path(text(value))
-		}
 		p = p.With(snake(name), value)
 	}
-	if fields := list(p.Details["fields"]); fields != nil {
+	var field string
+	if json.Unmarshal(e.Error.Details["field"], &field) == nil {
+		p = p.With("field", path(field))
+	}
+	var fields problem.Fields
+	if json.Unmarshal(e.Error.Details["fields"], &fields) == nil {
 		p, _ = problem.As(s.fields(fields, req).Err())
 	}
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
@@ -169,15 +169,14 @@ func (s *Surface) failure(answer *api.Answer, req *request) result {
 
 // fields are the failures of a validation. What wasn't given at all is missing,
 // whatever the operation found in its place.
-func (s *Surface) fields(all []any, req *request) (bad problem.Fields) {
-	for _, item := range all {
-		field := item.(object)
-		name := path(text(field["field"]))
+func (s *Surface) fields(all problem.Fields, req *request) (bad problem.Fields) {
+	for _, f := range all {
+		name := path(f.Field)
 		if slices.Contains(req.missing, name) {
 			bad.Add(name, "required", "is required")
 			continue
 		}
-		bad.Add(name, text(field["rule"]), "%s", s.contract.prose(text(field["message"])))
+		bad.Add(name, f.Rule, "%s", s.contract.prose(f.Message))
 	}
 	return bad
 }
@@ -188,7 +187,7 @@ func refusal(err error) result {
 	if !ok {
 		p = problem.New(problem.Internal, "Something went wrong on our side.")
 	}
-	var e envelope
+	var e envelope[map[string]any]
 	e.Error.Code, e.Error.Message, e.Error.Details = p.Code, p.Message, p.Details
 	body, _ := json.Marshal(e) // of strings, numbers and fields
 	return result{body, true}

@@ -26,7 +26,6 @@ const (
 
 // Surface serves the tools.
 type Surface struct {
-	api      *api.API
 	contract *contract
 	tools    []*ready
 	byName   map[string]*ready
@@ -41,11 +40,8 @@ const instructions = "Product feedback of one organization: boards hold posts, w
 
 // Mount serves the tools of the API at Path.
 func Mount(a *api.API, log *slog.Logger) error {
-	c, err := readContract(a.Contract())
-	if err != nil {
-		return err
-	}
-	s := &Surface{api: a, contract: c, byName: map[string]*ready{}, log: log}
+	c := newContract(a.Contract())
+	s := &Surface{contract: c, byName: map[string]*ready{}, log: log}
 	for _, t := range table {
 		r, err := c.ready(t)
 		if err != nil {
@@ -75,7 +71,7 @@ func Mount(a *api.API, log *slog.Logger) error {
 // server lists what is of use to a key with or without read:write. A tool can be called
 // whether or not it is listed, and refuses a key that may not use it.
 func (s *Surface) server(writes bool) *sdk.Server {
-	server := sdk.NewServer(&sdk.Implementation{Name: "feedback", Title: "Product feedback", Version: s.version()},
+	server := sdk.NewServer(&sdk.Implementation{Name: "feedback", Title: "Product feedback", Version: s.contract.Info.Version},
 		&sdk.ServerOptions{
 			Instructions: instructions,
 			// Nothing is announced: what there is stays for as long as the process.
@@ -114,6 +110,3 @@ func listReading(next sdk.MethodHandler) sdk.MethodHandler {
 		return result, err
 	}
 }
-
-// version is the contract's.
-func (s *Surface) version() string { return text(at(s.contract.root, "info")["version"]) }
