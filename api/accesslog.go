@@ -28,8 +28,8 @@ func (s *server) logAccess(c *gin.Context) {
 		attrs = append(attrs, slog.String("organizationId", caller.Organization.ID.String()),
 			slog.String("keyId", caller.Key.ID.String()))
 	}
-	if p := passageOf(c.Request.Context()); p != nil {
-		attrs = append(attrs, slog.String("tool", p.tool))
+	if call := callOf(c); call != nil {
+		attrs = append(attrs, slog.String("tool", call.tool))
 	}
 	for _, p := range c.Params {
 		// Ids only; what isn't one was refused.

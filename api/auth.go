@@ -115,8 +115,8 @@ func (k *keyring) forget(hash [sha256.Size]byte) {
 // authorize lets a request through that carries a valid key whose scope covers
 // the operation.
 func (s *server) authorize(c *gin.Context) {
-	if p := passageOf(c.Request.Context()); p != nil {
-		c.Set(callerKey, p.caller) // whose key the surface's request had
+	if call := callOf(c); call != nil {
+		c.Set(callerKey, call.grant.caller) // whose key the surface's request had
 		return
 	}
 	key, ok := bearer(c.GetHeader("Authorization"))
@@ -142,9 +142,13 @@ func (s *server) authorize(c *gin.Context) {
 func (s *server) checkScope(c *gin.Context) {
 	caller, _ := callerOf(c)
 	if s.operation(c).scope != "read" && !caller.CanWrite() {
-		s.refuse(c, problem.New(problem.ScopeInsufficient, "The API key lacks the scope read:write.").
-			With("required", "read:write"))
+		s.refuse(c, ReadsOnly())
 	}
+}
+
+// ReadsOnly is the problem of a key that may not write.
+func ReadsOnly() *problem.Error {
+	return problem.New(problem.ScopeInsufficient, "The API key lacks the scope read:write.").With("required", "read:write")
 }
 
 // bearer takes the credential out of the header. The scheme's name has no case

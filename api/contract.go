@@ -25,6 +25,7 @@ var contractYAML []byte
 // contract is what the server takes from api/openapi.yaml when it starts: the
 // document to show, and of each operation the scope and the body's schema.
 type contract struct {
+	doc        *openapi3.T
 	json       []byte
 	operations map[string]operation // by method and Gin path
 }
@@ -64,7 +65,7 @@ func loadContract() (*contract, error) {
 	if err := compiler.AddResource("contract.json", tree); err != nil {
 		return nil, errors.Wrap(err, "read the contract")
 	}
-	c := &contract{json: text, operations: map[string]operation{}}
+	c := &contract{doc: doc, json: text, operations: map[string]operation{}}
 	for path, item := range doc.Paths.Map() {
 		for method, o := range item.Operations() {
 			op, err := readOperation(compiler, o)

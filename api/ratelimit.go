@@ -90,8 +90,8 @@ func (l *limiter) forgetFull() {
 
 // limit takes one token for the request and tells what is left.
 func (s *server) limit(c *gin.Context) {
-	if p := passageOf(c.Request.Context()); p != nil && p.spent.CompareAndSwap(false, true) {
-		return // the surface's request has paid
+	if call := callOf(c); call != nil && call.paid {
+		return
 	}
 	caller, _ := callerOf(c)
 	b := s.limits.bucket(caller.Key.ID, caller.Key.RateLimit)

@@ -8,8 +8,9 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync/atomic"
+	"sync"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 
 	"earshot/internal/feedback"
@@ -19,58 +20,83 @@ import (
 // Another surface, such as the agent tools, is mounted beside the operations: its
 // requests are named, logged, authorized and counted like theirs. What it then
 // asks for runs through the operations' own handlers in this process, so that no
-// rule exists twice.
+// rule exists twice. What a run costs and holds stands in its Call.
 
-// passage is what a request to a surface hands on to the operations that it runs.
-// It stands in the context, where nobody can put it from outside.
-type passage struct {
+// Grant is what a request to a surface may use: its key, and the token of the key's
+// budget that it cost.
+type Grant struct {
+	engine    *gin.Engine
 	requestID string
 	caller    *feedback.Caller
-	// spent says that the token that the request cost was used by an operation.
-	// What else it runs costs tokens of its own.
-	spent atomic.Bool
-	// free says that operations cost nothing: they belong to one that was paid.
-	free bool
-	// tool is the one that runs an operation, for the log.
-	tool string
+
+	mu sync.Mutex
+	// spent says that a call has the token. Further calls cost tokens of their own.
+	spent bool
+	// rooms give back what the answers of calls hold of the room for pages.
+	rooms map[*Call]func()
+	// answered says that the request's answer was written.
+	answered bool
 }
 
-type passageKey struct{}
+// MayWrite reports whether the key has the scope read:write.
+func (g *Grant) MayWrite() bool { return g.caller.CanWrite() }
 
-func passageOf(ctx context.Context) *passage {
-	p, _ := ctx.Value(passageKey{}).(*passage)
-	return p
+// Call is one call of a tool: it runs an operation, and may run it again for less of
+// the same.
+type Call struct {
+	grant *Grant
+	tool  string
+	// paid says that the next run costs no token.
+	paid bool
 }
 
-// MayWrite reports whether the key of a request to a surface has the scope
-// read:write.
-func MayWrite(ctx context.Context) bool {
-	p := passageOf(ctx)
-	return p != nil && p.caller.CanWrite()
+// Call begins a call of a tool, whose name is for the log.
+func (g *Grant) Call(tool string) *Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := &Call{grant: g, tool: tool, paid: !g.spent}
+	g.spent = true
+	return c
 }
 
-// Again is a context in which Run costs nothing, to ask once more for less of what
-// was asked for already.
-func Again(ctx context.Context) context.Context {
-	p := passageOf(ctx)
-	if p == nil {
-		return ctx
+// keep holds an answer's room until the request is answered. A further answer of the
+// call takes the place of the one before.
+func (c *Call) keep(over func()) {
+	g := c.grant
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if before := g.rooms[c]; before != nil {
+		before()
 	}
-	return context.WithValue(ctx, passageKey{}, &passage{requestID: p.requestID, caller: p.caller, free: true})
+	if g.answered { // whoever asked has left, and nobody else comes to give it back
+		over()
+		return
+	}
+	g.rooms[c] = over
+}
+
+func (g *Grant) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answered = true
+	for _, over := range g.rooms {
+		over()
+	}
 }
 
 // Mount serves a surface at POST path. A request needs an API key and costs one
 // token of its budget; pages of foreign origins are refused.
-func (a *API) Mount(path string, surface http.Handler) {
+func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request, *Grant)) {
 	a.engine.POST(path, a.server.checkOrigin, a.server.authorize, a.server.limit, func(c *gin.Context) {
 		caller, _ := callerOf(c)
-		p := &passage{requestID: requestID(c), caller: caller}
-		surface.ServeHTTP(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p)))
+		g := &Grant{engine: a.engine, requestID: requestID(c), caller: caller, rooms: map[*Call]func(){}}
+		defer g.end()
+		surface(c.Writer, c.Request, g)
 	})
 }
 
-// Contract is api/openapi.yaml as JSON.
-func (a *API) Contract() []byte { return a.server.contract.json }
+// Contract is api/openapi.yaml, which nobody may change.
+func (a *API) Contract() *openapi3.T { return a.server.contract.doc }
 
 // Answer is what an operation answered.
 type Answer struct {
@@ -79,36 +105,46 @@ type Answer struct {
 	Body   []byte
 }
 
-// Run runs an operation for a tool. Ctx is that of the request to the surface or
-// comes from it; target is the path with its query, body is JSON or nil.
-func (a *API) Run(ctx context.Context, tool, method, target string, body []byte) (*Answer, error) {
-	outer := passageOf(ctx)
-	if outer == nil {
-		return nil, problem.New(problem.Unauthorized, "The API key is missing or not valid.")
-	}
-	// The request's token is handed on; once it is used there is none to share.
-	inner := &passage{requestID: outer.requestID, caller: outer.caller, tool: tool}
-	inner.spent.Store(!outer.free && !outer.spent.CompareAndSwap(false, true))
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, passageKey{}, inner), method, target, bytes.NewReader(body))
+// Run runs an operation. Ctx is that of the request to the surface or comes from it;
+// target is the path with its query, body is JSON or nil. The answer before must not
+// be used any more.
+func (c *Call) Run(ctx context.Context, method, target string, body []byte) (*Answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, problem.Invalid("", "format", "makes no request")
 	}
-	r.Header.Set(requestIDHeader, outer.requestID)
-	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}}
-	a.engine.ServeHTTP(w, r)
-	return &w.answer, nil
+	r.Header.Set(requestIDHeader, c.grant.requestID)
+	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}, c}
+	c.keep(func() {}) // so two answers of a call never hold room at once
+	c.grant.engine.ServeHTTP(w, r)
+	c.paid = true
+	return &w.Answer, nil
 }
 
 // recorder keeps an answer in memory. Lists and resources are bounded.
-type recorder struct{ answer Answer }
+type recorder struct {
+	Answer
+	call *Call
+}
 
-func (w *recorder) Header() http.Header { return w.answer.Header }
+func (w *recorder) Header() http.Header { return w.Answer.Header }
 
-func (w *recorder) WriteHeader(status int) { w.answer.Status = status }
+func (w *recorder) WriteHeader(status int) { w.Status = status }
 
 func (w *recorder) Write(b []byte) (int, error) {
-	w.answer.Body = append(w.answer.Body, b...)
+	w.Body = append(w.Body, b...)
 	return len(b), nil
+}
+
+// callOf is the call that an operation runs for; nil for a request that came over the
+// network. A call's operation answers to a recorder, which nothing from outside does.
+func callOf(c *gin.Context) *Call {
+	if w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }); ok {
+		if w, ok := w.Unwrap().(*recorder); ok {
+			return w.call
+		}
+	}
+	return nil
 }
 
 // checkOrigin refuses what a browser sends for a page that isn't ours. A page that

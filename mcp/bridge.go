@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +44,9 @@ const (
 	bridgeTimeout = time.Minute
 	// A desktop client that sends more at once waits.
 	bridgeConcurrency = 16
+	// maxRetryAfter bounds what a gateway may ask for: whoever names a later moment
+	// doesn't know it, and an agent should look again within a day.
+	maxRetryAfter = 24 * time.Hour
 	// refusedCode is JSON-RPC's first code for errors of a server's own.
 	refusedCode = -32000
 )
@@ -63,9 +68,21 @@ type message struct {
 }
 
 // Run carries messages until In ends or ctx does. It fails at once when the service
-// can't be reached or doesn't take the key.
+// can't be reached or doesn't take the key. When ctx ends it returns without waiting
+// for anybody: a read of In and a write to Out can't be interrupted.
 func (b *Bridge) Run(ctx context.Context) error {
 	b.client.Timeout = bridgeTimeout
+	ended := make(chan error, 1)
+	go func() { ended <- b.carryAll(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (b *Bridge) carryAll(ctx context.Context) error {
 	if err := b.check(ctx); err != nil {
 		return err
 	}
@@ -73,7 +90,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	defer all.Wait()
 	places := make(chan struct{}, bridgeConcurrency)
 	lines := bufio.NewReader(b.In)
-	for ctx.Err() == nil {
+	for {
 		line, err := lines.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			var m message
@@ -95,7 +112,6 @@ func (b *Bridge) Run(ctx context.Context) error {
 			return errors.Wrap(err, "read a message")
 		}
 	}
-	return nil
 }
 
 // check asks whose key it is.
@@ -128,6 +144,7 @@ func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
 	}
 	var compact bytes.Buffer
 	switch {
+	case ctx.Err() != nil: // the client had the bridge end
 	case err == nil && answer.Status == http.StatusAccepted:
 	case err == nil && kind == "application/json" && bytes.Contains(answer.Body, []byte(`"jsonrpc"`)) &&
 		json.Compact(&compact, answer.Body) == nil:
@@ -188,13 +205,13 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	if err == nil {
 		words = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status))
 		data["status"] = answer.Status
-		var e envelope
+		var e envelope[any]
 		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
 			words, data["code"] = e.Error.Message, e.Error.Code
 		}
-		if wait := answer.Header.Get("Retry-After"); wait != "" {
-			words = fmt.Sprintf("%s Try again in %s seconds.", words, wait)
-			data["retry_after"] = json.Number(wait)
+		if seconds, ok := retryAfter(answer.Header.Get("Retry-After"), time.Now()); ok {
+			words = fmt.Sprintf("%s Try again in %d seconds.", words, seconds)
+			data["retry_after"] = seconds
 		}
 	}
 	if id == nil {
@@ -205,6 +222,20 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 		"error": map[string]any{"code": refusedCode, "message": words, "data": data},
 	})
 	b.write(line)
+}
+
+// retryAfter is in how many whole seconds to try again. The header has a number of
+// seconds or a date (RFC 9110, section 10.2.3); gateways send either.
+func retryAfter(header string, now time.Time) (seconds int, ok bool) {
+	if at, err := http.ParseTime(header); err == nil {
+		wait := min(max(at.Sub(now), 0), maxRetryAfter)
+		return int(math.Ceil(wait.Seconds())), true
+	}
+	n, err := strconv.ParseUint(header, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return int(min(n, uint64(maxRetryAfter/time.Second))), true
 }
 
 func (b *Bridge) write(line []byte) {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -93,6 +94,24 @@ func TestABridgeSaysWhenToComeBack(t *testing.T) {
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)
 		require.Contains(t, line, wanted)
+	}
+}
+
+func TestABridgeReadsEitherFormOfRetryAfterWithinADay(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 12, 10, 41, 7, 500_000_000, time.UTC)
+	for header, wanted := range map[string]int{
+		"0": 0, "30": 30, "86401": 86400, "99999999999999999999999": 86400,
+		"Thu, 12 Mar 2026 10:42:08 GMT": 61, "Thu, 12 Mar 2026 10:00:00 GMT": 0, "Fri, 12 Mar 9999 10:41:07 GMT": 86400,
+		"Thursday, 12-Mar-26 10:42:08 GMT": 61, "Thu Mar 12 10:42:08 2026": 61,
+	} {
+		seconds, ok := mcp.RetryAfter(header, now)
+		require.True(t, ok, header)
+		require.Equal(t, wanted, seconds, header)
+	}
+	for _, header := range []string{"", "-1", "1.5", "soon", "2026-03-12T10:41:07Z"} {
+		_, ok := mcp.RetryAfter(header, now)
+		require.False(t, ok, header)
 	}
 }
 

@@ -26,7 +26,7 @@ type result struct {
 }
 
 // call runs a tool.
-func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got result) {
+func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.RawMessage) (got result) {
 	defer func() {
 		// The library runs this in a goroutine of its own, where a panic would end
 		// the process. Those of operations don't come here.
@@ -35,6 +35,9 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got 
 			got = refusal(problem.New(problem.Internal, "Something went wrong on our side."))
 		}
 	}()
+	if r.writes() && !g.MayWrite() {
+		return refusal(api.ReadsOnly())
+	}
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
@@ -50,21 +53,21 @@ func (s *Surface) call(ctx context.Context, r *ready, raw json.RawMessage) (got 
 	if err != nil {
 		return refusal(err)
 	}
-	return s.run(ctx, r, op, req, arguments)
+	return s.run(ctx, g.Call(r.name), op, req, arguments)
 }
 
 // run runs the operation that a call came to.
-func (s *Surface) run(ctx context.Context, r *ready, op *operation, req *request, arguments map[string]json.RawMessage) result {
-	answer, err := s.api.Run(ctx, r.name, req.method, req.target(), req.body)
+func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *request, arguments map[string]json.RawMessage) result {
+	answer, err := call.Run(ctx, req.method, req.target(), req.body)
+	note := ""
+	if err == nil && op.lists() {
+		answer, note, err = fitting(ctx, call, req, answer)
+	}
 	if err != nil {
 		return refusal(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
 		return s.failure(answer, req)
-	}
-	note := ""
-	if op.lists() {
-		answer, note = s.fitting(ctx, r, req, answer)
 	}
 	body := success(op, answer)
 	if _, asked := arguments["part"]; asked && !op.writes() {
@@ -96,23 +99,19 @@ func with(body []byte, name string, value any) []byte {
 
 // fitting asks again for fewer items when a page is larger than an answer may be.
 // The cursor of the smaller page leads to the rest.
-func (s *Surface) fitting(ctx context.Context, r *ready, req *request, page *api.Answer) (*api.Answer, string) {
-	ctx = api.Again(ctx)
-	note := ""
-	for len(page.Body) > maxAnswer {
+func fitting(ctx context.Context, call *api.Call, req *request, page *api.Answer) (_ *api.Answer, note string, err error) {
+	for page.Status == http.StatusOK && len(page.Body) > maxAnswer {
 		n, all := fits(page.Body)
 		if all <= 1 {
 			break
 		}
 		req.query.Set("limit", strconv.Itoa(n))
-		smaller, err := s.api.Run(ctx, r.name, req.method, req.target(), nil)
-		if err != nil || smaller.Status != http.StatusOK {
-			break // what was read once is still an answer
-		}
-		page = smaller
 		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; next_cursor leads to the rest.", n, maxAnswer>>10)
+		if page, err = call.Run(ctx, req.method, req.target(), nil); err != nil {
+			return nil, "", err
+		}
 	}
-	return page, note
+	return page, note, nil
 }
 
 // fits counts the items of a page, and how many of them an answer has room for: at
@@ -136,30 +135,30 @@ func fits(page []byte) (n, all int) {
 }
 
 // envelope is an error as the API and the tools answer it.
-type envelope struct {
+type envelope[Details any] struct {
 	Error struct {
-		Code    problem.Code   `json:"code"`
-		Message string         `json:"message"`
-		Details map[string]any `json:"details,omitempty"`
+		Code    problem.Code `json:"code"`
+		Message string       `json:"message"`
+		Details Details      `json:"details,omitempty"`
 	} `json:"error"`
 }
 
 // failure is what an operation refused, in the tools' names.
 func (s *Surface) failure(answer *api.Answer, req *request) result {
-	var e envelope
-	d := json.NewDecoder(bytes.NewReader(answer.Body))
-	d.UseNumber()
-	if err := d.Decode(&e); err != nil {
+	var e envelope[map[string]json.RawMessage]
+	if err := json.Unmarshal(answer.Body, &e); err != nil {
 		return refusal(problem.New(problem.Internal, "Something went wrong on our side."))
 	}
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
-		if name == "field" {
-			value = path(text(value))
-		}
 		p = p.With(snake(name), value)
 	}
-	if fields := list(p.Details["fields"]); fields != nil {
+	var field string
+	if json.Unmarshal(e.Error.Details["field"], &field) == nil {
+		p = p.With("field", path(field))
+	}
+	var fields problem.Fields
+	if json.Unmarshal(e.Error.Details["fields"], &fields) == nil {
 		p, _ = problem.As(s.fields(fields, req).Err())
 	}
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
@@ -170,15 +169,14 @@ func (s *Surface) failure(answer *api.Answer, req *request) result {
 
 // fields are the failures of a validation. What wasn't given at all is missing,
 // whatever the operation found in its place.
-func (s *Surface) fields(all []any, req *request) (bad problem.Fields) {
-	for _, item := range all {
-		field := item.(object)
-		name := path(text(field["field"]))
+func (s *Surface) fields(all problem.Fields, req *request) (bad problem.Fields) {
+	for _, f := range all {
+		name := path(f.Field)
 		if slices.Contains(req.missing, name) {
 			bad.Add(name, "required", "is required")
 			continue
 		}
-		bad.Add(name, text(field["rule"]), "%s", s.contract.prose(text(field["message"])))
+		bad.Add(name, f.Rule, "%s", s.contract.prose(f.Message))
 	}
 	return bad
 }
@@ -189,7 +187,7 @@ func refusal(err error) result {
 	if !ok {
 		p = problem.New(problem.Internal, "Something went wrong on our side.")
 	}
-	var e envelope
+	var e envelope[map[string]any]
 	e.Error.Code, e.Error.Message, e.Error.Details = p.Code, p.Message, p.Details
 	body, _ := json.Marshal(e) // of strings, numbers and fields
 	return result{body, true}

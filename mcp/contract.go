@@ -2,38 +2,36 @@ package mcp
 
 import (
 	"encoding/json"
-	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/go-faster/errors"
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// contract is api/openapi.yaml as the tools see it: its operations, with their
-// schemas in the tools' names.
+// contract is the API's as the tools see it: its operations, with their schemas in
+// the tools' names.
 type contract struct {
-	root       object
+	*openapi3.T
 	operations map[string]*operation // by operationId
-	// names are all of the contract's names that the tools write otherwise.
+	// names are the contract's names that the tools write otherwise.
 	names map[string]bool
 }
 
-type object = map[string]any
-
 // operation is one of the contract's.
 type operation struct {
-	id, method, path, summary string
-	parameters                []parameter
+	method, path, summary string
+	parameters            []parameter
 	// body and answer know the names in the request's body and in the answer; body
 	// is nil without one.
 	body, answer *shape
 	// input and output are schemas: of parameters and body together, and of the
 	// answer.
-	input, output object
+	input, output *openapi3.Schema
 	// creates says that the answer's status tells whether something was made or
 	// was there already.
 	creates bool
-	example object
+	example map[string]any
 }
 
 // parameter stands in the path or in the query.
@@ -46,107 +44,74 @@ type parameter struct {
 // writes reports whether the operation changes anything.
 func (o *operation) writes() bool { return o.method != "GET" }
 
-func readContract(document []byte) (*contract, error) {
-	c := &contract{operations: map[string]*operation{}, names: map[string]bool{}}
-	if err := json.Unmarshal(document, &c.root); err != nil {
-		return nil, errors.Wrap(err, "read the contract")
-	}
-	c.gatherNames(c.root)
-	for path, item := range at(c.root, "paths") {
-		for method, o := range item.(object) {
-			o := o.(object)
-			op := &operation{
-				id: o["operationId"].(string), method: strings.ToUpper(method), path: path,
-				summary: text(o["summary"]),
-			}
-			c.operations[op.id] = op
-			c.readRequest(op, o)
-			c.readAnswers(op, at(o, "responses"))
-		}
-	}
-	return c, nil
-}
-
-// gatherNames finds the names of members and of parameters.
-func (c *contract) gatherNames(v any) {
-	switch v := v.(type) {
-	case object:
-		for name := range at(v, "properties") {
-			c.names[name] = c.names[name] || snake(name) != name
-		}
-		if name, ok := v["name"].(string); ok && v["in"] != nil && v["in"] != "header" {
+func newContract(doc *openapi3.T) *contract {
+	c := &contract{T: doc, operations: map[string]*operation{}, names: map[string]bool{}}
+	_ = doc.WalkSchemas(func(_ string, of *openapi3.SchemaRef) error {
+		for name := range of.Value.Properties {
 			c.names[name] = snake(name) != name
 		}
-		for _, inner := range v {
-			c.gatherNames(inner)
-		}
-	case []any:
-		for _, inner := range v {
-			c.gatherNames(inner)
+		return nil
+	})
+	for _, p := range doc.Components.Parameters {
+		c.names[p.Value.Name] = snake(p.Value.Name) != p.Value.Name
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, o := range item.Operations() {
+			op := &operation{method: method, path: path, summary: o.Summary, example: map[string]any{}}
+			c.operations[o.OperationID] = op
+			c.readRequest(op, o)
+			c.readAnswers(op, o.Responses.Map())
 		}
 	}
+	return c
 }
 
 // Lists in a query have commas between their items; in arguments they are lists.
 var commas = regexp.MustCompile(", separated by commas(: `[^`]*`)?")
 
 // readRequest fills in what a request takes.
-func (c *contract) readRequest(op *operation, o object) {
-	properties, required := object{}, []string{}
-	op.example = object{}
-	for _, ref := range list(o["parameters"]) {
-		p := c.target(ref.(object))
-		name := p["name"].(string)
-		schema := c.schema(p["schema"])
-		op.parameters = append(op.parameters, parameter{name, p["in"] == "path", schema["type"] == "array"})
-		if d := text(p["description"]); d != "" {
-			schema["description"] = c.prose(commas.ReplaceAllString(strings.TrimSpace(d), ""))
+func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
+	op.input = openapi3.NewObjectSchema()
+	for _, ref := range o.Parameters {
+		p, name, schema := ref.Value, snake(ref.Value.Name), c.schema(ref.Value.Schema)
+		op.parameters = append(op.parameters, parameter{p.Name, p.In == openapi3.ParameterInPath, schema.Value.Type.Is("array")})
+		if p.Description != "" {
+			schema.Value.Description = c.prose(commas.ReplaceAllString(strings.TrimSpace(p.Description), ""))
 		}
-		properties[snake(name)] = schema
-		if p["required"] == true {
-			required = append(required, snake(name))
-			op.example[snake(name)] = p["example"]
+		op.input.Properties[name] = schema
+		if p.Required {
+			op.input.Required = append(op.input.Required, name)
+			op.example[name] = p.Example
 		}
 	}
-	op.input = object{"type": "object", "properties": properties}
-	if body, ok := o["requestBody"].(object); ok {
-		media := at(body, "content", "application/json")
-		schema := c.schema(media["schema"])
-		op.body = c.shapeOf(media["schema"])
-		maps.Copy(properties, at(schema, "properties"))
-		required = append(required, texts(schema["required"])...)
-		if pairs, ok := schema["dependentRequired"]; ok {
-			op.input["dependentRequired"] = pairs
-		}
-		c.addExample(op, media)
+	if o.RequestBody != nil {
+		media := o.RequestBody.Value.Content.Get("application/json")
+		op.body = shapeOf(media.Schema)
+		merge(op.input, c.schema(media.Schema).Value)
+		op.addExample(media)
 	}
-	require(op.input, required)
+	slices.Sort(op.input.Required)
 }
 
 // addExample takes the contract's example of a body; of several the one that shows
 // most.
-func (c *contract) addExample(op *operation, media object) {
-	longest, _ := json.Marshal(media["example"]) // what was read from JSON
-	for _, one := range at(media, "examples") {
-		raw, _ := json.Marshal(one.(object)["value"])
+func (o *operation) addExample(media *openapi3.MediaType) {
+	longest, _ := json.Marshal(media.Example) // what was read from YAML
+	for _, one := range media.Examples {
+		raw, _ := json.Marshal(one.Value.Value)
 		if len(raw) > len(longest) || len(raw) == len(longest) && string(raw) < string(longest) {
 			longest = raw
 		}
 	}
-	_ = json.Unmarshal(op.body.outward(longest), &op.example)
+	_ = json.Unmarshal(o.body.outward(longest), &o.example)
 }
 
 // readAnswers fills in what the operation answers where it succeeds.
-func (c *contract) readAnswers(op *operation, responses object) {
-	_, made := responses["201"]
-	_, there := responses["200"]
-	op.creates = made && there
-	for status := range responses {
-		if !strings.HasPrefix(status, "2") {
-			continue
-		}
-		if schema := at(responses, status, "content", "application/json")["schema"]; schema != nil {
-			op.output, op.answer = c.schema(schema), c.shapeOf(schema)
+func (c *contract) readAnswers(op *operation, responses map[string]*openapi3.ResponseRef) {
+	op.creates = responses["201"] != nil && responses["200"] != nil
+	for status, r := range responses {
+		if media := r.Value.Content.Get("application/json"); media != nil && strings.HasPrefix(status, "2") {
+			op.output, op.answer = c.schema(media.Schema).Value, shapeOf(media.Schema)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package mcp
 
+import "time"
+
 // Reached is what a tool's action reaches.
 type Reached struct{ Tool, Action, Operation string }
 
@@ -18,3 +20,6 @@ func Snake(name string) string { return snake(name) }
 
 // MaxAnswer is the size of a page, in bytes.
 const MaxAnswer = maxAnswer
+
+// RetryAfter is what the bridge reads from a header.
+func RetryAfter(header string, now time.Time) (seconds int, ok bool) { return retryAfter(header, now) }

@@ -1,54 +1,55 @@
 package mcp
 
 import (
-	"maps"
 	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // output is what a call answers: the operation's data or an error. Errors are in
 // the schema too, because some clients hold every answer against it.
-func (r *ready) output(c *contract) object {
-	var data []any
-	failed := c.schema(object{"$ref": "#/components/schemas/ErrorBody"})
+func (r *ready) output(c *contract) *openapi3.Schema {
+	failed := c.schema(c.Components.Schemas["ErrorBody"])
 	// The same for all, so what each code has in it stands in docs/mcp.md only.
-	delete(at(failed, "properties", "details"), "properties")
-	properties := object{"error": failed, "note": object{
-		"type": "string", "description": "Says that the answer holds less than was asked for, and how to get the rest.",
-	}}
-	forms := []object{{"required": []string{"data"}}, {"required": []string{"error"}}}
+	failed.Value.Properties["details"].Value.Properties = nil
+	s := openapi3.NewObjectSchema().WithoutAdditionalProperties()
+	s.Properties["error"] = failed
+	s.Properties["note"] = described(openapi3.NewStringSchema(),
+		"Says that the answer holds less than was asked for, and how to get the rest.")
+	s.AnyOf = openapi3.SchemaRefs{having("data"), having("error")}
 	if !r.writes() {
-		forms = append(forms, object{"required": []string{"text", "next_offset"}})
-		properties["text"] = object{"type": "string", "description": "With part: a piece of the value, or of its JSON."}
-		properties["next_offset"] = object{
-			"type": []string{"integer", "null"}, "description": "With part: the offset of the next piece; null after the last.",
-		}
+		s.AnyOf = append(s.AnyOf, having("text", "next_offset"))
+		s.Properties["text"] = described(openapi3.NewStringSchema(), "With part: a piece of the value, or of its JSON.")
+		s.Properties["next_offset"] = described(&openapi3.Schema{Type: &openapi3.Types{"integer", "null"}},
+			"With part: the offset of the next piece; null after the last.")
 	}
+	var data openapi3.SchemaRefs
 	for _, op := range r.operations {
-		answer := at(op.output, "properties")
-		one := answer["data"].(object)
-		if !slices.ContainsFunc(data, func(other any) bool { return same(one, other.(object)) }) {
+		one := op.output.Properties["data"]
+		if !slices.ContainsFunc(data, func(other *openapi3.SchemaRef) bool { return same(*one.Value, *other.Value) }) {
 			data = append(data, one)
 		}
-		if cursor, paged := answer["next_cursor"]; paged {
-			properties["next_cursor"] = cursor
+		if op.lists() {
+			s.Properties["next_cursor"] = op.output.Properties["next_cursor"]
 		}
 		if op.creates {
-			properties["created"] = object{
-				"type": "boolean", "description": "Whether it was made just now; false if it was there already.",
-			}
+			s.Properties["created"] = described(openapi3.NewBoolSchema(),
+				"Whether it was made just now; false if it was there already.")
 		}
 	}
-	properties["data"] = data[0]
+	s.Properties["data"] = data[0]
 	if len(data) > 1 {
-		properties["data"] = object{"anyOf": data, "description": "What the action returns."}
+		s.Properties["data"] = described(&openapi3.Schema{AnyOf: data}, "What the action returns.")
 	}
-	return object{
-		"type": "object", "properties": properties, "additionalProperties": false,
-		"anyOf": forms,
-	}
+	return s
 }
 
-// lists reports whether the operation answers pages.
-func (o *operation) lists() bool {
-	return slices.Contains(slices.Collect(maps.Keys(at(o.output, "properties"))), "next_cursor")
+func described(s *openapi3.Schema, words string) *openapi3.SchemaRef {
+	s.Description = words
+	return s.NewRef()
 }
+
+func having(names ...string) *openapi3.SchemaRef { return (&openapi3.Schema{Required: names}).NewRef() }
+
+// lists reports whether the operation answers pages.
+func (o *operation) lists() bool { return o.output.Properties["next_cursor"] != nil }

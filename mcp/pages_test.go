@@ -79,3 +79,21 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 	require.Equal(t, "15", before)
 	require.Equal(t, "13", after)
 }
+
+// Each page here takes some 3 MiB of the room for large pages, which is 256 MiB. An
+// answer of a batch holds what all its calls answered, so they take it together.
+func TestThePagesOfABatchKeepTheirRoomUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
+	n.ID(t, "/v1/boards/"+board+"/posts", object{
+		"title": "Large", "body": object{"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}},
+	})
+	page := calling("search_posts", object{"board_id": board, "limit": 1})
+	const fit, calls = 70, 100
+	refused := limited(t, postBatch(t, app, n, calls, page))
+	require.Positive(t, refused)
+	require.Less(t, refused, calls-fit)
+	require.Zero(t, limited(t, postBatch(t, app, n, fit, page)), "the first answer was written")
+}

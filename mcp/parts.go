@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"earshot/internal/problem"
 )
 
@@ -19,11 +21,11 @@ import (
 const maxLeaf = 4 << 10
 
 // pieces are the arguments that a tool that reads takes beside its operations'.
-var pieces = object{
-	"part": object{"type": "string", "minLength": 1, "description": "Only where an answer said in note that a value was " +
-		"too large: which value to read, as it was named there, for example data.metadata. Keep the other arguments."},
-	"offset": object{"type": "integer", "minimum": 0, "default": 0, "description": "With part: where to go on, the " +
-		"next_offset of the piece before."},
+var pieces = openapi3.Schemas{
+	"part": described(openapi3.NewStringSchema().WithMinLength(1), "Only where an answer said in note that a value was "+
+		"too large: which value to read, as it was named there, for example data.metadata. Keep the other arguments."),
+	"offset": described(openapi3.NewIntegerSchema().WithMin(0).WithDefault(0), "With part: where to go on, the "+
+		"next_offset of the piece before."),
 }
 
 // shortened leaves out of an answer what makes it too large, and says how to get it.

@@ -2,10 +2,10 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -18,10 +18,7 @@ const (
 // addResources offers the contract and, because that is long, the events alone.
 func (s *Surface) addResources(server *sdk.Server) {
 	add := func(uri, name, title, description string, document any) {
-		text, err := json.Marshal(document)
-		if err != nil {
-			panic(err) // it was just read from JSON
-		}
+		text := encoded(document)
 		server.AddResource(&sdk.Resource{
 			URI: uri, Name: name, Title: title, Description: description, MIMEType: "application/json",
 			Size: int64(len(text)),
@@ -33,44 +30,23 @@ func (s *Surface) addResources(server *sdk.Server) {
 	}
 	add(contractURI, "openapi.json", "The API's contract",
 		"OpenAPI 3.1: every operation of the REST interface with its limits and errors. Its names are camelCase.",
-		json.RawMessage(s.api.Contract()))
+		s.contract)
 	add(webhooksURI, "webhooks.json", "The webhook catalogue",
 		"Every event that webhooks can subscribe to: when it is sent, the schema of its payload, and an example.",
-		s.catalogue())
+		s.contract.catalogue())
 }
 
 // catalogue tells of each event what the contract's section "webhooks" does. The
 // payloads are REST's, in its own names.
-func (s *Surface) catalogue() object {
-	events := []object{}
-	webhooks := at(s.contract.root, "webhooks")
-	for _, name := range slices.Sorted(maps.Keys(webhooks)) {
-		sent := at(webhooks, name, "post")
-		media := at(sent, "requestBody", "content", "application/json")
-		events = append(events, object{
-			"event": name, "summary": sent["summary"], "description": sent["description"],
-			"payload": s.contract.inlined(media["schema"]), "example": media["example"],
+func (c *contract) catalogue() map[string]any {
+	events := []any{}
+	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
+		sent := c.Webhooks[name].Post
+		media := sent.RequestBody.Value.Content.Get("application/json")
+		events = append(events, map[string]any{
+			"event": name, "summary": sent.Summary, "description": sent.Description,
+			"payload": copied(media.Schema, func(*openapi3.Schema) {}), "example": media.Example,
 		})
 	}
-	return object{"events": events}
-}
-
-// inlined is a schema without references, in the contract's own names.
-func (c *contract) inlined(v any) any {
-	switch v := v.(type) {
-	case object:
-		out := object{}
-		for key, value := range c.target(v) {
-			out[key] = c.inlined(value)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = c.inlined(item)
-		}
-		return out
-	default:
-		return v
-	}
+	return map[string]any{"events": events}
 }

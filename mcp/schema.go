@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // Schemas come from the contract, which is the only place that states a limit.
@@ -11,149 +13,72 @@ import (
 // tools' names.
 
 // schema writes a schema of the contract as the tools have it.
-func (c *contract) schema(v any) object {
-	in := c.target(v.(object))
-	out := object{}
-	for key, value := range in {
-		switch key {
-		case "properties":
-			properties := object{}
-			for name, of := range value.(object) {
-				properties[snake(name)] = c.schema(of)
-			}
-			out[key] = properties
-		case "items":
-			out[key] = c.schema(value)
-		case "oneOf":
-			out["anyOf"] = c.schemas(value)
-		case "required":
-			out[key] = snakes(value)
-		case "dependentRequired":
-			pairs := object{}
-			for name, needs := range value.(object) {
-				pairs[snake(name)] = snakes(needs)
-			}
-			out[key] = pairs
-		case "description":
-			out[key] = c.prose(strings.TrimSpace(value.(string)))
-		case "allOf", "example", "examples": // allOf: see below
-		default:
-			if !strings.HasPrefix(key, "x-") {
-				out[key] = value
+func (c *contract) schema(of *openapi3.SchemaRef) *openapi3.SchemaRef {
+	return copied(of, func(s *openapi3.Schema) {
+		s.Extensions, s.Example, s.Examples = nil, nil, nil
+		s.Description = c.prose(strings.TrimSpace(s.Description))
+		properties := openapi3.Schemas{}
+		for name, p := range s.Properties {
+			properties[snake(name)] = p
+		}
+		s.Properties, s.Required = properties, snakes(s.Required)
+		pairs := map[string][]string{}
+		for name, needs := range s.DependentRequired {
+			pairs[snake(name)] = snakes(needs)
+		}
+		s.DependentRequired = pairs
+		s.AnyOf, s.OneOf = s.OneOf, nil
+		for _, part := range s.AllOf {
+			merge(s, part.Value)
+			if s.Description == "" {
+				s.Description = part.Value.Description
 			}
 		}
-	}
-	for _, part := range list(in["allOf"]) {
-		merge(out, c.schema(part))
-	}
-	if out["unevaluatedProperties"] == false {
-		// The parts are one object now, and every draft of JSON Schema knows this.
-		delete(out, "unevaluatedProperties")
-		out["additionalProperties"] = false
-	}
-	return out
-}
-
-func (c *contract) schemas(v any) []any {
-	var all []any
-	for _, of := range list(v) {
-		all = append(all, c.schema(of))
-	}
-	return all
-}
-
-// merge puts one object's schema into another's.
-func merge(into, part object) {
-	properties := object{}
-	maps.Copy(properties, at(into, "properties"))
-	maps.Copy(properties, at(part, "properties"))
-	required := append(texts(into["required"]), texts(part["required"])...)
-	for key, value := range part {
-		if key != "description" || into[key] == nil {
-			into[key] = value
+		s.AllOf = nil
+		if open := s.UnevaluatedProperties.Has; open != nil && !*open {
+			// The parts are one object now, and every draft of JSON Schema knows this.
+			s.AdditionalProperties, s.UnevaluatedProperties = s.UnevaluatedProperties, openapi3.BoolSchema{}
 		}
-	}
-	into["properties"] = properties
-	require(into, required)
+	})
 }
 
-// require says what an object's schema can't do without. Older drafts of JSON
-// Schema know no empty list.
-func require(schema object, names []string) {
-	if len(names) > 0 {
-		slices.Sort(names)
-		schema["required"] = names
+// copied is a schema without references, changed at each level from the inside out.
+func copied(of *openapi3.SchemaRef, change func(*openapi3.Schema)) *openapi3.SchemaRef {
+	if of == nil {
+		return nil
 	}
-}
-
-// shapeOf is the shape of what a schema describes.
-func (c *contract) shapeOf(v any) *shape {
-	in := c.target(v.(object))
-	s := &shape{}
-	for name, of := range at(in, "properties") {
-		s.add(name, c.shapeOf(of))
-	}
-	if items, ok := in["items"]; ok {
-		s.items = c.shapeOf(items)
-	}
-	for _, part := range append(list(in["allOf"]), list(in["oneOf"])...) {
-		inner := c.shapeOf(part)
-		for name, m := range inner.members {
-			s.add(name, m.shape)
+	all := func(parts openapi3.SchemaRefs) (copies openapi3.SchemaRefs) {
+		for _, part := range parts {
+			copies = append(copies, copied(part, change))
 		}
+		return copies
 	}
-	return s
+	s := *of.Value
+	s.Properties = openapi3.Schemas{}
+	for name, p := range of.Value.Properties {
+		s.Properties[name] = copied(p, change)
+	}
+	s.Items, s.AdditionalProperties.Schema = copied(s.Items, change), copied(s.AdditionalProperties.Schema, change)
+	s.OneOf, s.AllOf = all(s.OneOf), all(s.AllOf)
+	change(&s)
+	return s.NewRef()
 }
 
-// target follows a reference. What stands beside it counts too.
-func (c *contract) target(v object) object {
-	ref, ok := v["$ref"].(string)
-	if !ok {
-		return v
+// merge puts into an object what another one's schema says of its members. Nothing
+// else is said in parts of the contract's objects.
+func merge(into, part *openapi3.Schema) {
+	maps.Copy(into.Properties, part.Properties)
+	into.Required = append(into.Required, part.Required...)
+	slices.Sort(into.Required)
+	if into.DependentRequired == nil {
+		into.DependentRequired = map[string][]string{}
 	}
-	out := maps.Clone(at(c.root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...))
-	for key, value := range v {
-		if key != "$ref" {
-			out[key] = value
-		}
-	}
-	return c.target(out)
+	maps.Copy(into.DependentRequired, part.DependentRequired)
 }
 
-// at walks down the members of objects; what isn't there is an empty object.
-func at(v object, names ...string) object {
+func snakes(names []string) (all []string) {
 	for _, name := range names {
-		v, _ = v[name].(object)
-	}
-	return v
-}
-
-func list(v any) []any {
-	all, _ := v.([]any)
-	return all
-}
-
-func text(v any) string {
-	s, _ := v.(string)
-	return s
-}
-
-// texts are the strings of a list, which was read or made here.
-func texts(v any) []string {
-	if made, ok := v.([]string); ok {
-		return made
-	}
-	var all []string
-	for _, item := range list(v) {
-		all = append(all, text(item))
-	}
-	return all
-}
-
-func snakes(v any) []string {
-	all := texts(v)
-	for i, name := range all {
-		all[i] = snake(name)
+		all = append(all, snake(name))
 	}
 	return all
 }

@@ -3,6 +3,9 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // shape tells which names in a value are the contract's. What it doesn't know is
@@ -18,6 +21,23 @@ type shape struct {
 type member struct {
 	name  string
 	shape *shape
+}
+
+// shapeOf is the shape of what a schema describes.
+func shapeOf(of *openapi3.SchemaRef) *shape {
+	s := &shape{}
+	for name, p := range of.Value.Properties {
+		s.add(name, shapeOf(p))
+	}
+	if of.Value.Items != nil {
+		s.items = shapeOf(of.Value.Items)
+	}
+	for _, part := range slices.Concat(of.Value.AllOf, of.Value.OneOf) {
+		for name, m := range shapeOf(part).members {
+			s.add(name, m.shape)
+		}
+	}
+	return s
 }
 
 // add makes a name of the contract known.

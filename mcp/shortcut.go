@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,8 +29,8 @@ import (
 var plainVersions = slices.DeleteFunc(sdk.SupportedProtocolVersions(), func(v string) bool { return v >= "2026-07-28" })
 
 // shortcut answers plain calls of tools, and hands on the rest.
-func (s *Surface) shortcut(protocol http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *Surface) shortcut(protocol http.Handler) func(http.ResponseWriter, *http.Request, *api.Grant) {
+	return func(w http.ResponseWriter, r *http.Request, g *api.Grant) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		var tooLarge *http.MaxBytesError
 		switch {
@@ -42,18 +43,24 @@ func (s *Surface) shortcut(protocol http.Handler) http.Handler {
 		}
 		id, tool, arguments, ok := s.plainCall(r, body)
 		if !ok {
+			r = r.WithContext(context.WithValue(r.Context(), grantKey{}, g))
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			protocol.ServeHTTP(w, r)
 			return
 		}
-		got := s.call(r.Context(), tool, arguments)
+		got := s.call(r.Context(), g, tool, arguments)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-cache, no-transform")
 		_, _ = w.Write(answered(id, got)) // whoever left doesn't want it
-	})
+	}
 }
 
-// plainCall takes a message apart if it is a call of a tool that the key may use.
+// The library hands nothing of a request to its tools but the context.
+type grantKey struct{}
+
+func grantOf(ctx context.Context) *api.Grant { return ctx.Value(grantKey{}).(*api.Grant) }
+
+// plainCall takes a message apart if it is a call of a tool that there is.
 func (s *Surface) plainCall(r *http.Request, body []byte) (id json.RawMessage, tool *ready, arguments json.RawMessage, ok bool) {
 	version := r.Header.Get("Mcp-Protocol-Version")
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -73,8 +80,7 @@ func (s *Surface) plainCall(r *http.Request, body []byte) (id json.RawMessage, t
 		return nil, nil, nil, false
 	}
 	id, tool = message["id"], s.byName[name]
-	if len(id) == 0 || id[0] != '"' && (id[0] < '0' || id[0] > '9') ||
-		tool == nil || tool.writes() && !api.MayWrite(r.Context()) {
+	if len(id) == 0 || id[0] != '"' && (id[0] < '0' || id[0] > '9') || tool == nil {
 		return nil, nil, nil, false
 	}
 	return id, tool, params["arguments"], true

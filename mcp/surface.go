@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,7 +26,6 @@ const (
 
 // Surface serves the tools.
 type Surface struct {
-	api      *api.API
 	contract *contract
 	tools    []*ready
 	byName   map[string]*ready
@@ -40,11 +40,8 @@ const instructions = "Product feedback of one organization: boards hold posts, w
 
 // Mount serves the tools of the API at Path.
 func Mount(a *api.API, log *slog.Logger) error {
-	c, err := readContract(a.Contract())
-	if err != nil {
-		return err
-	}
-	s := &Surface{api: a, contract: c, byName: map[string]*ready{}, log: log}
+	c := newContract(a.Contract())
+	s := &Surface{contract: c, byName: map[string]*ready{}, log: log}
 	for _, t := range table {
 		r, err := c.ready(t)
 		if err != nil {
@@ -53,10 +50,10 @@ func Mount(a *api.API, log *slog.Logger) error {
 		s.tools = append(s.tools, r)
 		s.byName[t.name] = r
 	}
-	// A key that may only read isn't told of the tools that write.
+	// A key that may only read isn't told of what writes.
 	reads, all := s.server(false), s.server(true)
 	protocol := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
-		if api.MayWrite(r.Context()) {
+		if grantOf(r.Context()).MayWrite() {
 			return all
 		}
 		return reads
@@ -71,9 +68,10 @@ func Mount(a *api.API, log *slog.Logger) error {
 	return nil
 }
 
-// server offers the tools that a key with or without read:write may use.
+// server lists what is of use to a key with or without read:write. A tool can be called
+// whether or not it is listed, and refuses a key that may not use it.
 func (s *Surface) server(writes bool) *sdk.Server {
-	server := sdk.NewServer(&sdk.Implementation{Name: "feedback", Title: "Product feedback", Version: s.version()},
+	server := sdk.NewServer(&sdk.Implementation{Name: "feedback", Title: "Product feedback", Version: s.contract.Info.Version},
 		&sdk.ServerOptions{
 			Instructions: instructions,
 			// Nothing is announced: what there is stays for as long as the process.
@@ -84,11 +82,8 @@ func (s *Surface) server(writes bool) *sdk.Server {
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		})
 	for _, r := range s.tools {
-		if r.writes() && !writes {
-			continue
-		}
 		server.AddTool(r.described(s.contract), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			got := s.call(ctx, r, req.Params.Arguments)
+			got := s.call(ctx, grantOf(ctx), r, req.Params.Arguments)
 			// The JSON stands in the answer twice, as the protocol wants it: for
 			// programs, and as text for clients that know of nothing else.
 			return &sdk.CallToolResult{
@@ -97,10 +92,21 @@ func (s *Surface) server(writes bool) *sdk.Server {
 			}, nil
 		})
 	}
+	if !writes {
+		server.AddReceivingMiddleware(listReading)
+	}
 	s.addResources(server)
 	addPrompts(server, writes)
 	return server
 }
 
-// version is the contract's.
-func (s *Surface) version() string { return text(at(s.contract.root, "info")["version"]) }
+// listReading takes the tools that write out of the list.
+func listReading(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		result, err := next(ctx, method, req)
+		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
+			list.Tools = slices.DeleteFunc(list.Tools, func(t *sdk.Tool) bool { return !t.Annotations.ReadOnlyHint })
+		}
+		return result, err
+	}
+}

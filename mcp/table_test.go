@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
@@ -63,12 +64,15 @@ func TestWhatTheContractSaysOfAToolIsWhatItsHintsSay(t *testing.T) {
 	}
 }
 
-func TestAReadingKeyIsNotShownTheToolsThatWriteAndCannotCallThem(t *testing.T) {
+func TestAReadingKeyIsNotShownTheToolsThatWriteAndIsRefusedByThemAsByREST(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := app.Tenant(t)
 	reader, all := newAgent(t, app, n.ReadKey), newAgent(t, app, n.Key).everyTool(t)
 	shown := reader.everyTool(t)
+	asReader := []string{"Authorization", "Bearer " + n.ReadKey}
+	byREST := n.Do(t, http.MethodPost, "/v1/boards", object{"name": "Ideas"}, asReader...)
+	require.Equal(t, "ERR_SCOPE_INSUFFICIENT", byREST.Code())
 	unchanged := n.Watch(t)
 	for name, tool := range all {
 		if tool.Annotations.ReadOnlyHint {
@@ -76,13 +80,22 @@ func TestAReadingKeyIsNotShownTheToolsThatWriteAndCannotCallThem(t *testing.T) {
 			continue
 		}
 		require.NotContains(t, shown, name)
-		a := post(t, n, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{
-			"name": name, "arguments": tool.InputSchema.(object)["examples"].([]any)[0],
-		}}, "Authorization", "Bearer "+n.ReadKey)
-		require.Contains(t, string(a.Raw), "unknown tool", name)
+		for _, arguments := range []any{tool.InputSchema.(object)["examples"].([]any)[0], object{}, []any{}} {
+			call := calling(name, arguments)
+			short := post(t, n, call, asReader...)
+			require.JSONEq(t, indented(t, object{"jsonrpc": "2.0", "id": 7, "result": object{
+				"isError": true, "structuredContent": byREST.Body, "content": short.Body["result"].(object)["content"],
+			}}), string(short.Raw), name)
+			call["params"].(object)["_meta"] = object{"progressToken": 1} // goes through the library
+			require.JSONEq(t, string(short.Raw), string(post(t, n, call, asReader...).Raw), name)
+		}
+		got, err := reader.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
+		require.NoError(t, err)
+		require.Equal(t, "ERR_SCOPE_INSUFFICIENT", read(t, got).code())
 	}
 	unchanged(t)
 	require.Len(t, shown, 8)
+	require.Contains(t, string(post(t, n, calling("drop_everything", nil), asReader...).Raw), "unknown tool")
 }
 
 func TestNamesAreTurnedIntoSnakeCaseOneToOne(t *testing.T) {

@@ -1,12 +1,14 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-faster/errors"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -40,55 +42,62 @@ func (r *ready) described(c *contract) *sdk.Tool {
 	}
 	return &sdk.Tool{
 		Name: r.name, Title: r.title, Description: r.description, Annotations: hints,
-		InputSchema: r.input(), OutputSchema: r.output(c),
+		InputSchema: encoded(r.input()), OutputSchema: encoded(r.output(c)),
 	}
+}
+
+// encoded is JSON of what was made from the contract.
+func encoded(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // all of it was read from JSON
+	}
+	return raw
 }
 
 // input is one flat object, which every agent can fill in: the arguments of all
 // actions, and what each needs in the description of action. What an action can't
 // do without, its operation says when it is missing.
-func (r *ready) input() object {
+func (r *ready) input() *openapi3.Schema {
+	schema := openapi3.NewObjectSchema()
 	if len(r.actions) == 1 {
-		schema := maps.Clone(r.operations[0].input)
-		schema["examples"] = []object{r.example(0)}
-		if !r.writes() {
-			schema["properties"] = maps.Clone(at(schema, "properties"))
-			maps.Copy(at(schema, "properties"), pieces)
-		}
-		return schema
+		*schema = *r.operations[0].input
+		schema.Properties = maps.Clone(schema.Properties)
+	} else {
+		r.addArguments(schema)
 	}
-	properties, required := object{"action": r.actionSchema()}, []string{}
-	if r.writes() {
-		required = append(required, "action")
-	}
-	var examples []object
-	for i, op := range r.operations {
-		examples = append(examples, r.example(i))
-		for name := range at(op.input, "properties") {
-			if properties[name] == nil {
-				properties[name] = r.argument(name)
-			}
-		}
-	}
-	for _, name := range texts(r.operations[0].input["required"]) {
-		if !slices.ContainsFunc(r.operations, func(op *operation) bool { return !op.requires(name) }) {
-			required = append(required, name)
-		}
+	for i := range r.operations {
+		schema.Examples = append(schema.Examples, r.example(i))
 	}
 	if !r.writes() {
-		maps.Copy(properties, pieces)
+		maps.Copy(schema.Properties, pieces)
 	}
-	schema := object{"type": "object", "properties": properties, "examples": examples}
-	require(schema, required)
 	return schema
 }
 
-func (o *operation) requires(name string) bool {
-	return slices.Contains(texts(o.input["required"]), name)
+// addArguments puts in what several actions take.
+func (r *ready) addArguments(schema *openapi3.Schema) {
+	schema.Properties["action"] = r.actionSchema().NewRef()
+	if r.writes() {
+		schema.Required = []string{"action"}
+	}
+	for _, op := range r.operations {
+		for name := range op.input.Properties {
+			if schema.Properties[name] == nil {
+				schema.Properties[name] = r.argument(name)
+			}
+		}
+	}
+	for _, name := range r.operations[0].input.Required {
+		if !slices.ContainsFunc(r.operations, func(op *operation) bool { return !slices.Contains(op.input.Required, name) }) {
+			schema.Required = append(schema.Required, name)
+		}
+	}
+	slices.Sort(schema.Required)
 }
 
 // example is a call of the action, from the contract's examples.
-func (r *ready) example(i int) object {
+func (r *ready) example(i int) map[string]any {
 	example := maps.Clone(r.operations[i].example)
 	if name := r.actions[i].name; name != "" {
 		example["action"] = name
@@ -96,26 +105,22 @@ func (r *ready) example(i int) object {
 	return example
 }
 
-func (r *ready) actionSchema() object {
-	var names, lines []string
+func (r *ready) actionSchema() *openapi3.Schema {
+	schema := openapi3.NewStringSchema()
+	lines := []string{"What to do."}
 	for i, a := range r.actions {
 		op := r.operations[i]
-		needs := texts(op.input["required"])
-		var takes []string
-		for _, name := range slices.Sorted(maps.Keys(at(op.input, "properties"))) {
-			if !slices.Contains(needs, name) {
-				takes = append(takes, name)
-			}
-		}
-		names = append(names, a.name)
+		takes := slices.DeleteFunc(slices.Sorted(maps.Keys(op.input.Properties)), func(name string) bool {
+			return slices.Contains(op.input.Required, name)
+		})
+		schema.Enum = append(schema.Enum, a.name)
 		lines = append(lines, fmt.Sprintf("%s: %s.%s%s", a.name, op.summary,
-			listed(" Needs ", needs), listed(" Takes ", takes)))
+			listed(" Needs ", op.input.Required), listed(" Takes ", takes)))
 	}
-	schema := object{"type": "string", "enum": names}
 	if !r.writes() {
-		schema["default"] = names[0]
+		schema.Default = schema.Enum[0]
 	}
-	schema["description"] = "What to do.\n" + strings.Join(lines, "\n")
+	schema.Description = strings.Join(lines, "\n")
 	return schema
 }
 
@@ -128,49 +133,43 @@ func listed(intro string, names []string) string {
 
 // argument is the schema of an argument that several actions may take. Where they
 // have other limits for it, each has its own.
-func (r *ready) argument(name string) object {
+func (r *ready) argument(name string) *openapi3.SchemaRef {
 	type variant struct {
-		schema  object
-		actions []string
-		words   []string
+		openapi3.Schema
+		actions, words []string
 	}
 	var variants []*variant
 	for i, op := range r.operations {
-		schema, ok := at(op.input, "properties")[name].(object)
-		if !ok {
+		taken := op.input.Properties[name]
+		if taken == nil {
 			continue
 		}
-		limits := maps.Clone(schema)
-		delete(limits, "description")
-		at := slices.IndexFunc(variants, func(v *variant) bool { return same(v.schema, limits) })
+		limits := *taken.Value
+		limits.Description = ""
+		at := slices.IndexFunc(variants, func(v *variant) bool { return same(v.Schema, limits) })
 		if at < 0 {
-			variants = append(variants, &variant{schema: limits})
+			variants = append(variants, &variant{Schema: limits})
 			at = len(variants) - 1
 		}
 		v := variants[at]
 		v.actions = append(v.actions, r.actions[i].name)
-		if words := text(schema["description"]); words != "" && !slices.Contains(v.words, words) {
+		if words := taken.Value.Description; words != "" && !slices.Contains(v.words, words) {
 			v.words = append(v.words, words)
 		}
 	}
-	var all []any
+	var all openapi3.SchemaRefs
 	for _, v := range variants {
-		words := strings.Join(v.words, " Or: ")
+		v.Description = strings.Join(v.words, " Or: ")
 		if len(variants) > 1 {
-			words = fmt.Sprintf("%s: %s", strings.Join(v.actions, ", "), words)
+			v.Description = fmt.Sprintf("%s: %s", strings.Join(v.actions, ", "), v.Description)
 		}
-		v.schema["description"] = words
-		all = append(all, v.schema)
+		all = append(all, v.NewRef())
 	}
 	if len(all) == 1 {
-		return all[0].(object)
+		return all[0]
 	}
-	return object{"anyOf": all}
+	return (&openapi3.Schema{AnyOf: all}).NewRef()
 }
 
 // same compares schemas as they will be read.
-func same(a, b object) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return string(x) == string(y)
-}
+func same(a, b openapi3.Schema) bool { return bytes.Equal(encoded(a), encoded(b)) }
