@@ -1679,7 +1679,7 @@ type WebhookID = string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Data The webhooks, oldest first.
+	// Data The webhooks, oldest first. How many there may be is a setting of the deployment.
 	Data []Webhook `json:"data"`
 
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
@@ -1756,6 +1756,9 @@ type TagIDParam = string
 
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
+
+// WholeLimitParam defines model for WholeLimitParam.
+type WholeLimitParam = int
 
 // Conflict Every error has this shape.
 type Conflict = Error
@@ -1844,8 +1847,8 @@ type ListTagsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListContactsParams defines parameters for ListContacts.
@@ -1914,8 +1917,8 @@ type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
@@ -2301,7 +2304,8 @@ type ClientInterface interface {
 
 	// ListTags List a board's tags
 	//
-	// Lists the tags of a board, oldest first.
+	// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+	// `cursor`.
 	//
 	// Corresponds with GET /v1/boards/{boardId}/tags (the `ListTags` operationId).
 	ListTags(ctx context.Context, boardID BoardIDParam, params *ListTagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2309,7 +2313,8 @@ type ClientInterface interface {
 	// CreateTagWithBody Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2319,7 +2324,8 @@ type ClientInterface interface {
 	// CreateTag Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2717,7 +2723,8 @@ type ClientInterface interface {
 
 	// ListWebhooks List webhooks
 	//
-	// Lists the organization's webhooks, oldest first, without their secrets.
+	// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+	// ask for a page with `limit` or `cursor`.
 	//
 	// Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
 	ListWebhooks(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3303,7 +3310,8 @@ func (c *Client) CreatePost(ctx context.Context, boardID BoardIDParam, body Crea
 
 // ListTags List a board's tags
 //
-// Lists the tags of a board, oldest first.
+// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+// `cursor`.
 //
 // Corresponds with GET /v1/boards/{boardId}/tags (the `ListTags` operationId).
 func (c *Client) ListTags(ctx context.Context, boardID BoardIDParam, params *ListTagsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3321,7 +3329,8 @@ func (c *Client) ListTags(ctx context.Context, boardID BoardIDParam, params *Lis
 // CreateTagWithBody Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3341,7 +3350,8 @@ func (c *Client) CreateTagWithBody(ctx context.Context, boardID BoardIDParam, co
 // CreateTag Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4099,7 +4109,8 @@ func (c *Client) CastVote(ctx context.Context, postID PostIDParam, reqEditors ..
 
 // ListWebhooks List webhooks
 //
-// Lists the organization's webhooks, oldest first, without their secrets.
+// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+// ask for a page with `limit` or `cursor`.
 //
 // Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
 func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7356,7 +7367,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListTagsWithResponse List a board's tags
 	//
-	// Lists the tags of a board, oldest first.
+	// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+	// `cursor`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7366,7 +7378,8 @@ type ClientWithResponsesInterface interface {
 	// CreateTagWithBodyWithResponse Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7376,7 +7389,8 @@ type ClientWithResponsesInterface interface {
 	// CreateTagWithResponse Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7804,7 +7818,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListWebhooksWithResponse List webhooks
 	//
-	// Lists the organization's webhooks, oldest first, without their secrets.
+	// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+	// ask for a page with `limit` or `cursor`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -13034,7 +13049,8 @@ func (c *ClientWithResponses) CreatePostWithResponse(ctx context.Context, boardI
 
 // ListTagsWithResponse List a board's tags
 //
-// Lists the tags of a board, oldest first.
+// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+// `cursor`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13050,7 +13066,8 @@ func (c *ClientWithResponses) ListTagsWithResponse(ctx context.Context, boardID 
 // CreateTagWithBodyWithResponse Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13066,7 +13083,8 @@ func (c *ClientWithResponses) CreateTagWithBodyWithResponse(ctx context.Context,
 // CreateTagWithResponse Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13710,7 +13728,8 @@ func (c *ClientWithResponses) CastVoteWithResponse(ctx context.Context, postID P
 
 // ListWebhooksWithResponse List webhooks
 //
-// Lists the organization's webhooks, oldest first, without their secrets.
+// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+// ask for a page with `limit` or `cursor`.
 //
 // Returns a wrapper object for the known response body format(s).
 //

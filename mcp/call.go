@@ -64,7 +64,7 @@ func (s *Surface) run(ctx context.Context, r *ready, op *operation, req *request
 	}
 	note := ""
 	if op.lists() {
-		answer, note = s.fitting(ctx, r, req, answer)
+		answer, note = s.fitting(ctx, r, op, req, answer)
 	}
 	body := success(op, answer)
 	if _, asked := arguments["part"]; asked && !op.writes() {
@@ -96,14 +96,17 @@ func with(body []byte, name string, value any) []byte {
 
 // fitting asks again for fewer items when a page is larger than an answer may be.
 // The cursor of the smaller page leads to the rest.
-func (s *Surface) fitting(ctx context.Context, r *ready, req *request, page *api.Answer) (*api.Answer, string) {
+func (s *Surface) fitting(ctx context.Context, r *ready, op *operation, req *request, page *api.Answer) (*api.Answer, string) {
 	ctx = api.Again(ctx)
 	note := ""
+	// A list that came whole may have more items than a page can be asked for.
+	most, _ := at(op.input, "properties", "limit")["maximum"].(float64)
 	for len(page.Body) > maxAnswer {
 		n, all := fits(page.Body)
 		if all <= 1 {
 			break
 		}
+		n = min(n, int(most))
 		req.query.Set("limit", strconv.Itoa(n))
 		smaller, err := s.api.Run(ctx, r.name, req.method, req.target(), nil)
 		if err != nil || smaller.Status != http.StatusOK {

@@ -1678,7 +1678,7 @@ type WebhookID = string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Data The webhooks, oldest first.
+	// Data The webhooks, oldest first. How many there may be is a setting of the deployment.
 	Data []Webhook `json:"data"`
 
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
@@ -1756,6 +1756,9 @@ type TagIDParam = string
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
 
+// WholeLimitParam defines model for WholeLimitParam.
+type WholeLimitParam = int
+
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -1813,8 +1816,8 @@ type ListTagsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListContactsParams defines parameters for ListContacts.
@@ -1883,8 +1886,8 @@ type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.

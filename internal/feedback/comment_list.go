@@ -17,7 +17,8 @@ import (
 func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Comment], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	thread, last := afterComment(&bad, q)
+	list := listOf("comments", on)
+	thread, last := afterComment(&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Comment]{}, err
 	}
@@ -40,7 +41,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		return []string{c.ID.String(), c.ID.String()}
 	}
 	return heavy[publicid.Comment, *db.Comment]{
-		list: "comments", place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
+		list: list, place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
 		sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).
 				Order(store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).Select(comment.FieldID).All(ctx)
@@ -49,12 +50,12 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).All(ctx)
 		},
 		size: func(c *db.Comment) int { return jsonSize(c.BodyText) + jsonSize(c.BodyJSON) },
-	}.filled(ctx, page("comments", rows, limit, place))
+	}.filled(ctx, page(list, rows, limit, place))
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.
-func afterComment(bad *problem.Fields, q PageQuery) (thread, last publicid.Comment) {
-	place := q.place(bad, "comments", 2)
+func afterComment(bad *problem.Fields, list string, q PageQuery) (thread, last publicid.Comment) {
+	place := q.place(bad, list, 2)
 	if place == nil {
 		return thread, last
 	}

@@ -218,7 +218,7 @@ func TestAThreadOfComments(t *testing.T) {
 
 func commentsWalked(t *testing.T, n *tenant) {
 	post := n.post(t)
-	walks(t, n, list{post + "/comments", func(int) string { return n.comment(t, post, "") }, false, 25})
+	walks(t, n, list{post + "/comments", func(int) string { return n.comment(t, post, "") }, false, 25, false})
 }
 
 // threads are three threads with 2, 0 and 3 replies, made in a mixed order.

@@ -107,11 +107,13 @@ func (s *Service) RegisterWebhook(ctx context.Context, url string, events []stri
 	return made, secret, err
 }
 
-// Webhooks lists the organization's webhooks, oldest first.
+// Webhooks lists the organization's webhooks, oldest first, all of them unless a page
+// is asked for.
 func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.Webhook](&bad, "webhooks", q)
+	limit := q.whole(&bad, s.settings.WebhookCap)
+	list := listOf("webhooks")
+	last := after[publicid.Webhook](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Webhook]{}, err
 	}
@@ -128,7 +130,7 @@ func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook],
 			return Page[*db.Webhook]{}, err
 		}
 	}
-	return page("webhooks", rows, limit, byID(func(w *db.Webhook) string { return w.ID.String() })), nil
+	return page(list, rows, limit, byID(func(w *db.Webhook) string { return w.ID.String() })), nil
 }
 
 // Webhook loads one webhook.
