@@ -2118,7 +2118,8 @@ type ClientInterface interface {
 	// RevokeAPIKey Revoke an API key
 	//
 	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+	// billing state too.
 	//
 	// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2780,6 +2781,9 @@ type ClientInterface interface {
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
 	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -2793,6 +2797,9 @@ type ClientInterface interface {
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
+	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2954,7 +2961,8 @@ func (c *Client) CreateAPIKey(ctx context.Context, body CreateAPIKeyJSONRequestB
 // RevokeAPIKey Revoke an API key
 //
 // Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+// billing state too.
 //
 // Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
 func (c *Client) RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4216,6 +4224,9 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID WebhookIDParam, reqEd
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
 //
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -4239,6 +4250,9 @@ func (c *Client) UpdateWebhookWithBody(ctx context.Context, webhookID WebhookIDP
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
+//
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7171,7 +7185,8 @@ type ClientWithResponsesInterface interface {
 	// RevokeAPIKeyWithResponse Revoke an API key
 	//
 	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+	// billing state too.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7881,6 +7896,9 @@ type ClientWithResponsesInterface interface {
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
 	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -7894,6 +7912,9 @@ type ClientWithResponsesInterface interface {
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
+	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12751,7 +12772,8 @@ func (c *ClientWithResponses) CreateAPIKeyWithResponse(ctx context.Context, body
 // RevokeAPIKeyWithResponse Revoke an API key
 //
 // Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+// billing state too.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13821,6 +13843,9 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhoo
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
 //
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -13840,6 +13865,9 @@ func (c *ClientWithResponses) UpdateWebhookWithBodyWithResponse(ctx context.Cont
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
+//
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -208,9 +208,10 @@ func (s *Service) APIKeys(ctx context.Context, q PageQuery) (Page[*db.APIKey], e
 	return page(list, rows, limit, byID(func(k *db.APIKey) string { return k.ID.String() })), nil
 }
 
-// WithdrawAPIKey is RevokeAPIKey for the caller in the context.
+// WithdrawAPIKey is RevokeAPIKey for the caller in the context, whatever the billing
+// state: a key that leaked can always be revoked.
 func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
-	return s.change(ctx, func(c *change) error {
+	return s.changeUnpaid(ctx, func(c *change) error {
 		_, err := revokeKey(ctx, c.APIKey, id)
 		return err
 	})

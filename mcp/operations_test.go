@@ -1,0 +1,31 @@
+package mcp_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/feedback"
+	"earshot/internal/testkit"
+)
+
+func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	hook := a.make(t, "manage_webhook", object{
+		"action": "create", "url": "https://hooks.example.com/in", "events": []string{"post.created"},
+	})["id"]
+	leaked := a.make(t, "manage_webhook", object{"action": "create_key", "name": "Leaked", "scope": "read"})["id"]
+	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
+	// A key that hasn't been used yet, so the state isn't remembered from before.
+	a = newAgent(t, app, n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read:write"}))
+
+	require.Equal(t, "ERR_FORBIDDEN", a.call(t, "manage_webhook", object{
+		"action": "update", "webhook_id": hook, "events": []string{"vote.created"},
+	}).code())
+	disabled := a.make(t, "manage_webhook", object{"action": "update", "webhook_id": hook, "enabled": false})
+	require.Equal(t, false, disabled["enabled"])
+	require.Equal(t, leaked, a.make(t, "manage_webhook", object{"action": "revoke_key", "key_id": leaked})["id"])
+}
