@@ -2436,6 +2436,14 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
 	DeleteComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetComment Read a comment
+	//
+	// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+	// gone.
+	//
+	// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+	GetComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// UpdateCommentWithBody Edit a comment
 	//
 	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
@@ -3569,6 +3577,24 @@ func (c *Client) ReplaceLinkedPosts(ctx context.Context, entryID EntryIDParam, b
 // Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
 func (c *Client) DeleteComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteCommentRequest(c.Server, commentID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetComment Read a comment
+//
+// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+// gone.
+//
+// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+func (c *Client) GetComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCommentRequest(c.Server, commentID)
 	if err != nil {
 		return nil, err
 	}
@@ -5572,6 +5598,40 @@ func NewDeleteCommentRequest(server string, commentID CommentIDParam) (*http.Req
 	return req, nil
 }
 
+// NewGetCommentRequest constructs an http.Request for the GetComment method
+func NewGetCommentRequest(server string, commentID CommentIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "commentId", commentID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/comments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewUpdateCommentRequest calls the generic UpdateComment builder with application/json body
 func NewUpdateCommentRequest(server string, commentID CommentIDParam, body UpdateCommentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -7522,6 +7582,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
 	DeleteCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*DeleteCommentResponse, error)
+
+	// GetCommentWithResponse Read a comment
+	//
+	// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+	// gone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+	GetCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*GetCommentResponse, error)
 
 	// UpdateCommentWithBodyWithResponse Edit a comment
 	//
@@ -10041,6 +10111,89 @@ func (r DeleteCommentResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DeleteCommentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetCommentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CommentEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCommentResponse) GetJSON200() *CommentEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetCommentResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetCommentResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetCommentResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetCommentResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetCommentResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetCommentResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCommentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCommentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCommentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCommentResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13290,6 +13443,22 @@ func (c *ClientWithResponses) DeleteCommentWithResponse(ctx context.Context, com
 	return ParseDeleteCommentResponse(rsp)
 }
 
+// GetCommentWithResponse Read a comment
+//
+// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+// gone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+func (c *ClientWithResponses) GetCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*GetCommentResponse, error) {
+	rsp, err := c.GetComment(ctx, commentID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCommentResponse(rsp)
+}
+
 // UpdateCommentWithBodyWithResponse Edit a comment
 //
 // Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
@@ -15671,6 +15840,74 @@ func ParseDeleteCommentResponse(rsp *http.Response) (*DeleteCommentResponse, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetCommentResponse parses an HTTP response from a GetCommentWithResponse call
+func ParseGetCommentResponse(rsp *http.Response) (*GetCommentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCommentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CommentEnvelope
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -29,3 +29,17 @@ func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T)
 	require.Equal(t, false, disabled["enabled"])
 	require.Equal(t, leaked, a.make(t, "manage_webhook", object{"action": "revoke_key", "key_id": leaked})["id"])
 }
+
+func TestACommentIsReadByTheToolThatReads(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a, reader := newAgent(t, app, n.Key), newAgent(t, app, n.ReadKey)
+	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
+	post := a.make(t, "manage_post", object{"action": "create", "board_id": board, "title": "Dark mode"})["id"]
+	made := a.make(t, "manage_comment", object{"action": "create", "post_id": post, "body": object{"text": "Me too."}})
+	arguments := object{"action": "comment", "comment_id": made["id"]}
+	require.Equal(t, made, reader.make(t, "get_post", arguments))
+	a.make(t, "manage_comment", object{"action": "delete", "comment_id": made["id"]})
+	require.Nil(t, reader.make(t, "get_post", arguments)["body"])
+}

@@ -2048,6 +2048,9 @@ type ServerInterface interface {
 	// DeleteComment Delete a comment
 	// (DELETE /v1/comments/{commentId})
 	DeleteComment(c *gin.Context, commentID CommentIDParam)
+	// GetComment Read a comment
+	// (GET /v1/comments/{commentId})
+	GetComment(c *gin.Context, commentID CommentIDParam)
 	// UpdateComment Edit a comment
 	// (PATCH /v1/comments/{commentId})
 	UpdateComment(c *gin.Context, commentID CommentIDParam)
@@ -2808,6 +2811,31 @@ func (siw *ServerInterfaceWrapper) DeleteComment(c *gin.Context) {
 	}
 
 	siw.Handler.DeleteComment(c, commentID)
+}
+
+// GetComment operation middleware
+func (siw *ServerInterfaceWrapper) GetComment(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "commentId" -------------
+	var commentID CommentIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "commentId", c.Param("commentId"), &commentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter commentId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetComment(c, commentID)
 }
 
 // UpdateComment operation middleware
@@ -3791,6 +3819,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/v1/changelog/:entryId", wrapper.UpdateChangelogEntry)
 	router.PUT(options.BaseURL+"/v1/changelog/:entryId/linked-posts", wrapper.ReplaceLinkedPosts)
 	router.DELETE(options.BaseURL+"/v1/comments/:commentId", wrapper.DeleteComment)
+	router.GET(options.BaseURL+"/v1/comments/:commentId", wrapper.GetComment)
 	router.PATCH(options.BaseURL+"/v1/comments/:commentId", wrapper.UpdateComment)
 	router.GET(options.BaseURL+"/v1/contacts", wrapper.ListContacts)
 	router.POST(options.BaseURL+"/v1/contacts", wrapper.CreateContact)
@@ -4310,6 +4339,28 @@ type DeleteCommentResponseObject interface {
 type DeleteComment200JSONResponse DeletedEnvelope
 
 func (response DeleteComment200JSONResponse) VisitDeleteCommentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCommentRequestObject struct {
+	CommentID CommentIDParam `json:"commentId"`
+}
+
+type GetCommentResponseObject interface {
+	VisitGetCommentResponse(w http.ResponseWriter) error
+}
+
+type GetComment200JSONResponse CommentEnvelope
+
+func (response GetComment200JSONResponse) VisitGetCommentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -5091,6 +5142,9 @@ type StrictServerInterface interface {
 	// DeleteComment Delete a comment
 	// (DELETE /v1/comments/{commentId})
 	DeleteComment(ctx context.Context, request DeleteCommentRequestObject) (DeleteCommentResponseObject, error)
+	// GetComment Read a comment
+	// (GET /v1/comments/{commentId})
+	GetComment(ctx context.Context, request GetCommentRequestObject) (GetCommentResponseObject, error)
 	// UpdateComment Edit a comment
 	// (PATCH /v1/comments/{commentId})
 	UpdateComment(ctx context.Context, request UpdateCommentRequestObject) (UpdateCommentResponseObject, error)
@@ -6004,6 +6058,32 @@ func (sh *strictHandler) DeleteComment(ctx *gin.Context, commentID CommentIDPara
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DeleteCommentResponseObject); ok {
 		if err := validResponse.VisitDeleteCommentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetComment operation middleware
+func (sh *strictHandler) GetComment(ctx *gin.Context, commentID CommentIDParam) {
+	var request GetCommentRequestObject
+
+	request.CommentID = commentID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetComment(ctx, request.(GetCommentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetComment")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetCommentResponseObject); ok {
+		if err := validResponse.VisitGetCommentResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

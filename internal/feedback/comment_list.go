@@ -12,6 +12,20 @@ import (
 	"earshot/internal/store"
 )
 
+// Comment loads one comment of a live post. A deleted one is a tombstone.
+func (s *Service) Comment(ctx context.Context, id publicid.Comment) (*db.Comment, error) {
+	found, err := onlyComment(ctx, s.store.Client().Comment.Query().Where(comment.ID(id)))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mustHavePost(ctx, found.PostID); problem.Is(err, problem.NotFound) {
+		return nil, problem.Missing("comment")
+	} else if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
 // Comments lists the comments on a post as threads: the oldest top-level comment
 // first, each followed by its replies, oldest first. Tombstones are in the list.
 func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Comment], error) {
