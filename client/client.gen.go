@@ -2508,8 +2508,9 @@ type ClientInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes any type of body and a specified content type.
@@ -2525,8 +2526,9 @@ type ClientInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes a body of the `application/json` content type.
@@ -3719,8 +3721,9 @@ func (c *Client) CreateContact(ctx context.Context, body CreateContactJSONReques
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes any type of body and a specified content type.
@@ -3746,8 +3749,9 @@ func (c *Client) IdentifyContactWithBody(ctx context.Context, contentType string
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes a body of the `application/json` content type.
@@ -7659,8 +7663,9 @@ type ClientWithResponsesInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7676,8 +7681,9 @@ type ClientWithResponsesInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -13555,8 +13561,9 @@ func (c *ClientWithResponses) CreateContactWithResponse(ctx context.Context, bod
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13578,8 +13585,9 @@ func (c *ClientWithResponses) IdentifyContactWithBodyWithResponse(ctx context.Co
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

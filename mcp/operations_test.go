@@ -1,6 +1,8 @@
 package mcp_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,4 +44,21 @@ func TestACommentIsReadByTheToolThatReads(t *testing.T) {
 	require.Equal(t, made, reader.make(t, "get_post", arguments))
 	a.make(t, "manage_comment", object{"action": "delete", "comment_id": made["id"]})
 	require.Nil(t, reader.make(t, "get_post", arguments)["body"])
+}
+
+func TestIdentifyLeavesOutTheMetadataThatDoesNotFitByItsToolToo(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	keys := object{"camelCase": nil}
+	for i := range 99 {
+		keys[fmt.Sprint("k", i)] = i
+	}
+	identify := func(metadata object) object {
+		return a.make(t, "identify_contact", object{"external_user_id": "u-1", "metadata": metadata})["metadata"].(object)
+	}
+	require.Len(t, identify(keys), 100)
+	filled := identify(object{"camelCase": 1, "k0": "other", "more": 2})
+	require.Len(t, filled, 100)
+	require.Equal(t, []any{json.Number("1"), json.Number("0"), nil}, []any{filled["camelCase"], filled["k0"], filled["more"]})
 }
