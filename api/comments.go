@@ -38,6 +38,18 @@ func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObje
 	return gen.ListComments200JSONResponse{Data: each(p.Items, comment), NextCursor: orNull(p.NextCursor)}, nil
 }
 
+func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) (gen.GetCommentResponseObject, error) {
+	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.feedback.Comment(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetComment200JSONResponse{Data: comment(c)}, nil
+}
+
 func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestObject) (gen.UpdateCommentResponseObject, error) {
 	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
 	if err != nil {

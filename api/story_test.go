@@ -82,6 +82,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromises(t *te
 	s.make("createComment", 201, "commentId", object{"body": object{"text": "Me too."}})
 	s.tell("updateComment", 200, object{"body": object{"text": "Me, too."}})
 	s.tell("listComments", 200, nil)
+	s.tell("getComment", 200, nil)
 	s.tell("deleteComment", 200, nil)
 	s.make("createChangelogEntry", 201, "entryId", object{"title": "Dark at last"})
 	s.tell("replaceLinkedPosts", 200, object{"postIds": []string{s.ids["postId"]}})

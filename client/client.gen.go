@@ -1679,7 +1679,7 @@ type WebhookID = string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Data The webhooks, oldest first.
+	// Data The webhooks, oldest first. How many there may be is a setting of the deployment.
 	Data []Webhook `json:"data"`
 
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
@@ -1756,6 +1756,9 @@ type TagIDParam = string
 
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
+
+// WholeLimitParam defines model for WholeLimitParam.
+type WholeLimitParam = int
 
 // Conflict Every error has this shape.
 type Conflict = Error
@@ -1844,8 +1847,8 @@ type ListTagsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListContactsParams defines parameters for ListContacts.
@@ -1914,8 +1917,8 @@ type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
@@ -2115,7 +2118,8 @@ type ClientInterface interface {
 	// RevokeAPIKey Revoke an API key
 	//
 	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+	// billing state too.
 	//
 	// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2301,7 +2305,8 @@ type ClientInterface interface {
 
 	// ListTags List a board's tags
 	//
-	// Lists the tags of a board, oldest first.
+	// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+	// `cursor`.
 	//
 	// Corresponds with GET /v1/boards/{boardId}/tags (the `ListTags` operationId).
 	ListTags(ctx context.Context, boardID BoardIDParam, params *ListTagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2309,7 +2314,8 @@ type ClientInterface interface {
 	// CreateTagWithBody Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2319,7 +2325,8 @@ type ClientInterface interface {
 	// CreateTag Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2429,6 +2436,14 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
 	DeleteComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetComment Read a comment
+	//
+	// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+	// gone.
+	//
+	// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+	GetComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// UpdateCommentWithBody Edit a comment
 	//
 	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
@@ -2493,8 +2508,9 @@ type ClientInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes any type of body and a specified content type.
@@ -2510,8 +2526,9 @@ type ClientInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes a body of the `application/json` content type.
@@ -2717,7 +2734,8 @@ type ClientInterface interface {
 
 	// ListWebhooks List webhooks
 	//
-	// Lists the organization's webhooks, oldest first, without their secrets.
+	// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+	// ask for a page with `limit` or `cursor`.
 	//
 	// Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
 	ListWebhooks(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2773,6 +2791,9 @@ type ClientInterface interface {
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
 	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -2786,6 +2807,9 @@ type ClientInterface interface {
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
+	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2947,7 +2971,8 @@ func (c *Client) CreateAPIKey(ctx context.Context, body CreateAPIKeyJSONRequestB
 // RevokeAPIKey Revoke an API key
 //
 // Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+// billing state too.
 //
 // Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
 func (c *Client) RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3303,7 +3328,8 @@ func (c *Client) CreatePost(ctx context.Context, boardID BoardIDParam, body Crea
 
 // ListTags List a board's tags
 //
-// Lists the tags of a board, oldest first.
+// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+// `cursor`.
 //
 // Corresponds with GET /v1/boards/{boardId}/tags (the `ListTags` operationId).
 func (c *Client) ListTags(ctx context.Context, boardID BoardIDParam, params *ListTagsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3321,7 +3347,8 @@ func (c *Client) ListTags(ctx context.Context, boardID BoardIDParam, params *Lis
 // CreateTagWithBody Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3341,7 +3368,8 @@ func (c *Client) CreateTagWithBody(ctx context.Context, boardID BoardIDParam, co
 // CreateTag Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3561,6 +3589,24 @@ func (c *Client) DeleteComment(ctx context.Context, commentID CommentIDParam, re
 	return c.Client.Do(req)
 }
 
+// GetComment Read a comment
+//
+// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+// gone.
+//
+// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+func (c *Client) GetComment(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCommentRequest(c.Server, commentID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // UpdateCommentWithBody Edit a comment
 //
 // Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
@@ -3675,8 +3721,9 @@ func (c *Client) CreateContact(ctx context.Context, body CreateContactJSONReques
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes any type of body and a specified content type.
@@ -3702,8 +3749,9 @@ func (c *Client) IdentifyContactWithBody(ctx context.Context, contentType string
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes a body of the `application/json` content type.
@@ -4099,7 +4147,8 @@ func (c *Client) CastVote(ctx context.Context, postID PostIDParam, reqEditors ..
 
 // ListWebhooks List webhooks
 //
-// Lists the organization's webhooks, oldest first, without their secrets.
+// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+// ask for a page with `limit` or `cursor`.
 //
 // Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
 func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4205,6 +4254,9 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID WebhookIDParam, reqEd
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
 //
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -4228,6 +4280,9 @@ func (c *Client) UpdateWebhookWithBody(ctx context.Context, webhookID WebhookIDP
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
+//
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5540,6 +5595,40 @@ func NewDeleteCommentRequest(server string, commentID CommentIDParam) (*http.Req
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetCommentRequest constructs an http.Request for the GetComment method
+func NewGetCommentRequest(server string, commentID CommentIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "commentId", commentID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/comments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -7160,7 +7249,8 @@ type ClientWithResponsesInterface interface {
 	// RevokeAPIKeyWithResponse Revoke an API key
 	//
 	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+	// billing state too.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7356,7 +7446,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListTagsWithResponse List a board's tags
 	//
-	// Lists the tags of a board, oldest first.
+	// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+	// `cursor`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7366,7 +7457,8 @@ type ClientWithResponsesInterface interface {
 	// CreateTagWithBodyWithResponse Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7376,7 +7468,8 @@ type ClientWithResponsesInterface interface {
 	// CreateTagWithResponse Create a tag
 	//
 	// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-	// Without `color` the tag is grey.
+	// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+	// `details.reason = "tag_limit"`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7494,6 +7587,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/comments/{commentId} (the `DeleteComment` operationId).
 	DeleteCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*DeleteCommentResponse, error)
 
+	// GetCommentWithResponse Read a comment
+	//
+	// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+	// gone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+	GetCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*GetCommentResponse, error)
+
 	// UpdateCommentWithBodyWithResponse Edit a comment
 	//
 	// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
@@ -7560,8 +7663,9 @@ type ClientWithResponsesInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7577,8 +7681,9 @@ type ClientWithResponsesInterface interface {
 	// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 	// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 	// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-	// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-	// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+	// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+	// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+	// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 	// a trait, PATCH the contact.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -7804,7 +7909,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListWebhooksWithResponse List webhooks
 	//
-	// Lists the organization's webhooks, oldest first, without their secrets.
+	// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+	// ask for a page with `limit` or `cursor`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7866,6 +7972,9 @@ type ClientWithResponsesInterface interface {
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
 	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -7879,6 +7988,9 @@ type ClientWithResponsesInterface interface {
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 	// what happens from then on.
+	//
+	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+	// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10005,6 +10117,89 @@ func (r DeleteCommentResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DeleteCommentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetCommentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CommentEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCommentResponse) GetJSON200() *CommentEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetCommentResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetCommentResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetCommentResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetCommentResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetCommentResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetCommentResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCommentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCommentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCommentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCommentResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12736,7 +12931,8 @@ func (c *ClientWithResponses) CreateAPIKeyWithResponse(ctx context.Context, body
 // RevokeAPIKeyWithResponse Revoke an API key
 //
 // Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
+// billing state too.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13034,7 +13230,8 @@ func (c *ClientWithResponses) CreatePostWithResponse(ctx context.Context, boardI
 
 // ListTagsWithResponse List a board's tags
 //
-// Lists the tags of a board, oldest first.
+// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+// `cursor`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13050,7 +13247,8 @@ func (c *ClientWithResponses) ListTagsWithResponse(ctx context.Context, boardID 
 // CreateTagWithBodyWithResponse Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13066,7 +13264,8 @@ func (c *ClientWithResponses) CreateTagWithBodyWithResponse(ctx context.Context,
 // CreateTagWithResponse Create a tag
 //
 // Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey.
+// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
+// `details.reason = "tag_limit"`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13250,6 +13449,22 @@ func (c *ClientWithResponses) DeleteCommentWithResponse(ctx context.Context, com
 	return ParseDeleteCommentResponse(rsp)
 }
 
+// GetCommentWithResponse Read a comment
+//
+// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
+// gone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/comments/{commentId} (the `GetComment` operationId).
+func (c *ClientWithResponses) GetCommentWithResponse(ctx context.Context, commentID CommentIDParam, reqEditors ...RequestEditorFn) (*GetCommentResponse, error) {
+	rsp, err := c.GetComment(ctx, commentID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCommentResponse(rsp)
+}
+
 // UpdateCommentWithBodyWithResponse Edit a comment
 //
 // Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
@@ -13346,8 +13561,9 @@ func (c *ClientWithResponses) CreateContactWithResponse(ctx context.Context, bod
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13369,8 +13585,9 @@ func (c *ClientWithResponses) IdentifyContactWithBodyWithResponse(ctx context.Co
 // If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
 // This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
 // after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `metadata` is filled key by key, and `mrrCents` with `currency` count as one trait.
-// If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
+// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
+// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
+// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
 // a trait, PATCH the contact.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -13710,7 +13927,8 @@ func (c *ClientWithResponses) CastVoteWithResponse(ctx context.Context, postID P
 
 // ListWebhooksWithResponse List webhooks
 //
-// Lists the organization's webhooks, oldest first, without their secrets.
+// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
+// ask for a page with `limit` or `cursor`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13802,6 +14020,9 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhoo
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
 //
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /v1/webhooks/{webhookId} (the `UpdateWebhook` operationId).
@@ -13821,6 +14042,9 @@ func (c *ClientWithResponses) UpdateWebhookWithBodyWithResponse(ctx context.Cont
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
 // what happens from then on.
+//
+// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
+// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15624,6 +15848,74 @@ func ParseDeleteCommentResponse(rsp *http.Response) (*DeleteCommentResponse, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetCommentResponse parses an HTTP response from a GetCommentWithResponse call
+func ParseGetCommentResponse(rsp *http.Response) (*GetCommentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCommentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CommentEnvelope
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

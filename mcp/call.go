@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -61,7 +62,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 	answer, err := call.Run(ctx, req.method, req.target(), req.body)
 	note := ""
 	if err == nil && op.lists() {
-		answer, note, err = fitting(ctx, call, req, answer)
+		answer, note, err = fitting(ctx, call, op, req, answer)
 	}
 	if err != nil {
 		return refusal(err)
@@ -99,12 +100,18 @@ func with(body []byte, name string, value any) []byte {
 
 // fitting asks again for fewer items when a page is larger than an answer may be.
 // The cursor of the smaller page leads to the rest.
-func fitting(ctx context.Context, call *api.Call, req *request, page *api.Answer) (_ *api.Answer, note string, err error) {
+func fitting(ctx context.Context, call *api.Call, op *operation, req *request, page *api.Answer) (_ *api.Answer, note string, err error) {
+	// A list that came whole may have more items than a page can be asked for.
+	most := math.MaxInt
+	if limit := op.input.Properties["limit"].Value.Max; limit != nil {
+		most = int(*limit)
+	}
 	for page.Status == http.StatusOK && len(page.Body) > maxAnswer {
 		n, all := fits(page.Body)
 		if all <= 1 {
 			break
 		}
+		n = min(n, most)
 		req.query.Set("limit", strconv.Itoa(n))
 		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; next_cursor leads to the rest.", n, maxAnswer>>10)
 		if page, err = call.Run(ctx, req.method, req.target(), nil); err != nil {

@@ -50,6 +50,41 @@ func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
 	require.Greater(t, pages, 4)
 }
 
+func TestABoardsTagsComeWholeAndInPartsWhereTheyAreMore(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
+	tag := func(i int) answer {
+		return a.call(t, "manage_board", object{"action": "create_tag", "board_id": board, "name": fmt.Sprint(i)})
+	}
+	made := 0
+	more := func(until int) {
+		for ; made < until; made++ {
+			require.False(t, tag(made).failed)
+		}
+	}
+	tags := func(cursor any) ([]any, any) {
+		got := a.call(t, "list_boards", object{"action": "tags", "board_id": board, "cursor": cursor})
+		require.False(t, got.failed, got.raw)
+		require.LessOrEqual(t, len(got.raw), mcp.MaxAnswer)
+		return got.body["data"].([]any), got.body["next_cursor"]
+	}
+	more(60)
+	all, next := tags(nil)
+	require.Len(t, all, 60)
+	require.Nil(t, next)
+	more(500)
+	seen := 0
+	for all, next = tags(nil); next != nil; all, next = tags(next) {
+		seen += len(all)
+	}
+	require.Equal(t, 500, seen+len(all))
+	refused := tag(made)
+	require.Equal(t, "ERR_CONFLICT", refused.code())
+	require.Contains(t, refused.raw, `"reason":"tag_limit"`)
+}
+
 func TestASmallListIsAnsweredAtOnceAndSaysNothingOfSizes(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})

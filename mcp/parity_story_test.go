@@ -89,6 +89,7 @@ func story() []step {
 		{"createComment", object{"postId": "$post", "parentId": "$comment", "body": object{"text": "And me"}}, "reply"},
 		{"updateComment", object{"commentId": "$comment", "body": object{"text": "Me too!", "json": object{"aB": 1}}}, ""},
 		{"listComments", object{"postId": "$post"}, ""},
+		{"getComment", object{"commentId": "$reply"}, ""},
 		{"mergePosts", object{"postId": "$post", "sourceIds": []any{"$duplicate"}}, ""},
 		{"listContactPosts", object{"contactId": "$contact"}, ""},
 		{"createChangelogEntry", object{"boardId": "$board", "title": "PDF is here", "version": "1.2"}, "entry"},

@@ -82,8 +82,11 @@ var table = []tool{
 	{
 		name: "get_post", title: "Read a post, its comments or its votes",
 		description: "Use this to read one post by its id (pst_…). Action post returns the post with its text and " +
-			"counts, comments a page of its comments in threads, votes a page of its votes.",
-		actions: []action{{"post", "getPost"}, {"comments", "listComments"}, {"votes", "listVotes"}},
+			"counts, comments a page of its comments in threads, comment one comment by its id (cmt_…), votes a page of its " +
+			"votes.",
+		actions: []action{
+			{"post", "getPost"}, {"comments", "listComments"}, {"comment", "getComment"}, {"votes", "listVotes"},
+		},
 	},
 	{
 		name: "list_changelog", title: "Read the changelog",

@@ -1678,7 +1678,7 @@ type WebhookID = string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Data The webhooks, oldest first.
+	// Data The webhooks, oldest first. How many there may be is a setting of the deployment.
 	Data []Webhook `json:"data"`
 
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
@@ -1756,6 +1756,9 @@ type TagIDParam = string
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
 
+// WholeLimitParam defines model for WholeLimitParam.
+type WholeLimitParam = int
+
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -1813,8 +1816,8 @@ type ListTagsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListContactsParams defines parameters for ListContacts.
@@ -1883,8 +1886,8 @@ type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
-	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
@@ -2045,6 +2048,9 @@ type ServerInterface interface {
 	// DeleteComment Delete a comment
 	// (DELETE /v1/comments/{commentId})
 	DeleteComment(c *gin.Context, commentID CommentIDParam)
+	// GetComment Read a comment
+	// (GET /v1/comments/{commentId})
+	GetComment(c *gin.Context, commentID CommentIDParam)
 	// UpdateComment Edit a comment
 	// (PATCH /v1/comments/{commentId})
 	UpdateComment(c *gin.Context, commentID CommentIDParam)
@@ -2805,6 +2811,31 @@ func (siw *ServerInterfaceWrapper) DeleteComment(c *gin.Context) {
 	}
 
 	siw.Handler.DeleteComment(c, commentID)
+}
+
+// GetComment operation middleware
+func (siw *ServerInterfaceWrapper) GetComment(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "commentId" -------------
+	var commentID CommentIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "commentId", c.Param("commentId"), &commentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter commentId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetComment(c, commentID)
 }
 
 // UpdateComment operation middleware
@@ -3788,6 +3819,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/v1/changelog/:entryId", wrapper.UpdateChangelogEntry)
 	router.PUT(options.BaseURL+"/v1/changelog/:entryId/linked-posts", wrapper.ReplaceLinkedPosts)
 	router.DELETE(options.BaseURL+"/v1/comments/:commentId", wrapper.DeleteComment)
+	router.GET(options.BaseURL+"/v1/comments/:commentId", wrapper.GetComment)
 	router.PATCH(options.BaseURL+"/v1/comments/:commentId", wrapper.UpdateComment)
 	router.GET(options.BaseURL+"/v1/contacts", wrapper.ListContacts)
 	router.POST(options.BaseURL+"/v1/contacts", wrapper.CreateContact)
@@ -4307,6 +4339,28 @@ type DeleteCommentResponseObject interface {
 type DeleteComment200JSONResponse DeletedEnvelope
 
 func (response DeleteComment200JSONResponse) VisitDeleteCommentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCommentRequestObject struct {
+	CommentID CommentIDParam `json:"commentId"`
+}
+
+type GetCommentResponseObject interface {
+	VisitGetCommentResponse(w http.ResponseWriter) error
+}
+
+type GetComment200JSONResponse CommentEnvelope
+
+func (response GetComment200JSONResponse) VisitGetCommentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -5088,6 +5142,9 @@ type StrictServerInterface interface {
 	// DeleteComment Delete a comment
 	// (DELETE /v1/comments/{commentId})
 	DeleteComment(ctx context.Context, request DeleteCommentRequestObject) (DeleteCommentResponseObject, error)
+	// GetComment Read a comment
+	// (GET /v1/comments/{commentId})
+	GetComment(ctx context.Context, request GetCommentRequestObject) (GetCommentResponseObject, error)
 	// UpdateComment Edit a comment
 	// (PATCH /v1/comments/{commentId})
 	UpdateComment(ctx context.Context, request UpdateCommentRequestObject) (UpdateCommentResponseObject, error)
@@ -6001,6 +6058,32 @@ func (sh *strictHandler) DeleteComment(ctx *gin.Context, commentID CommentIDPara
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DeleteCommentResponseObject); ok {
 		if err := validResponse.VisitDeleteCommentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetComment operation middleware
+func (sh *strictHandler) GetComment(ctx *gin.Context, commentID CommentIDParam) {
+	var request GetCommentRequestObject
+
+	request.CommentID = commentID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetComment(ctx, request.(GetCommentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetComment")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetCommentResponseObject); ok {
+		if err := validResponse.VisitGetCommentResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

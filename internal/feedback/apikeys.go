@@ -192,7 +192,8 @@ func ended(k *db.APIKey, at time.Time) bool {
 func (s *Service) APIKeys(ctx context.Context, q PageQuery) (Page[*db.APIKey], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.APIKey](&bad, "apiKeys", q)
+	list := listOf("apiKeys")
+	last := after[publicid.APIKey](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.APIKey]{}, err
 	}
@@ -204,12 +205,13 @@ func (s *Service) APIKeys(ctx context.Context, q PageQuery) (Page[*db.APIKey], e
 	if err != nil {
 		return Page[*db.APIKey]{}, errors.Wrap(err, "list API keys")
 	}
-	return page("apiKeys", rows, limit, byID(func(k *db.APIKey) string { return k.ID.String() })), nil
+	return page(list, rows, limit, byID(func(k *db.APIKey) string { return k.ID.String() })), nil
 }
 
-// WithdrawAPIKey is RevokeAPIKey for the caller in the context.
+// WithdrawAPIKey is RevokeAPIKey for the caller in the context, whatever the billing
+// state: a key that leaked can always be revoked.
 func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
-	return s.change(ctx, func(c *change) error {
+	return s.changeUnpaid(ctx, func(c *change) error {
 		_, err := revokeKey(ctx, c.APIKey, id)
 		return err
 	})

@@ -94,7 +94,8 @@ func inserted(err error) (bool, error) {
 func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, boardPage, boardPage)
-	last := after[publicid.Board](&bad, "boards", q)
+	list := listOf("boards")
+	last := after[publicid.Board](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Board]{}, err
 	}
@@ -106,7 +107,7 @@ func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], err
 	if err != nil {
 		return Page[*db.Board]{}, errors.Wrap(err, "list boards")
 	}
-	return page("boards", rows, limit, byID(func(b *db.Board) string { return b.ID.String() })), nil
+	return page(list, rows, limit, byID(func(b *db.Board) string { return b.ID.String() })), nil
 }
 
 // mustHaveBoard returns problem.NotFound unless the board is the organization's.

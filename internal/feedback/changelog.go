@@ -131,7 +131,8 @@ func (c *change) announce(ctx context.Context, before changelogentry.State, due 
 func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (Page[*Entry], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.ChangelogEntry](&bad, "changelog", q)
+	list := listOf("changelog", on)
+	last := after[publicid.ChangelogEntry](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*Entry]{}, err
 	}
@@ -150,7 +151,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 	}
 	place := byID(func(e *db.ChangelogEntry) string { return e.ID.String() })
 	cut, err := heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
-		list: "changelog", place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
+		list: list, place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
 		sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).
 				Order(store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).
@@ -160,7 +161,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).All(ctx)
 		},
 		size: func(e *db.ChangelogEntry) int { return jsonSize(e.BodyText) + jsonSize(e.BodyJSON) },
-	}.filled(ctx, page("changelog", rows, limit, place))
+	}.filled(ctx, page(list, rows, limit, place))
 	if err != nil {
 		return Page[*Entry]{}, err
 	}

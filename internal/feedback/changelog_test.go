@@ -146,7 +146,7 @@ func listEntries(t *testing.T, n *tenant) {
 	states := []any{nil, longPast, farAway}
 	walks(t, n, list{path, func(i int) string {
 		return n.ID(t, path, object{"title": "x", "publishedAt": states[i%len(states)]})
-	}, true, 25})
+	}, true, 25, false})
 }
 
 func entriesOfABoard(t *testing.T, n *tenant) {

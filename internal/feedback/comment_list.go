@@ -12,12 +12,27 @@ import (
 	"earshot/internal/store"
 )
 
+// Comment loads one comment of a live post. A deleted one is a tombstone.
+func (s *Service) Comment(ctx context.Context, id publicid.Comment) (*db.Comment, error) {
+	found, err := onlyComment(ctx, s.store.Client().Comment.Query().Where(comment.ID(id)))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mustHavePost(ctx, found.PostID); problem.Is(err, problem.NotFound) {
+		return nil, problem.Missing("comment")
+	} else if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
 // Comments lists the comments on a post as threads: the oldest top-level comment
 // first, each followed by its replies, oldest first. Tombstones are in the list.
 func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Comment], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	thread, last := afterComment(&bad, q)
+	list := listOf("comments", on)
+	thread, last := afterComment(&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Comment]{}, err
 	}
@@ -40,7 +55,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		return []string{c.ID.String(), c.ID.String()}
 	}
 	return heavy[publicid.Comment, *db.Comment]{
-		list: "comments", place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
+		list: list, place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
 		sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).
 				Order(store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).Select(comment.FieldID).All(ctx)
@@ -49,12 +64,12 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).All(ctx)
 		},
 		size: func(c *db.Comment) int { return jsonSize(c.BodyText) + jsonSize(c.BodyJSON) },
-	}.filled(ctx, page("comments", rows, limit, place))
+	}.filled(ctx, page(list, rows, limit, place))
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.
-func afterComment(bad *problem.Fields, q PageQuery) (thread, last publicid.Comment) {
-	place := q.place(bad, "comments", 2)
+func afterComment(bad *problem.Fields, list string, q PageQuery) (thread, last publicid.Comment) {
+	place := q.place(bad, list, 2)
 	if place == nil {
 		return thread, last
 	}

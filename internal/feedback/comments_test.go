@@ -14,6 +14,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
 	"earshot/internal/event"
+	"earshot/internal/publicid"
 )
 
 func TestACommentAndAVote(t *testing.T) {
@@ -21,6 +22,7 @@ func TestACommentAndAVote(t *testing.T) {
 	together(t, map[string]func(*testing.T, *tenant){
 		"a comment is the caller's and counts on its post":               newComment,
 		"a reply answers a comment":                                      reply,
+		"a comment is read by its id, as long as its post is there":      readComment,
 		"a reply to a reply is refused":                                  replyToReply,
 		"a comment's text has 1 to 50,000 characters":                    commentLimits,
 		"a vote is put once and told once":                               castTwice,
@@ -71,6 +73,23 @@ func reply(t *testing.T, n *tenant) {
 	require.Len(t, told, 2)
 	require.Equal(t, top, told[1]["comment"].(object)["parentId"])
 	require.Equal(t, json.Number("2"), n.get(t, post)["commentCount"])
+}
+
+func readComment(t *testing.T, n *tenant) {
+	post := n.post(t)
+	id := n.comment(t, post, n.comment(t, post, ""))
+	path := "/v1/comments/" + id
+	inList := func() any { return n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[1] }
+	require.Equal(t, inList(), any(n.get(t, path)))
+	n.Make(t, http.MethodDelete, path, nil)
+	tombstone := n.get(t, path)
+	require.Equal(t, inList(), any(tombstone))
+	require.NotNil(t, tombstone["deletedAt"])
+	require.Nil(t, tombstone["body"])
+	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/comments/"+publicid.NewComment().String(), nil)
+	require.Equal(t, "ERR_NOT_FOUND", n.on(t, "business").Do(t, http.MethodGet, path, nil).Code())
+	n.Make(t, http.MethodDelete, post, nil)
+	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, path, nil)
 }
 
 func replyToReply(t *testing.T, n *tenant) {
@@ -218,7 +237,7 @@ func TestAThreadOfComments(t *testing.T) {
 
 func commentsWalked(t *testing.T, n *tenant) {
 	post := n.post(t)
-	walks(t, n, list{post + "/comments", func(int) string { return n.comment(t, post, "") }, false, 25})
+	walks(t, n, list{post + "/comments", func(int) string { return n.comment(t, post, "") }, false, 25, false})
 }
 
 // threads are three threads with 2, 0 and 3 replies, made in a mixed order.

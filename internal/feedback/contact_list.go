@@ -128,7 +128,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 	}.filled(ctx, out)
 }
 
-func (in *ContactQuery) list() string { return "contacts." + *in.Sort }
+func (in *ContactQuery) list() string { return listOf("contacts", in) }
 
 // sortedContacts is an order of the list, and where the page before ended in it.
 type sortedContacts struct {

@@ -41,7 +41,8 @@ func delivered(bad *problem.Fields, eventType *string) {
 func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q DeliveryQuery) (Page[*db.Delivery], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, deliveryPage, maxDeliveryPage)
-	last := after[publicid.Delivery](&bad, "deliveries", q.PageQuery)
+	list := listOf("deliveries", of, q)
+	last := after[publicid.Delivery](&bad, list, q.PageQuery)
 	moment(&bad, "since", q.Since)
 	if q.Status != nil && delivery.StatusValidator(delivery.Status(*q.Status)) != nil {
 		bad.Add("status", "enum", "must be pending, succeeded or failed")
@@ -73,7 +74,7 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 	if err != nil {
 		return Page[*db.Delivery]{}, errors.Wrap(err, "list deliveries")
 	}
-	return page("deliveries", rows, limit, byID(func(d *db.Delivery) string { return d.ID.String() })), nil
+	return page(list, rows, limit, byID(func(d *db.Delivery) string { return d.ID.String() })), nil
 }
 
 // DeliveryDetail is a delivery with the bytes that it carries and every attempt.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,9 @@ func FuzzMetadataSaysTheSameAfterwards(f *testing.F) {
 		again, err := parseMetadata(written)
 		require.NoError(t, err)
 		require.Equal(t, string(written), string(again.text()), "what was read and sent back is the same")
-		require.Equal(t, string(written), string(m.filled(m).text()))
+		full, changed := m.filled(m)
+		require.Equal(t, string(written), string(full.text()))
+		require.False(t, changed)
 		other, err := parseMetadata(more)
 		if err != nil || !json.Valid(more) || !utf8.Valid(more) {
 			return
@@ -132,18 +135,34 @@ func FuzzMetadataSaysTheSameAfterwards(f *testing.F) {
 	})
 }
 
-// requireFilled wants a fill to keep everything that was there, in its place, and
-// to add what wasn't.
+// requireFilled wants a fill to keep everything that was known, in its place, to add
+// what wasn't, and to stay within the limits.
 func requireFilled(t *testing.T, m, other metadata) {
 	t.Helper()
-	full := m.filled(other)
-	require.Equal(t, m, full[:len(m)])
-	want := decoded(t, other.text())
-	for key, value := range decoded(t, m.text()) {
-		want[key] = value
+	full, changed := m.filled(other)
+	require.Equal(t, changed, string(m.text()) != string(full.text()))
+	require.LessOrEqual(t, len(full), max(len(m), maxMetadataKeys))
+	require.LessOrEqual(t, len(full.text()), max(len(m.text()), maxMetadataBytes))
+	got, had, told := decoded(t, full.text()), decoded(t, m.text()), decoded(t, other.text())
+	require.Len(t, got, len(full))
+	for i, own := range m {
+		require.Equal(t, own.key, full[i].key)
+		if had[own.key] != nil {
+			require.Equal(t, had[own.key], got[own.key])
+		}
 	}
-	require.Equal(t, want, decoded(t, full.text()))
-	require.Len(t, full, len(want))
+	for key, value := range got {
+		if had[key] == nil && value != nil {
+			require.Equal(t, told[key], value)
+		}
+	}
+	if len(m)+len(other) > maxMetadataKeys || len(m.text())+len(other.text()) > maxMetadataBytes {
+		return // something may have been left out
+	}
+	for key, value := range told {
+		require.Contains(t, got, key)
+		require.True(t, had[key] != nil || reflect.DeepEqual(got[key], value))
+	}
 }
 
 func decoded(t *testing.T, raw []byte) map[string]any {

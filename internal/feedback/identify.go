@@ -155,8 +155,7 @@ func fillTrait[T any](changes map[string]event.Change, name string, old **T, in 
 	return true
 }
 
-// fillMetadata adds the keys that are new. Too many after that is
-// problem.Validation.
+// fillMetadata adds what isn't known yet of the metadata, as far as it fits.
 func fillMetadata(changes map[string]event.Change, c *db.Contact, meta metadata) error {
 	if len(meta) == 0 {
 		return nil
@@ -165,13 +164,9 @@ func fillMetadata(changes map[string]event.Change, c *db.Contact, meta metadata)
 	if err != nil {
 		return errors.Wrap(err, "read the stored metadata")
 	}
-	next := old.filled(meta)
-	if len(next) == len(old) {
+	next, changed := old.filled(meta)
+	if !changed {
 		return nil
-	}
-	var bad problem.Fields
-	if next.check(&bad); bad != nil {
-		return bad.Err()
 	}
 	from := json.RawMessage(bytes.Clone(c.Metadata))
 	c.Metadata = next.text()

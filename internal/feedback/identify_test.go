@@ -1,6 +1,7 @@
 package feedback_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -28,8 +29,9 @@ func TestIdentify(t *testing.T) {
 		"rule 7: takes traits up to their limits":               traitsAtTheirLimits,
 		"trims and lower-cases an address, trims name and plan": normalises,
 		"keeps metadata as it was sent":                         metadataAsSent,
-		"refuses metadata that would grow over 100 keys":        metadataGrows,
-		"refuses metadata that would grow over 256 KiB":         metadataGrowsLarge,
+		"leaves out metadata that doesn't fit into 100 keys":    metadataGrows,
+		"leaves out metadata that doesn't fit into 256 KiB":     metadataGrowsLarge,
+		"fills a key of metadata that is null, in its place":    metadataNull,
 		"tells both sides of every trait that it changed":       tellsChanges,
 	})
 }
@@ -109,7 +111,7 @@ func amountWithCurrency(t *testing.T, n *tenant) {
 func metadataByKey(t *testing.T, n *tenant) {
 	n.identify(t, object{"externalUserId": "u-1", "metadata": object{"a": 1, "b": nil}})
 	filled := n.identify(t, object{"externalUserId": "u-1", "metadata": object{"a": 2, "b": 2, "c": 3}})
-	require.Equal(t, "map[a:1 b:<nil> c:3]", fmt.Sprint(filled["metadata"]))
+	require.Equal(t, "map[a:1 b:2 c:3]", fmt.Sprint(filled["metadata"]))
 }
 
 func onlySeen(t *testing.T, n *tenant) {
@@ -205,21 +207,60 @@ func metadataAsSent(t *testing.T, n *tenant) {
 	require.Contains(t, string(read.Raw), kept)
 }
 
-func metadataGrows(t *testing.T, n *tenant) {
-	made := n.identify(t, object{"externalUserId": "u-1", "metadata": keys(99)})
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// identified is the metadata, as text, after an identify with this one, as text.
+func (n *tenant) identified(t *testing.T, metadata string) string {
+	t.Helper()
+	a := n.Do(t, http.MethodPost, "/v1/contacts/identify", `{"externalUserId":"u-1","name":"Ada","metadata":`+metadata+`}`)
+	require.Equal(t, http.StatusOK, a.Status, "%.500s", a.Raw)
+	var answer struct{ Data struct{ Metadata json.RawMessage } }
+	require.NoError(t, json.Unmarshal(a.Raw, &answer))
+	return string(answer.Data.Metadata)
+}
+
+func metadataNull(t *testing.T, n *tenant) {
+	n.Make(t, http.MethodPost, "/v1/contacts", `{"externalUserId":"u-1","metadata":{"a":null,"b":1,"c":null,"d":null}}`)
 	n.listen(t)
-	more := with("u-1", object{"name": "Ada", "metadata": object{"x": 1, "y": 2}})
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", more)
+	require.Equal(t, `{"a":{"x":null},"b":1,"c":null,"d":false,"e":null}`, n.identified(t, `{"d":false,"e":null,"b":2,"a":{"x":null},"c":null}`))
+	told := n.payloads(t, event.ContactUpdated)
+	require.Len(t, told, 1)
+	require.Contains(t, told[0]["changes"], "metadata")
+	n.identified(t, `{"a":1,"c":null,"e":null}`)
+	require.Len(t, n.payloads(t, event.ContactUpdated), 1, "null again is no change")
+}
+
+func metadataGrows(t *testing.T, n *tenant) {
+	n.Make(t, http.MethodPost, "/v1/contacts", with("u-1", object{"metadata": object{"last": nil}}))
+	require.Contains(t, n.identified(t, encoded(t, keys(98))), `"k97":97`)
+	n.listen(t)
+	filled := n.identified(t, `{"y":1,"z":2,"last":3}`)
+	require.Contains(t, filled, `{"last":3,`, "what has a place already always fits")
+	require.Contains(t, filled, `,"y":1}`, "the first of what is new, in the order that was sent")
+	require.Len(t, n.payloads(t, event.ContactUpdated), 1)
+	require.Equal(t, filled, n.identified(t, `{"z":2,"y":2}`))
+	require.Len(t, n.payloads(t, event.ContactUpdated), 1, "what doesn't fit is no change")
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", with("u-1", object{"metadata": keys(101)}))
 	require.Equal(t, []string{"metadata"}, a.Fields())
-	require.Nil(t, n.get(t, "/v1/contacts/"+made["id"].(string))["name"], "all or nothing")
-	require.Len(t, n.identify(t, with("u-1", object{"metadata": object{"k1": 0, "x": 1}}))["metadata"], 100)
 }
 
 func metadataGrowsLarge(t *testing.T, n *tenant) {
-	large := strings.Repeat("x", 200<<10)
-	n.identify(t, object{"externalUserId": "u-1", "metadata": object{"a": large}})
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", with("u-1", object{"metadata": object{"b": large}}))
-	require.Equal(t, []string{"metadata"}, a.Fields())
+	of := func(bytes int) string { return `"` + strings.Repeat("x", bytes-2) + `"` }
+	n.identify(t, object{"externalUserId": "u-1"})
+	const limit = 256 << 10
+	have := `{"a":` + of(limit-100-len(`{"a":}`)) + `}`
+	require.Equal(t, have, n.identified(t, have))
+	// 100 bytes are left: for all but b and d.
+	kept := n.identified(t, `{"b":`+of(200)+`,"c":null,"d":`+of(93)+`,"e":`+of(81)+`,"f":1,"c2":2}`)
+	require.Equal(t, have[:len(have)-1]+`,"c":null,"e":`+of(81)+`}`, kept)
+	require.Len(t, kept, limit-5)
+	require.Equal(t, kept, n.identified(t, `{"c":1234567890}`), "it would be longer by 6")
+	require.Contains(t, n.identified(t, `{"c":12345}`), `"c":12345,`)
 }
 
 func tellsChanges(t *testing.T, n *tenant) {

@@ -47,21 +47,40 @@ func parseMetadata(raw json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// filled is m with the keys of other that m hasn't (docs/decisions.md,
-// Contacts).
-func (m metadata) filled(other metadata) metadata {
-	known := make(map[string]bool, len(m))
-	for _, own := range m {
-		known[own.key] = true
+// filled is m with what other tells that m doesn't know: keys that m hasn't, behind
+// its own, and those that are null in m, in their place. It goes through other in its
+// order, and leaves out what doesn't fit (docs/decisions.md, Contacts). Changed says
+// whether it is another than m.
+func (m metadata) filled(other metadata) (out metadata, changed bool) {
+	out = append(metadata{}, m...)
+	at := make(map[string]int, len(m))
+	for i, own := range m {
+		at[own.key] = i
 	}
-	out := append(metadata{}, m...)
+	room := maxMetadataBytes - len(m.text())
+	if len(m) == 0 {
+		room++ // the first member has no comma before it
+	}
 	for _, o := range other {
-		if !known[o.key] {
+		i, known := at[o.key]
+		need := len(",") + len(o.text())
+		if known {
+			need = len(o.text()) - len(m[i].text())
+		}
+		switch {
+		case need > room, known && (!m[i].isNull() || o.isNull()), !known && len(out) >= maxMetadataKeys:
+			continue
+		case known:
+			out[i] = o
+		default:
 			out = append(out, o)
 		}
+		room, changed = room-need, true
 	}
-	return out
+	return out, changed
 }
+
+func (m member) isNull() bool { return string(m.value) == "null" }
 
 func (m metadata) check(bad *problem.Fields) {
 	if len(m) > maxMetadataKeys {
@@ -81,12 +100,18 @@ func (m metadata) text() json.RawMessage {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		// A string always encodes, and a value was read by the decoder.
-		key, _ := json.Marshal(own.key)
-		out.Write(key)
-		out.WriteByte(':')
-		_ = json.Compact(&out, own.value)
+		out.Write(own.text())
 	}
 	out.WriteByte('}')
+	return out.Bytes()
+}
+
+// text is the member as it stands in the object.
+func (m member) text() []byte {
+	// A string always encodes, and a value was read by the decoder.
+	key, _ := json.Marshal(m.key)
+	out := bytes.NewBuffer(key)
+	out.WriteByte(':')
+	_ = json.Compact(out, m.value)
 	return out.Bytes()
 }

@@ -1,7 +1,9 @@
 package feedback
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -18,13 +20,25 @@ type Page[T any] struct {
 // PageQuery is what a caller asks of a list: a cursor of an earlier page, and a
 // limit, either of which may be nil.
 type PageQuery struct {
-	Cursor *string
-	Limit  *int
+	// Neither is part of what listOf digests.
+	Cursor *string `json:"-"`
+	Limit  *int    `json:"-"`
 }
 
 // A cursor is the place of a page's last row in the order of its list, so rows
-// that come and go neither hide nor repeat the others. It also names its list and
-// sort, so that a cursor of another one is refused instead of misread.
+// that come and go neither hide nor repeat the others. It also names its list, so
+// that a cursor of another one is refused instead of misread.
+
+// listOf names a list in its cursors: a digest of the list's name, the ids of what
+// it is a list of, and the query with its filters and sort as they were sent. The
+// page that is asked for is no part of it.
+func listOf(name string, of ...any) string {
+	text, _ := json.Marshal(append([]any{name}, of...)) // a moment without a place in a calendar is refused anyway
+	sum := sha256.Sum256(text)
+	// Against slips, not against forgers: a cursor that was made up shows nothing
+	// that its list doesn't.
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
 
 // limit checks the wanted page size.
 func (q PageQuery) limit(bad *problem.Fields, standard, high int) int {
@@ -38,6 +52,16 @@ func (q PageQuery) limit(bad *problem.Fields, standard, high int) int {
 		bad.Add("limit", "maximum", "must be at most %d", high)
 	}
 	return *q.Limit
+}
+
+// whole is limit for a list that comes whole unless a page of it is asked for. Most
+// is how many rows it may have; if there are more all the same, because they were
+// made before, the rest are further pages.
+func (q PageQuery) whole(bad *problem.Fields, most int) int {
+	if q.Limit == nil && q.Cursor == nil {
+		return max(most, standardPage)
+	}
+	return q.limit(bad, standardPage, maxPage)
 }
 
 // place reads a cursor of several parts; it is nil from the start, and when the
@@ -75,6 +99,9 @@ func after[T any, P interface {
 	}
 	return &last
 }
+
+// The page sizes of every list without its own.
+const standardPage, maxPage = 25, 100
 
 // page cuts a result that was asked for one row more than the limit. Place is
 // where a row stands in the list's order.

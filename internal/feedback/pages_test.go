@@ -1,9 +1,11 @@
 package feedback_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,8 @@ type list struct {
 	// newest first; the others are oldest first.
 	newestFirst bool
 	standard    int
+	// whole is a list that comes whole where no page is asked for.
+	whole bool
 }
 
 func TestAListIsWalkedFromEndToEnd(t *testing.T) {
@@ -26,14 +30,14 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 		"of boards": func(t *testing.T, n *tenant) {
 			walks(t, n, list{"/v1/boards", func(i int) string {
 				return n.ID(t, "/v1/boards", object{"name": fmt.Sprint(i)})
-			}, false, 50})
+			}, false, 50, false})
 		},
 		"of tags": func(t *testing.T, n *tenant) {
 			path := n.board(t) + "/tags"
-			walks(t, n, list{path, func(i int) string { return n.ID(t, path, object{"name": fmt.Sprint(i)}) }, false, 25})
+			walks(t, n, list{path, func(i int) string { return n.ID(t, path, object{"name": fmt.Sprint(i)}) }, false, 25, true})
 		},
 		"of webhooks": func(t *testing.T, n *tenant) {
-			walks(t, n, list{"/v1/webhooks", func(int) string { return n.listen(t) }, false, 25})
+			walks(t, n, list{"/v1/webhooks", func(int) string { return n.listen(t) }, false, 25, true})
 		},
 		"of deliveries": func(t *testing.T, n *tenant) {
 			path := "/v1/webhooks/" + n.listen(t, event.PostCreated) + "/deliveries"
@@ -41,36 +45,36 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 			walks(t, n, list{path, func(int) string {
 				n.ID(t, board+"/posts", object{"title": "x"})
 				return n.walk(t, path, "200", func() {})[0]
-			}, true, 50})
+			}, true, 50, false})
 		},
 		"of recoveries": func(t *testing.T, n *tenant) {
 			hook := n.hook(t)
-			walks(t, n, list{hook + "/recoveries", func(int) string { return n.recover(t, hook, minute()).String() }, true, 25})
+			walks(t, n, list{hook + "/recoveries", func(int) string { return n.recover(t, hook, minute()).String() }, true, 25, false})
 		},
 		"of posts": func(t *testing.T, n *tenant) {
 			path := n.board(t) + "/posts"
-			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25})
+			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25, false})
 		},
 		"of a contact's posts": func(t *testing.T, n *tenant) {
 			contact, boards := n.ID(t, "/v1/contacts", object{}), []string{n.board(t), n.board(t)}
 			walks(t, n, list{"/v1/contacts/" + contact + "/posts", func(i int) string {
 				return n.ID(t, boards[i%2]+"/posts", object{"title": "x", "contactId": contact})
-			}, true, 25})
+			}, true, 25, false})
 		},
 		"of votes": func(t *testing.T, n *tenant) {
 			path := n.post(t) + "/votes"
-			walks(t, n, list{path, func(int) string { return n.members(t, 1)[0].ID(t, path, nil) }, true, 25})
+			walks(t, n, list{path, func(int) string { return n.members(t, 1)[0].ID(t, path, nil) }, true, 25, false})
 		},
 		"of comments": func(t *testing.T, n *tenant) {
 			path := n.post(t) + "/comments"
-			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"body": object{"text": "x"}}) }, false, 25})
+			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"body": object{"text": "x"}}) }, false, 25, false})
 		},
 		"of the changelog": func(t *testing.T, n *tenant) {
 			path := n.board(t) + "/changelog"
-			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25})
+			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25, false})
 		},
 		"of contacts": func(t *testing.T, n *tenant) {
-			walks(t, n, list{"/v1/contacts", func(int) string { return n.ID(t, "/v1/contacts", object{}) }, true, 25})
+			walks(t, n, list{"/v1/contacts", func(int) string { return n.ID(t, "/v1/contacts", object{}) }, true, 25, false})
 		},
 		"of API keys": func(t *testing.T, n *tenant) {
 			made := n.walk(t, "/v1/api-keys", "100", nil)
@@ -100,6 +104,13 @@ func walks(t *testing.T, n *tenant, l list) {
 		require.Equal(t, want, n.walk(t, l.path, limit, func() {}), "each once and in order, by %s", limit)
 	}
 	first := n.Do(t, http.MethodGet, l.path, nil)
+	if l.whole {
+		require.Len(t, first.Body["data"], len(made), "all of it")
+		require.Nil(t, first.Body["nextCursor"])
+		start := n.Do(t, http.MethodGet, l.path+"?limit=1", nil).Body["nextCursor"].(string)
+		require.Len(t, n.Do(t, http.MethodGet, l.path+"?cursor="+start, nil).Body["data"], l.standard, "the usual page after a cursor")
+		first = n.Do(t, http.MethodGet, fmt.Sprint(l.path, "?limit=", l.standard), nil)
+	}
 	require.Len(t, first.Body["data"], l.standard, "the usual page")
 	exact := n.Do(t, http.MethodGet, l.path+"?limit=50&cursor="+first.Body["nextCursor"].(string), nil)
 	require.Len(t, exact.Body["data"], 5)
@@ -147,6 +158,48 @@ func TestACursorBelongsToItsList(t *testing.T) {
 			n.cursorsDiffer(t, board+"/posts?limit=1&q=x&sort=", "newest", "votes", "active", "relevance")
 			n.cursorsDiffer(t, "/v1/contacts?limit=1&sort=", "created", "last_seen", "mrr")
 		},
+		"and is refused by that of another parent": func(t *testing.T, n *tenant) {
+			for _, list := range []func() string{
+				func() string { return n.board(t) + "/tags" },
+				func() string { return n.board(t) + "/posts" },
+				func() string { return n.board(t) + "/changelog" },
+				func() string { return n.post(t) + "/comments" },
+			} {
+				of, other := list(), list()
+				for i := range 4 {
+					n.ID(t, []string{of, other}[i%2], object{"name": fmt.Sprint(i), "title": "x", "body": object{"text": "x"}})
+				}
+				n.cursorsDiffer(t, "", of+"?limit=1", other+"?limit=1")
+			}
+			hooks := []string{"/v1/webhooks/" + n.listen(t) + "/", "/v1/webhooks/" + n.listen(t) + "/"}
+			n.post(t)
+			n.post(t)
+			n.cursorsDiffer(t, "", hooks[0]+"deliveries?limit=1", hooks[1]+"deliveries?limit=1")
+		},
+		"and is refused by that of other filters": func(t *testing.T, n *tenant) {
+			board, contact := n.board(t), n.ID(t, "/v1/contacts", object{"plan": "a"})
+			tag := n.ID(t, board+"/tags", object{"name": "x"})
+			n.ID(t, "/v1/contacts", object{"plan": "a"})
+			hook := "/v1/webhooks/" + n.listen(t)
+			for range 2 {
+				n.ID(t, board+"/posts", object{"title": "x", "contactId": contact, "tagIds": []string{tag}})
+			}
+			n.cursorsDiffer(t, board+"/posts?limit=1&sort=newest", "", "&status=open", "&status=open,planned", "&tagIds="+tag,
+				"&contactId="+contact, "&q=x")
+			n.cursorsDiffer(t, "/v1/contacts?limit=1", "", "&plan=a", "&plan=a,b", "&source=admin", "&updatedSince=2026-03-12T10:41:07Z")
+			n.cursorsDiffer(t, hook+"/deliveries?limit=1", "", "&eventType=post.created", "&since=2026-03-12T10:41:07Z")
+		},
+		"and takes another limit": func(t *testing.T, n *tenant) {
+			board := n.board(t)
+			for range 3 {
+				n.ID(t, board+"/posts", object{"title": "x"})
+			}
+			list := board + "/posts?q=x&status=open"
+			cursor := n.Do(t, http.MethodGet, list+"&limit=1", nil).Body["nextCursor"].(string)
+			for _, limit := range []string{"", "&limit=2", "&limit=100"} {
+				require.Len(t, n.Do(t, http.MethodGet, list+"&cursor="+cursor+limit, nil).Body["data"], 2)
+			}
+		},
 		"and goes on after its item was deleted": func(t *testing.T, n *tenant) {
 			tags := n.board(t) + "/tags"
 			a, b := n.ID(t, tags, object{"name": "a"}), n.ID(t, tags, object{"name": "b"})
@@ -168,7 +221,7 @@ func TestACursorBelongsToItsList(t *testing.T) {
 	})
 }
 
-// cursorsDiffer takes the cursor of each order to all the others.
+// cursorsDiffer takes the cursor of each list to all the others.
 func (n *tenant) cursorsDiffer(t *testing.T, path string, orders ...string) {
 	t.Helper()
 	for _, from := range orders {
@@ -183,4 +236,15 @@ func (n *tenant) cursorsDiffer(t *testing.T, path string, orders ...string) {
 			require.Equal(t, []string{"cursor"}, n.refused(t, "ERR_VALIDATION", http.MethodGet, next, nil).Fields(), "%s after %s", to, from)
 		}
 	}
+}
+
+// forged is the cursor that a list, of which this is a page of several, would give for
+// another place.
+func (n *tenant) forged(t *testing.T, page, place string) string {
+	t.Helper()
+	given := n.Do(t, http.MethodGet, page, nil).Body["nextCursor"].(string)
+	raw, err := base64.RawURLEncoding.DecodeString(given)
+	require.NoError(t, err)
+	list, _, _ := strings.Cut(string(raw), "/")
+	return base64.RawURLEncoding.EncodeToString([]byte(list + "/" + place))
 }

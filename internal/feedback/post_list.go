@@ -50,6 +50,7 @@ type checkedPostQuery struct {
 	contact  *publicid.Contact
 	sort     string
 	limit    int
+	list     string
 
 	// Where the page before ended: an id, and the part before it of the order.
 	last  *publicid.Post
@@ -57,7 +58,7 @@ type checkedPostQuery struct {
 	value any
 }
 
-func (in PostQuery) check() (checkedPostQuery, error) {
+func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
 	var bad problem.Fields
 	out := checkedPostQuery{sort: sortNewest, limit: in.limit(&bad, standardPage, maxPage), tier: titleTier}
 	if in.Q != nil {
@@ -78,6 +79,8 @@ func (in PostQuery) check() (checkedPostQuery, error) {
 	if in.Sort != nil {
 		out.sort = *in.Sort
 	}
+	in.Sort = &out.sort
+	out.list = listOf("posts", on, in)
 	switch {
 	case !slices.Contains([]string{sortRelevance, sortNewest, sortVotes, sortActive}, out.sort):
 		bad.Add("sort", "enum", "must be relevance, newest, votes or active")
@@ -113,25 +116,23 @@ func statuses(bad *problem.Fields, given []string) []post.Status {
 	return out
 }
 
-func (in *checkedPostQuery) list() string { return "posts." + in.sort }
-
 func (in *checkedPostQuery) readCursor(bad *problem.Fields, q PageQuery) {
 	var last publicid.Post
 	var ok bool
 	switch in.sort {
 	case sortVotes:
-		in.value, ok = byNumber.after(bad, in.list(), q, &last)
+		in.value, ok = byNumber.after(bad, in.list, q, &last)
 	case sortActive:
-		in.value, ok = byTime.after(bad, in.list(), q, &last)
+		in.value, ok = byTime.after(bad, in.list, q, &last)
 	case sortRelevance:
-		if in.tier, ok = byNumber.after(bad, in.list(), q, &last); !ok {
+		if in.tier, ok = byNumber.after(bad, in.list, q, &last); !ok {
 			in.tier = titleTier
 		}
 		if in.tier != titleTier && in.tier != textTier {
 			badCursor(bad)
 		}
 	default:
-		in.last = after[publicid.Post](bad, in.list(), q)
+		in.last = after[publicid.Post](bad, in.list, q)
 	}
 	if ok {
 		in.last = &last
@@ -148,7 +149,7 @@ const (
 
 // Posts lists the live posts of a board.
 func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Page[*Post], error) {
-	in, err := q.check()
+	in, err := q.check(on)
 	if err != nil {
 		return Page[*Post]{}, err
 	}
@@ -167,11 +168,11 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Pa
 	if err != nil {
 		return Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
-	out := page(in.list(), rows, in.limit, in.place)
+	out := page(in.list, rows, in.limit, in.place)
 	if stopped != nil {
-		out.NextCursor = cursor(in.list(), in.place(*stopped))
+		out.NextCursor = cursor(in.list, in.place(*stopped))
 	}
-	return s.wholePosts(ctx, in.list(), in.place, out)
+	return s.wholePosts(ctx, in.list, in.place, out)
 }
 
 // posts reads the first posts of a list behind its cursor, those of a search only
@@ -217,11 +218,11 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 			titles = len(rows)
 		}
 		if stopped != nil {
-			next := cursor(in.list(), inTier(in.tier, *stopped))
-			return s.wholePosts(ctx, in.list(), place, Page[*db.Post]{Items: rows, NextCursor: next})
+			next := cursor(in.list, inTier(in.tier, *stopped))
+			return s.wholePosts(ctx, in.list, place, Page[*db.Post]{Items: rows, NextCursor: next})
 		}
 	}
-	return s.wholePosts(ctx, in.list(), place, page(in.list(), rows, in.limit, place))
+	return s.wholePosts(ctx, in.list, place, page(in.list, rows, in.limit, place))
 }
 
 func inTier(tier int64, p *db.Post) []string { return []string{byNumber.write(tier), p.ID.String()} }
@@ -315,7 +316,8 @@ func (in *checkedPostQuery) place(p *db.Post) []string {
 func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQuery) (Page[*Post], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.Post](&bad, "contactPosts", q)
+	list := listOf("contactPosts", of)
+	last := after[publicid.Post](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*Post]{}, err
 	}
@@ -333,7 +335,7 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQ
 		return Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
 	place := byID(func(p *db.Post) string { return p.ID.String() })
-	return s.wholePosts(ctx, "contactPosts", place, page("contactPosts", rows, limit, place))
+	return s.wholePosts(ctx, list, place, page(list, rows, limit, place))
 }
 
 // wholePosts loads the posts of a page.

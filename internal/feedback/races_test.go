@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
 	"earshot/internal/event"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
@@ -30,6 +32,7 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"make one board of one slug":                     wantedSlugAtOnce,
 		"make boards and posts with a number each":       numbersAtOnce,
 		"make one tag of one name":                       tagAtOnce,
+		"make the last tag of a board":                   lastTagAtOnce,
 		"move one post to one slug":                      patchSlugAtOnce,
 		"put one vote of one caller":                     votesAtOnce,
 		"count every comment":                            commentsAtOnce,
@@ -180,6 +183,40 @@ func numbersAtOnce(t *testing.T, n *tenant) {
 	require.Equal(t, want, values(boards, "slug"))
 	posts := n.atOnce(t, many, http.MethodPost, n.board(t)+"/posts", always(object{"title": "Ideas"}))
 	require.Equal(t, want, values(posts, "slug"))
+}
+
+// The last tag that a board may have goes to one of those who want it.
+func lastTagAtOnce(t *testing.T, n *tenant) {
+	path := n.board(t) + "/tags"
+	n.manyTags(t, path, 499)
+	answers := n.atOnce(t, 8, http.MethodPost, path, func(i int) any { return object{"name": fmt.Sprint("last ", i)} })
+	require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: 7}, statuses(answers))
+	for _, a := range answers {
+		if a.Status == http.StatusConflict {
+			require.Equal(t, object{"reason": "tag_limit", "resource": "tag", "limit": json.Number("500"), "current": json.Number("500")}, a.Details())
+		}
+	}
+	require.Equal(t, object{"field": "name"}, n.refused(t, "ERR_CONFLICT", http.MethodPost, path, object{"name": "TAG 0"}).Details())
+	whole := n.Do(t, http.MethodGet, path, nil)
+	require.Len(t, whole.Body["data"], 500)
+	require.Nil(t, whole.Body["nextCursor"])
+	first := whole.Body["data"].([]any)[0].(object)["id"].(string)
+	n.Make(t, http.MethodDelete, path+"/"+first, nil)
+	n.ID(t, path, object{"name": "room again"})
+}
+
+// manyTags puts tags on the board whose list of tags is at the path.
+func (n *tenant) manyTags(t *testing.T, path string, count int) {
+	t.Helper()
+	board, err := publicid.Parse[publicid.Board](strings.Split(path, "/")[3])
+	require.NoError(t, err)
+	client := n.app.Store.Client()
+	rows := make([]*db.TagCreate, count)
+	for i := range rows {
+		name := fmt.Sprint("tag ", i)
+		rows[i] = client.Tag.Create().SetBoardID(board).SetName(name).SetNameKey(name).SetColor("#6b7280")
+	}
+	client.Tag.CreateBulk(rows...).ExecX(n.Context(t.Context()))
 }
 
 func tagAtOnce(t *testing.T, n *tenant) {

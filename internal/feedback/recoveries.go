@@ -95,7 +95,8 @@ func (s *Service) Recovery(ctx context.Context, of publicid.Webhook, id publicid
 func (s *Service) Recoveries(ctx context.Context, of publicid.Webhook, q PageQuery) (Page[*db.Recovery], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.Recovery](&bad, "recoveries", q)
+	list := listOf("recoveries", of)
+	last := after[publicid.Recovery](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Recovery]{}, err
 	}
@@ -111,5 +112,5 @@ func (s *Service) Recoveries(ctx context.Context, of publicid.Webhook, q PageQue
 	if err != nil {
 		return Page[*db.Recovery]{}, errors.Wrap(err, "list recoveries")
 	}
-	return page("recoveries", rows, limit, byID(func(r *db.Recovery) string { return r.ID.String() })), nil
+	return page(list, rows, limit, byID(func(r *db.Recovery) string { return r.ID.String() })), nil
 }

@@ -209,7 +209,7 @@ func TestAStartWarnsOfKeysThatAreMissing(t *testing.T) {
 	require.Equal(t, 1, strings.Count(logs.String(), "EARSHOT_SECRET_KEYS"))
 }
 
-func TestAURLThatCanNotBeOpenedIsOurFaultAndNotSomethingElse(t *testing.T) {
+func TestAURLThatCanNotBeOpenedIsOurFaultAndTheWebhookCanStillBeDisabled(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	id := v.register(1)[0]
@@ -218,7 +218,14 @@ func TestAURLThatCanNotBeOpenedIsOurFaultAndNotSomethingElse(t *testing.T) {
 	require.Equal(t, http.StatusOK, v.Do(t, http.MethodGet, "/v1/webhooks/"+id+"/deliveries", nil).Status)
 	enable := map[string]any{"enabled": true}
 	require.Equal(t, "ERR_INTERNAL", v.Do(t, http.MethodPatch, "/v1/webhooks/"+id, enable).Code())
+	for range 2 { // the second time it is already
+		disabled := v.patch(t, "/v1/webhooks/"+id, object{"enabled": false})
+		require.Equal(t, []any{false, "https://example.com"}, []any{disabled["enabled"], disabled["url"]})
+	}
+	require.Equal(t, "ERR_INTERNAL", v.Do(t, http.MethodPatch, "/v1/webhooks/"+id, enable).Code())
 	mended := map[string]any{"url": "https://receiver.example.com/new"}
 	require.Equal(t, http.StatusOK, v.Do(t, http.MethodPatch, "/v1/webhooks/"+id, mended).Status)
 	require.Equal(t, http.StatusOK, v.Do(t, http.MethodGet, "/v1/webhooks/"+id, nil).Status)
+	v.exec("UPDATE webhooks SET secret_sealed = '\\x0274650102'", id)
+	require.Equal(t, false, v.patch(t, "/v1/webhooks/"+id, object{"enabled": false})["enabled"], "without its secret too")
 }

@@ -107,10 +107,19 @@ type change struct {
 // when the organization's other changes leave no room for long.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
-	c := &change{caller: CallerOf(ctx)}
-	if err := mayWrite(ctx, c.caller); err != nil {
+	if err := mayWrite(ctx, CallerOf(ctx)); err != nil {
 		return err
 	}
+	return s.changeUnpaid(ctx, fn)
+}
+
+// changeUnpaid is change in the read-only billing state too, for what only stops
+// something: a key that leaked, or a webhook.
+func (s *Service) changeUnpaid(ctx context.Context, fn func(c *change) error) error {
+	if ctx.Value(checkOnlyKey{}) != nil {
+		return ErrChecked
+	}
+	c := &change{caller: CallerOf(ctx)}
 	leave, err := s.store.Enter(ctx, c.caller.Organization.ID)
 	if errors.Is(err, store.ErrBusy) {
 		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")

@@ -11,6 +11,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/board"
 	"earshot/ent/db/tag"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -18,10 +19,10 @@ import (
 
 const (
 	maxTagName = 40
+	// A board's tags come in one answer: with this many it has some 150 KB.
+	maxBoardTags = 500
 	// A neutral grey, for tags made without a colour.
 	defaultTagColor = "#6b7280"
-	// The page sizes of every list without its own.
-	standardPage, maxPage = 25, 100
 )
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
@@ -51,7 +52,7 @@ func tagTaken() error {
 }
 
 // CreateTag makes a tag on a board. A name that the board has already, without
-// regard to case, is problem.Conflict.
+// regard to case, is problem.Conflict, and so is one tag more than a board may have.
 func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput) (*db.Tag, error) {
 	if in.Name == nil {
 		in.Name = new(string)
@@ -65,7 +66,8 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 	}
 	var made *db.Tag
 	err := s.change(ctx, func(c *change) error {
-		if err := c.keepBoard(ctx, on); err != nil {
+		// One at a time, so that the tags are counted exactly.
+		if _, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(on)).ForUpdate(noKeyUpdate)); err != nil {
 			return err
 		}
 		id, at := publicid.NewTag(), now()
@@ -78,17 +80,35 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		if !ok {
 			return tagTaken()
 		}
+		if err := c.mustHaveRoomForTag(ctx, on); err != nil {
+			return err
+		}
 		made, err = c.Tag.Get(ctx, id)
 		return err
 	})
 	return made, err
 }
 
-// Tags lists a board's tags, oldest first.
+// mustHaveRoomForTag counts a tag that was inserted just now, because a name that is
+// taken is the problem that the caller wants to hear of first.
+func (c *change) mustHaveRoomForTag(ctx context.Context, on publicid.Board) error {
+	n, err := c.Tag.Query().Where(tag.BoardID(on)).Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "count tags")
+	}
+	if n > maxBoardTags {
+		return problem.New(problem.Conflict, "The board has as many tags as it may have.").
+			With("reason", "tag_limit").With("resource", "tag").With("limit", maxBoardTags).With("current", n-1)
+	}
+	return nil
+}
+
+// Tags lists a board's tags, oldest first, all of them unless a page is asked for.
 func (s *Service) Tags(ctx context.Context, on publicid.Board, q PageQuery) (Page[*db.Tag], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.Tag](&bad, "tags", q)
+	limit := q.whole(&bad, maxBoardTags)
+	list := listOf("tags", on)
+	last := after[publicid.Tag](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Tag]{}, err
 	}
@@ -103,7 +123,7 @@ func (s *Service) Tags(ctx context.Context, on publicid.Board, q PageQuery) (Pag
 	if err != nil {
 		return Page[*db.Tag]{}, errors.Wrap(err, "list tags")
 	}
-	return page("tags", rows, limit, byID(func(t *db.Tag) string { return t.ID.String() })), nil
+	return page(list, rows, limit, byID(func(t *db.Tag) string { return t.ID.String() })), nil
 }
 
 // UpdateTag changes a tag's name or colour.

@@ -76,7 +76,8 @@ func (s *Service) RetractVote(ctx context.Context, on publicid.Post) (taken *db.
 func (s *Service) Votes(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Vote], error) {
 	var bad problem.Fields
 	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.Vote](&bad, "votes", q)
+	list := listOf("votes", on)
+	last := after[publicid.Vote](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Vote]{}, err
 	}
@@ -91,7 +92,7 @@ func (s *Service) Votes(ctx context.Context, on publicid.Post, q PageQuery) (Pag
 	if err != nil {
 		return Page[*db.Vote]{}, errors.Wrap(err, "list votes")
 	}
-	return page("votes", rows, limit, byID(func(v *db.Vote) string { return v.ID.String() })), nil
+	return page(list, rows, limit, byID(func(v *db.Vote) string { return v.ID.String() })), nil
 }
 
 // count moves the counters of a locked post. Retracting isn't activity.

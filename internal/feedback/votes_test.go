@@ -49,7 +49,7 @@ func (n *tenant) member(t *testing.T, name string) *tenant {
 
 func votesWalked(t *testing.T, n *tenant) {
 	post := n.post(t)
-	walks(t, n, list{post + "/votes", func(i int) string { return n.anonymousVote(t, post, fmt.Sprint(i)) }, true, 25})
+	walks(t, n, list{post + "/votes", func(i int) string { return n.anonymousVote(t, post, fmt.Sprint(i)) }, true, 25, false})
 }
 
 func votesAsCast(t *testing.T, n *tenant) {

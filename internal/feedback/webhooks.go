@@ -107,11 +107,13 @@ func (s *Service) RegisterWebhook(ctx context.Context, url string, events []stri
 	return made, secret, err
 }
 
-// Webhooks lists the organization's webhooks, oldest first.
+// Webhooks lists the organization's webhooks, oldest first, all of them unless a page
+// is asked for.
 func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, standardPage, maxPage)
-	last := after[publicid.Webhook](&bad, "webhooks", q)
+	limit := q.whole(&bad, s.settings.WebhookCap)
+	list := listOf("webhooks")
+	last := after[publicid.Webhook](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return Page[*db.Webhook]{}, err
 	}
@@ -128,7 +130,7 @@ func (s *Service) Webhooks(ctx context.Context, q PageQuery) (Page[*db.Webhook],
 			return Page[*db.Webhook]{}, err
 		}
 	}
-	return page("webhooks", rows, limit, byID(func(w *db.Webhook) string { return w.ID.String() })), nil
+	return page(list, rows, limit, byID(func(w *db.Webhook) string { return w.ID.String() })), nil
 }
 
 // Webhook loads one webhook.
@@ -152,14 +154,25 @@ func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Web
 	return found, nil
 }
 
+// onlyDisables is a change that is always possible.
+func (in WebhookInput) onlyDisables() bool {
+	return in.URL == nil && in.Events == nil && in.Enabled != nil && !*in.Enabled
+}
+
 // UpdateWebhook changes a webhook. Deliveries that are under way go by the new
-// URL from their next attempt on, and end there when it is disabled.
+// URL from their next attempt on, and end there when it is disabled. To disable it and
+// nothing else is possible whatever the billing state, and where its URL can't be
+// opened: then only the URL's origin is returned.
 func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in WebhookInput) (*db.Webhook, error) {
 	if err := s.checkWebhook(in); err != nil {
 		return nil, err
 	}
+	perform := s.change
+	if in.onlyDisables() {
+		perform = s.changeUnpaid
+	}
 	var changed *db.Webhook
-	err := s.change(ctx, func(c *change) error {
+	err := perform(ctx, func(c *change) error {
 		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
 			return problem.Missing("webhook")
@@ -168,7 +181,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 			return errors.Wrap(err, "load the webhook")
 		}
 		unreadable := s.openURL(old)
-		if unreadable != nil && in.URL == nil {
+		if unreadable != nil && in.URL == nil && !in.onlyDisables() {
 			return unreadable // a new URL mends it, and needs no old one
 		}
 		at, whole := now(), old.URL

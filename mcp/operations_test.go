@@ -1,0 +1,64 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/feedback"
+	"earshot/internal/testkit"
+)
+
+func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	hook := a.make(t, "manage_webhook", object{
+		"action": "create", "url": "https://hooks.example.com/in", "events": []string{"post.created"},
+	})["id"]
+	leaked := a.make(t, "manage_webhook", object{"action": "create_key", "name": "Leaked", "scope": "read"})["id"]
+	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
+	// A key that hasn't been used yet, so the state isn't remembered from before.
+	a = newAgent(t, app, n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read:write"}))
+
+	require.Equal(t, "ERR_FORBIDDEN", a.call(t, "manage_webhook", object{
+		"action": "update", "webhook_id": hook, "events": []string{"vote.created"},
+	}).code())
+	disabled := a.make(t, "manage_webhook", object{"action": "update", "webhook_id": hook, "enabled": false})
+	require.Equal(t, false, disabled["enabled"])
+	require.Equal(t, leaked, a.make(t, "manage_webhook", object{"action": "revoke_key", "key_id": leaked})["id"])
+}
+
+func TestACommentIsReadByTheToolThatReads(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a, reader := newAgent(t, app, n.Key), newAgent(t, app, n.ReadKey)
+	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
+	post := a.make(t, "manage_post", object{"action": "create", "board_id": board, "title": "Dark mode"})["id"]
+	made := a.make(t, "manage_comment", object{"action": "create", "post_id": post, "body": object{"text": "Me too."}})
+	arguments := object{"action": "comment", "comment_id": made["id"]}
+	require.Equal(t, made, reader.make(t, "get_post", arguments))
+	a.make(t, "manage_comment", object{"action": "delete", "comment_id": made["id"]})
+	require.Nil(t, reader.make(t, "get_post", arguments)["body"])
+}
+
+func TestIdentifyLeavesOutTheMetadataThatDoesNotFitByItsToolToo(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	keys := object{"camelCase": nil}
+	for i := range 99 {
+		keys[fmt.Sprint("k", i)] = i
+	}
+	identify := func(metadata object) object {
+		return a.make(t, "identify_contact", object{"external_user_id": "u-1", "metadata": metadata})["metadata"].(object)
+	}
+	require.Len(t, identify(keys), 100)
+	filled := identify(object{"camelCase": 1, "k0": "other", "more": 2})
+	require.Len(t, filled, 100)
+	require.Equal(t, []any{json.Number("1"), json.Number("0"), nil}, []any{filled["camelCase"], filled["k0"], filled["more"]})
+}
