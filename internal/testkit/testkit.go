@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -104,6 +103,9 @@ func withTimeout(stop func(context.Context) error) {
 
 // Root is the repository's root directory.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	root, err := devstack.RepositoryRoot()
+	if err != nil {
+		panic(err) // tests run inside the repository
+	}
+	return root
 }
