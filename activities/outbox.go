@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/url"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -14,20 +15,24 @@ import (
 	"earshot/internal/store"
 )
 
-// sweepPage is how many rows the sweep reads at a time.
-const sweepPage = 1000
+const (
+	// sweepPage is how many rows the sweep reads at a time.
+	sweepPage = 1000
+	// sweepMost is how many deliveries one activity looks at: some seconds of work, where
+	// it may take minutes. The workflow then has another go on.
+	sweepMost = 20 * sweepPage
+)
 
 // RunState is what Temporal knows of a workflow's last run.
 type RunState int
 
-// The states. An unknown run is none, or one that Temporal has forgotten; a
-// terminated one was ended by an operator without a word to it, or canceled; a
-// closed one came to an end of its own.
+// The states. A run that is over came to an end of its own or by the server, or Temporal
+// knows of none; a terminated one was ended by an operator without a word to it, or
+// canceled.
 const (
-	RunUnknown RunState = iota
+	RunOver RunState = iota
 	RunOpen
 	RunTerminated
-	RunClosed
 )
 
 // TerminatedRun is a run of deliver_webhooks that an operator terminated.
@@ -38,9 +43,9 @@ type TerminatedRun struct {
 
 // Runs tells what Temporal knows.
 type Runs interface {
-	RunState(ctx context.Context, workflowID string) (RunState, error)
-	// TerminatedRuns calls do for each run that was terminated since.
-	TerminatedRuns(ctx context.Context, since time.Time, do func(TerminatedRun) error) error
+	RunStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
+	// TerminatedRuns calls do with each page of the runs that were terminated since.
+	TerminatedRuns(ctx context.Context, since time.Time, do func([]TerminatedRun) error) error
 }
 
 // Outbox finds deliveries that nobody is looking after.
@@ -70,6 +75,14 @@ type SweepParams struct {
 	Grace time.Duration `json:"grace"`
 	// Before takes the place of the grace where it is set: what was overdue then.
 	Before time.Time `json:"before,omitzero"`
+	// From is where the activity before came to; nil in the first.
+	From *SweepPlace `json:"from,omitempty"`
+}
+
+// SweepPlace is the last delivery that was looked at.
+type SweepPlace struct {
+	DueAt time.Time         `json:"dueAt"`
+	ID    publicid.Delivery `json:"id"`
 }
 
 func (p SweepParams) grace() time.Duration {
@@ -92,19 +105,37 @@ type SweepResult struct {
 	Streaks int `json:"streaks,omitempty"`
 	// GivenUp are deliveries whose run an operator terminated.
 	GivenUp int `json:"givenUp,omitempty"`
+	// Next is where to go on; nil when all was looked at.
+	Next *SweepPlace `json:"next,omitempty"`
+}
+
+// Add takes in what a part of the sweep found.
+func (r *SweepResult) Add(part SweepResult) {
+	r.NeverStarted += part.NeverStarted
+	r.Lost += part.Lost
+	r.Entries += part.Entries
+	r.Recoveries += part.Recoveries
+	r.Streaks += part.Streaks
+	r.GivenUp += part.GivenUp
 }
 
 // SweepOutbox starts again every pending delivery that is overdue and has no open
 // workflow, and what else has none that should. Starting one too many does no harm:
-// the rows decide. A delivery whose workflow an operator terminated ends instead.
+// the rows decide. A delivery whose workflow an operator terminated ends instead. It
+// looks at so many deliveries and tells where to go on; at all else when it begins.
 func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
 	var result SweepResult
-	for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
-		o.sweepDeliveries, o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
-	} {
-		if err := part(ctx, p.grace(), &result); err != nil {
-			return result, err
+	if p.From == nil {
+		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
+			o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
+		} {
+			if err := part(ctx, p.grace(), &result); err != nil {
+				return result, err
+			}
 		}
+	}
+	if err := o.sweepDeliveries(ctx, p, &result); err != nil {
+		return result, err
 	}
 	countSwept(ctx, result)
 	if result != (SweepResult{}) {
@@ -114,57 +145,71 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 	return result, nil
 }
 
-func (o *Outbox) sweepDeliveries(ctx context.Context, grace time.Duration, result *SweepResult) error {
-	states := map[string]RunState{}
+func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *SweepResult) error {
 	var last store.Overdue
-	for {
-		rows, err := o.store.OverdueDeliveries(ctx, grace, last, sweepPage)
+	if p.From != nil {
+		last.DueAt, last.ID = p.From.DueAt, p.From.ID
+	}
+	for range sweepMost / sweepPage {
+		rows, err := o.store.OverdueDeliveries(ctx, p.grace(), last, sweepPage)
 		if err != nil {
 			return err
 		}
-		var start []feedback.Dispatch
-		var end []publicid.Delivery
-		for _, r := range rows {
-			state, err := o.stateOf(ctx, r.WorkflowID, states)
-			if err != nil {
-				return err
-			}
-			switch {
-			case r.WorkflowID == "":
-				result.NeverStarted++
-				start = append(start, dispatchOf(r))
-			case state == RunTerminated:
-				end = append(end, r.ID)
-			case state != RunOpen:
-				result.Lost++
-				start = append(start, dispatchOf(r))
-			}
-		}
-		if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end); err != nil {
+		if err := o.sweepRows(ctx, rows, result); err != nil {
 			return err
 		}
-		result.GivenUp += len(end)
-		if len(start) > 0 {
-			failpoint.Hit(failpoint.SweepFound)
-		}
-		o.dispatch.Dispatch(start)
 		activity.RecordHeartbeat(ctx)
 		if len(rows) < sweepPage {
 			return nil
 		}
 		last = rows[len(rows)-1]
 	}
+	result.Next = &SweepPlace{DueAt: last.DueAt, ID: last.ID}
+	return nil
 }
 
-// stateOf asks once for the deliveries of one run.
-func (o *Outbox) stateOf(ctx context.Context, workflowID string, known map[string]RunState) (RunState, error) {
-	state, ok := known[workflowID]
-	if ok || workflowID == "" {
-		return state, nil
+func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *SweepResult) error {
+	var ids []string
+	for _, r := range rows {
+		ids = append(ids, r.WorkflowID)
 	}
-	state, err := o.runs.RunState(ctx, workflowID)
-	known[workflowID] = state
-	return state, err
+	states, err := o.runStates(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var start []feedback.Dispatch
+	var end []publicid.Delivery
+	for _, r := range rows {
+		switch state := states[r.WorkflowID]; {
+		case r.WorkflowID == "":
+			result.NeverStarted++
+			start = append(start, dispatchOf(r))
+		case state == RunTerminated:
+			end = append(end, r.ID)
+		case state != RunOpen:
+			result.Lost++
+			start = append(start, dispatchOf(r))
+		}
+	}
+	if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end); err != nil {
+		return err
+	}
+	result.GivenUp += len(end)
+	if len(start) > 0 {
+		failpoint.Hit(failpoint.SweepFound)
+	}
+	o.dispatch.Dispatch(start)
+	return nil
+}
+
+// runStates asks once for the deliveries of one run, and for none where there is none.
+func (o *Outbox) runStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error) {
+	slices.Sort(workflowIDs)
+	workflowIDs = slices.Compact(workflowIDs)
+	if len(workflowIDs) > 0 && workflowIDs[0] == "" {
+		workflowIDs = workflowIDs[1:]
+	}
+	return o.runs.RunStates(ctx, workflowIDs)
 }
 
 func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *SweepResult) error {
@@ -191,6 +236,7 @@ func (o *Outbox) sweepStreaks(ctx context.Context, _ time.Duration, result *Swee
 		if err := o.streaks.StreakGrew(ctx, id); err != nil {
 			return err
 		}
+		activity.RecordHeartbeat(ctx)
 	}
 	result.Streaks = len(failing)
 	return nil
@@ -210,26 +256,47 @@ type EndTerminatedResult struct {
 // can't: it isn't told.
 func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error) {
 	var result EndTerminatedResult
-	states := map[string]RunState{}
-	err := o.runs.TerminatedRuns(ctx, time.Now().Add(-terminatedWithin), func(run TerminatedRun) error {
+	err := o.runs.TerminatedRuns(ctx, time.Now().Add(-terminatedWithin), func(runs []TerminatedRun) error {
+		n, err := o.endTerminated(ctx, runs)
+		result.GivenUp += n
 		activity.RecordHeartbeat(ctx)
-		rows, err := o.store.Abandoned(ctx, run.WorkflowID, run.Deliveries)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		// A reset terminates a run too, and goes on in another.
-		if state, err := o.stateOf(ctx, run.WorkflowID, states); err != nil || state != RunTerminated {
-			return err
-		}
-		if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, rows); err != nil {
-			return err
-		}
-		result.GivenUp += len(rows)
-		o.log.WarnContext(ctx, "deliveries were given up with their run", "workflowId", run.WorkflowID, "deliveries", len(rows))
-		return nil
+		return err
 	})
 	countGivenUp(ctx, result.GivenUp)
+	if result.GivenUp > 0 {
+		o.log.WarnContext(ctx, "deliveries were given up with their runs", "deliveries", result.GivenUp)
+	}
 	return result, err
+}
+
+func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, error) {
+	var of []store.Followed
+	for _, run := range runs {
+		for _, id := range run.Deliveries {
+			of = append(of, store.Followed{WorkflowID: run.WorkflowID, ID: id})
+		}
+	}
+	abandoned, err := o.store.Abandoned(ctx, of)
+	if err != nil {
+		return 0, err
+	}
+	var ids []string
+	for _, f := range abandoned {
+		ids = append(ids, f.WorkflowID)
+	}
+	// A reset terminates a run too, and goes on in another; and one that the server ended
+	// is started again when its deliveries are overdue.
+	states, err := o.runStates(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	var end []publicid.Delivery
+	for _, f := range abandoned {
+		if states[f.WorkflowID] == RunTerminated {
+			end = append(end, f.ID)
+		}
+	}
+	return len(end), o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
 }
 
 func dispatchOf(r store.Overdue) feedback.Dispatch {

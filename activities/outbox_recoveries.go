@@ -19,28 +19,30 @@ func (o *Outbox) sweepRecoveries(ctx context.Context, grace time.Duration, resul
 		if err != nil {
 			return err
 		}
-		for _, r := range rows {
-			if err := o.sweepRecovery(ctx, r, result); err != nil {
-				return err
-			}
-			activity.RecordHeartbeat(ctx)
+		ids := make([]string, len(rows))
+		for i, r := range rows {
+			ids[i] = r.ID.String()
 		}
+		states, err := o.runStates(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			switch states[r.ID.String()] {
+			case RunOpen:
+			case RunTerminated:
+				if err := o.store.CancelRecovery(ctx, r.ID); err != nil {
+					return err
+				}
+			case RunOver:
+				o.dispatch.Recover([]feedback.Recover{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
+				result.Recoveries++
+			}
+		}
+		activity.RecordHeartbeat(ctx)
 		if len(rows) < sweepPage {
 			return nil
 		}
 		last = rows[len(rows)-1]
 	}
-}
-
-func (o *Outbox) sweepRecovery(ctx context.Context, r store.RunningRecovery, result *SweepResult) error {
-	state, err := o.runs.RunState(ctx, r.ID.String())
-	switch {
-	case err != nil || state == RunOpen:
-		return err
-	case state == RunTerminated:
-		return o.store.CancelRecovery(ctx, r.ID)
-	}
-	o.dispatch.Recover([]feedback.Recover{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
-	result.Recoveries++
-	return nil
 }

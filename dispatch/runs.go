@@ -3,13 +3,17 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"earshot/activities"
@@ -17,55 +21,118 @@ import (
 	"earshot/workflows"
 )
 
-// RunState tells what Temporal knows of a workflow's last run.
-func (s *Dispatcher) RunState(ctx context.Context, workflowID string) (activities.RunState, error) {
+const (
+	// How many workflows one query asks for: a namespace may list ten times a second, by
+	// default, and describe a thousand times.
+	listAtOnce = 500
+	// serverIdentity is whose a termination is that nobody asked for: at the limit of a
+	// history, for example.
+	serverIdentity = "history-service"
+)
+
+// RunStates tells of each workflow what Temporal knows of its last run. Which are open,
+// most of them as a rule, is found by a list. That may lag behind, so the others are
+// described.
+func (s *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[string]activities.RunState, error) {
 	c, err := s.temporal.Client(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	states := make(map[string]activities.RunState, len(workflowIDs))
+	for some := range slices.Chunk(workflowIDs, listAtOnce) {
+		query := "ExecutionStatus = 'Running' AND WorkflowId IN ('" + strings.Join(some, "', '") + "')"
+		err := list(ctx, c, query, func(page []*workflowpb.WorkflowExecutionInfo) error {
+			for _, info := range page {
+				states[info.GetExecution().GetWorkflowId()] = activities.RunOpen
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range workflowIDs {
+		if _, ok := states[id]; ok {
+			continue
+		}
+		if states[id], err = runState(ctx, c, id); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+func runState(ctx context.Context, c client.Client, workflowID string) (activities.RunState, error) {
 	d, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 	var missing *serviceerror.NotFound
 	if errors.As(err, &missing) {
-		return activities.RunUnknown, nil
+		return activities.RunOver, nil
 	}
 	if err != nil {
 		return 0, errors.Wrap(err, "describe the workflow")
 	}
-	switch d.GetWorkflowExecutionInfo().GetStatus() {
+	info := d.GetWorkflowExecutionInfo()
+	switch info.GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return activities.RunOpen, nil
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
 		return activities.RunTerminated, nil
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return terminatedBy(ctx, c, info.GetExecution())
 	default:
-		return activities.RunClosed, nil
+		return activities.RunOver, nil
 	}
 }
 
-// TerminatedRuns calls do for each run of deliver_webhooks that was terminated
-// since, until one returns an error.
-func (s *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func(activities.TerminatedRun) error) error {
-	c, err := s.temporal.Client(ctx)
-	if err != nil {
-		return err
+// terminatedBy tells an operator's termination from the server's own.
+func terminatedBy(ctx context.Context, c client.Client, run *commonpb.WorkflowExecution) (activities.RunState, error) {
+	end := c.GetWorkflowHistory(ctx, run.GetWorkflowId(), run.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	for end.HasNext() {
+		event, err := end.Next()
+		if err != nil {
+			return 0, errors.Wrap(err, "read who terminated a run")
+		}
+		if event.GetWorkflowExecutionTerminatedEventAttributes().GetIdentity() == serverIdentity {
+			return activities.RunOver, nil
+		}
 	}
-	ask := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
-		"WorkflowType = '%s' AND ExecutionStatus = 'Terminated' AND CloseTime > '%s'", workflows.DeliverWebhooksName, since.UTC().Format(time.RFC3339),
-	)}
+	return activities.RunTerminated, nil
+}
+
+// list calls do with each page of the runs that a query finds, until one returns an
+// error.
+func list(ctx context.Context, c client.Client, query string, do func([]*workflowpb.WorkflowExecutionInfo) error) error {
+	ask := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
 	for {
 		page, err := c.ListWorkflow(ctx, ask)
 		if err != nil {
-			return errors.Wrap(err, "list terminated runs")
+			return errors.Wrap(err, "list runs")
 		}
-		for _, info := range page.GetExecutions() {
-			run := activities.TerminatedRun{WorkflowID: info.GetExecution().GetWorkflowId(), Deliveries: deliveriesOf(info)}
-			if err := do(run); err != nil {
-				return err
-			}
+		if err := do(page.GetExecutions()); err != nil {
+			return err
 		}
 		if ask.NextPageToken = page.GetNextPageToken(); len(ask.NextPageToken) == 0 {
 			return nil
 		}
 	}
+}
+
+// TerminatedRuns calls do with each page of the runs of deliver_webhooks that were
+// terminated since, until one returns an error.
+func (s *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func([]activities.TerminatedRun) error) error {
+	c, err := s.temporal.Client(ctx)
+	if err != nil {
+		return err
+	}
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Terminated' AND CloseTime > '%s'",
+		workflows.DeliverWebhooksName, since.UTC().Format(time.RFC3339))
+	return list(ctx, c, query, func(page []*workflowpb.WorkflowExecutionInfo) error {
+		found := make([]activities.TerminatedRun, len(page))
+		for i, info := range page {
+			found[i] = activities.TerminatedRun{WorkflowID: info.GetExecution().GetWorkflowId(), Deliveries: deliveriesOf(info)}
+		}
+		return do(found)
+	})
 }
 
 // deliveriesOf reads the search attribute. What isn't a list of ids was put there by

@@ -21,12 +21,13 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // seed makes a tenant with a webhook on the receiver and one post.
-func seed(t *testing.T, app *testkit.App, r *testkit.Receiver) {
+func seed(t *testing.T, app *testkit.App, r *testkit.Receiver) *testkit.Tenant {
 	t.Helper()
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
 	n.Register(t, r, "post.created")
 	n.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
+	return n
 }
 
 // sweep runs the sweep once.

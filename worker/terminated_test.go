@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"earshot/activities"
 	"earshot/ent/db"
@@ -24,6 +27,7 @@ import (
 // for the second.
 type dying struct {
 	app      *testkit.App
+	tenant   *testkit.Tenant
 	database string
 	receiver *testkit.Receiver
 	// id is the delivery's and the run's.
@@ -32,12 +36,18 @@ type dying struct {
 
 func newDying(t *testing.T) *dying {
 	t.Helper()
+	engine := testkit.Namespace(t)
+	return newDyingIn(t, &engine)
+}
+
+func newDyingIn(t *testing.T, engine *client.Options) *dying {
+	t.Helper()
 	d := &dying{database: testkit.Database(t), receiver: testkit.NewReceiver(t)}
 	d.receiver.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
 	d.app = testkit.Start(t, testkit.Options{
-		DatabaseURL: d.database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
+		DatabaseURL: d.database, Temporal: engine, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
 	})
-	seed(t, d.app, d.receiver)
+	d.tenant = seed(t, d.app, d.receiver)
 	d.id = d.receiver.Await(t, 1)[0].DeliveryID()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, 1, d.row(t).AttemptCount)
@@ -61,6 +71,12 @@ func (d *dying) row(t *testing.T) *db.Delivery {
 func (d *dying) terminate(t *testing.T) {
 	t.Helper()
 	require.NoError(t, d.app.Temporal.TerminateWorkflow(t.Context(), d.id, "", "enough"))
+	d.listed(t)
+}
+
+// listed comes back when the run is listed as terminated.
+func (d *dying) listed(t *testing.T) {
+	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		list, err := d.app.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Terminated'", d.id),
@@ -101,6 +117,27 @@ func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testi
 	run, err := d.app.Temporal.DescribeWorkflow(t.Context(), d.id, "")
 	require.NoError(t, err)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, run.Status)
+}
+
+// TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp fills a history to the
+// limit with signals that nobody takes.
+func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
+	t.Parallel()
+	engine := testkit.NamespaceWith(t, "limit.historyCount.error=60")
+	d := newDyingIn(t, &engine)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		err := d.app.Temporal.SignalWorkflow(t.Context(), d.id, "", "nothing", nil)
+		var over *serviceerror.NotFound
+		require.True(c, errors.As(err, &over), "%v", err)
+	}, testkit.Wait, time.Millisecond)
+	d.listed(t)
+	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
+	require.EqualValues(t, "pending", d.row(t).Status)
+	makeOverdue(t, d.database)
+	require.Equal(t, activities.SweepResult{Lost: 1}, sweep(t, d.app))
+	require.Equal(t, d.id, d.receiver.Await(t, 2)[1].DeliveryID())
+	require.NoError(t, d.app.Temporal.GetWorkflow(t.Context(), d.id, "").Get(t.Context(), nil))
+	require.EqualValues(t, "succeeded", d.row(t).Status)
 }
 
 func TestADeliveryThatIsGivenUpWithItsRunIsSentByAReset(t *testing.T) {

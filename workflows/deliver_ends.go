@@ -166,9 +166,7 @@ func (d *delivering) abandon(ctx workflow.Context, flights []flight) error {
 // was reset made by a reset itself, then its own beginning again is recorded, and
 // tells which run it was.
 func (d *delivering) revive(ctx workflow.Context) error {
-	info := workflow.GetInfo(ctx)
-	run := info.WorkflowExecution.RunID
-	for by := info.OriginalRunID; by != run; {
+	for run := workflow.GetInfo(ctx).WorkflowExecution.RunID; d.revivedBy != run; {
 		var p activities.DeliveriesParams
 		for _, o := range d.all {
 			p.Deliveries = append(p.Deliveries, o.ID)
@@ -177,7 +175,7 @@ func (d *delivering) revive(ctx workflow.Context) error {
 		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, transaction), ReviveActivity, p).Get(ctx, &again); err != nil {
 			return err
 		}
-		by = again.Run
+		d.revivedBy = again.Run
 		d.beginAgain(ctx, again.Pending)
 		if err := d.runLater(ctx); err != nil {
 			return err

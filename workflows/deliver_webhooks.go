@@ -16,6 +16,12 @@ type DeliverParams struct {
 	Deliveries []DeliveryRef `json:"deliveries"`
 	// Version is deliverVersion when the run was started, see versions.go.
 	Version int `json:"version,omitempty"`
+	// Continues is how far the run before came, in the order of the deliveries; nil in a
+	// run that doesn't continue another.
+	Continues []DeliveryStatus `json:"continues,omitempty"`
+	// Reset: the run before was made by a reset, and hadn't begun again yet with what had
+	// failed.
+	Reset bool `json:"reset,omitempty"`
 }
 
 // NewDeliverParams are those of a run that starts now.
@@ -37,7 +43,7 @@ type DeliveryRef struct {
 //
 // The run fails when one of its deliveries failed for good, so that operators find
 // it. A run that is canceled gives up what is pending. One that was reset begins
-// again with what had failed.
+// again with what had failed. One whose history becomes long continues as a new one.
 func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 	d := newDelivering(ctx, p)
 	if err := d.listen(ctx); err != nil {
@@ -51,7 +57,11 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 			return err
 		}
 	}
-	d.first(ctx)
+	if p.Continues == nil {
+		d.first(ctx)
+	} else {
+		d.show(ctx)
+	}
 	if err := d.runLater(ctx); err != nil {
 		return err
 	}
@@ -69,6 +79,7 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 
 // delivering is the state of a run.
 type delivering struct {
+	params DeliverParams
 	// all deliveries, in the order of the params.
 	all []*progress
 	// began is the moment that the run's seconds count from.
@@ -77,6 +88,10 @@ type delivering struct {
 	woken workflow.Channel
 	// shown is the status among the search attributes; empty where there is none.
 	shown string
+	// closing: no attempt begins any more, because the run is going to continue as new.
+	closing bool
+	// revivedBy is the last run that began again with what had failed, see revive.
+	revivedBy string
 }
 
 // progress is how far a delivery is.
@@ -97,7 +112,10 @@ type progress struct {
 func (p *progress) waits() bool { return p.status == pending && !p.flying && !p.ending }
 
 func newDelivering(ctx workflow.Context, p DeliverParams) *delivering {
-	d := &delivering{began: workflow.Now(ctx), woken: workflow.NewNamedBufferedChannel(ctx, "woken", 1)}
+	d := &delivering{
+		params: p, began: workflow.Now(ctx), woken: workflow.NewNamedBufferedChannel(ctx, "woken", 1),
+		revivedBy: workflow.GetInfo(ctx).OriginalRunID,
+	}
 	if p.Version < countsFromItsBeginning {
 		d.began = d.began.Truncate(time.Second)
 	}
@@ -108,6 +126,7 @@ func newDelivering(ctx workflow.Context, p DeliverParams) *delivering {
 		due := activities.Due{ID: ref.ID, Webhook: ref.Webhook, Attempt: 1}
 		d.all = append(d.all, &progress{Due: due, status: pending, at: workflow.Now(ctx)})
 	}
+	d.goOn()
 	return d
 }
 
@@ -148,6 +167,10 @@ func (d *delivering) first(ctx workflow.Context) {
 func (d *delivering) runLater(ctx workflow.Context) error {
 	var flights []flight
 	for d.count(pending) > 0 {
+		d.closing = isLong(ctx)
+		if d.closing && len(flights) == 0 {
+			return d.continueAsNew(ctx)
+		}
 		if due := d.takeDue(workflow.Now(ctx)); len(due) > 0 {
 			d.show(ctx)
 			flights = append(flights, attemptLater(ctx, due))
@@ -254,7 +277,7 @@ func (d *delivering) due(now time.Time, in time.Duration) time.Time {
 func (d *delivering) takeDue(now time.Time) []*progress {
 	var due []*progress
 	for _, p := range d.all {
-		if p.waits() && !p.at.After(now) {
+		if p.waits() && !d.closing && !p.at.After(now) {
 			p.flying = true
 			due = append(due, p)
 		}
@@ -266,7 +289,7 @@ func (d *delivering) earliest() (time.Time, bool) {
 	var first time.Time
 	found := false
 	for _, p := range d.all {
-		if p.waits() && (!found || p.at.Before(first)) {
+		if p.waits() && !d.closing && (!found || p.at.Before(first)) {
 			first, found = p.at, true
 		}
 	}

@@ -74,7 +74,7 @@ var (
 	}
 
 	sweepRound = workflow.ActivityOptions{
-		// A hundred thousand rows take seconds; the next sweep goes on.
+		// What one activity looks at takes seconds; the next one goes on.
 		StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout:    time.Minute,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3},

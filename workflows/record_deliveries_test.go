@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
@@ -62,18 +63,35 @@ func recordReset(t *testing.T) {
 func recordSweep(t *testing.T) {
 	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
-	sweep := func(name string, givenUp int) {
-		run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-			ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
-		}, workflows.SweepOutboxName, activities.SweepParams{})
-		require.NoError(t, err)
-		var result activities.SweepResult
-		require.NoError(t, run.Get(t.Context(), &result))
-		require.Equal(t, givenUp, result.GivenUp)
-		writeHistory(t, g.app.Temporal, workflows.SweepOutboxName, name, run.GetID())
-	}
-	sweep("nothing_to_do", 0)
+	g.recordSweep(t, "nothing_to_do", 0)
 	require.NoError(t, g.app.Temporal.TerminateWorkflow(t.Context(), g.run, "", "a test"))
 	g.app.Runs(t, "ExecutionStatus = 'Terminated'", 1)
-	sweep("given_up", 1)
+	g.recordSweep(t, "given_up", 1)
+}
+
+// recordLongSweep has one with more to look at than an activity does.
+func recordLongSweep(t *testing.T) {
+	database := testkit.Database(t)
+	g := newGroup(t, testkit.Options{DatabaseURL: database, Worker: true, Environ: []string{hours}}, []int{500})
+	g.waits(t, g.run, 2)
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), `INSERT INTO deliveries (id, organization_id, webhook_id, event_id, event_type, created_at,
+		next_attempt_at, workflow_id) SELECT gen_random_uuid(), organization_id, webhook_id, event_id, event_type, created_at,
+		now() - interval '1 hour', workflow_id FROM deliveries, generate_series(1, 20000)`)
+	require.NoError(t, err)
+	g.recordSweep(t, "goes_on", 0)
+}
+
+func (g *group) recordSweep(t *testing.T, name string, givenUp int) {
+	t.Helper()
+	run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.SweepOutboxName, activities.SweepParams{})
+	require.NoError(t, err)
+	var result activities.SweepResult
+	require.NoError(t, run.Get(t.Context(), &result))
+	require.Equal(t, givenUp, result.GivenUp)
+	writeHistory(t, g.app.Temporal, workflows.SweepOutboxName, name, run.GetID())
 }

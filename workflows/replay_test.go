@@ -111,6 +111,7 @@ func TestRecord(t *testing.T) {
 	t.Run("canceled", recordCanceled)
 	t.Run("reset", recordReset)
 	t.Run("sweep", recordSweep)
+	t.Run("long sweep", recordLongSweep)
 	t.Run("publication", recordPublication)
 	t.Run("recovery", recordRecovery)
 	t.Run("replay", recordReplay)
@@ -179,14 +180,19 @@ func recordReplay(t *testing.T) {
 	writeHistory(t, b.app.Temporal, workflows.ReplayDeliveryName, "refused", run.GetID())
 }
 
-// writeHistory writes down that of a run that is over.
+// writeHistory writes down that of a workflow's last run, when it is over.
 func writeHistory(t *testing.T, c client.Client, workflowName, name, id string) {
 	t.Helper()
 	err := c.GetWorkflow(t.Context(), id, "").Get(context.Background(), nil)
 	var failed *temporal.WorkflowExecutionError
 	require.True(t, err == nil || errors.As(err, &failed), "%v", err)
+	writeRun(t, c, workflowName, name, id, "")
+}
+
+func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string) {
+	t.Helper()
 	h := &history.History{}
-	events := c.GetWorkflowHistory(t.Context(), id, "", false, 0)
+	events := c.GetWorkflowHistory(t.Context(), id, run, false, 0)
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(t, err)

@@ -19,10 +19,25 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 			return result, err
 		}
 	}
-	err := workflow.ExecuteActivity(ctx, SweepActivity, p).Get(ctx, &result)
+	err := sweepRows(ctx, p, &result)
 	if err == nil && !before && endsTerminated(ctx) {
 		err = workflow.ExecuteActivity(ctx, EndTerminatedActivity).Get(ctx, &ended)
 	}
 	result.GivenUp += ended.GivenUp
 	return result, err
+}
+
+// sweepRows has one activity after the other go on where the one before came to.
+func sweepRows(ctx workflow.Context, p activities.SweepParams, result *activities.SweepResult) error {
+	for {
+		var part activities.SweepResult
+		if err := workflow.ExecuteActivity(ctx, SweepActivity, p).Get(ctx, &part); err != nil {
+			return err
+		}
+		result.Add(part)
+		if part.Next == nil {
+			return nil
+		}
+		p.From = part.Next
+	}
 }

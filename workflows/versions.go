@@ -29,3 +29,10 @@ func endsTerminated(ctx workflow.Context) bool {
 func endsTerminatedFirst(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "end-terminated-first", workflow.DefaultVersion, 1) >= 1
 }
+
+// continuesAsNew: a run of deliver_webhooks whose history becomes long continues as a
+// new one. It is asked only where Temporal suggests it, so other histories have no
+// marker; what an open run did at such a point before stays as it was.
+func continuesAsNew(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "continue-as-new", workflow.DefaultVersion, 1) >= 1
+}

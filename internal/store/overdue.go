@@ -49,19 +49,30 @@ func (s *Store) OverdueDeliveries(ctx context.Context, grace time.Duration, last
 	return found, nil
 }
 
+// Followed is a delivery that a workflow looks after.
+type Followed struct {
+	WorkflowID string
+	ID         publicid.Delivery
+}
+
 const abandonedSQL = `
-SELECT id FROM deliveries
-WHERE id = ANY ($1::uuid[]) AND status = 'pending' AND (workflow_id IS NULL OR workflow_id = $2)
-  AND (lease_until IS NULL OR lease_until < now())`
+SELECT f.workflow_id, d.id
+FROM unnest($1::text[], $2::uuid[]) AS f(workflow_id, id) JOIN deliveries d ON d.id = f.id
+WHERE d.status = 'pending' AND (d.workflow_id IS NULL OR d.workflow_id = f.workflow_id)
+  AND (d.lease_until IS NULL OR d.lease_until < now())`
 
 // Abandoned are those of the deliveries that are pending, have no attempt in flight,
 // and that no workflow but the given one has taken on.
-func (s *Store) Abandoned(ctx context.Context, workflowID string, deliveries []publicid.Delivery) ([]publicid.Delivery, error) {
-	rows, err := s.pool.Query(ctx, abandonedSQL, uuids(deliveries), workflowID)
+func (s *Store) Abandoned(ctx context.Context, of []Followed) ([]Followed, error) {
+	workflows, ids := make([]string, len(of)), make([]string, len(of))
+	for i, f := range of {
+		workflows[i], ids[i] = f.WorkflowID, f.ID.UUID().String()
+	}
+	rows, err := s.pool.Query(ctx, abandonedSQL, workflows, ids)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for abandoned deliveries")
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[publicid.Delivery])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Followed])
 	if err != nil {
 		return nil, errors.Wrap(err, "read abandoned deliveries")
 	}

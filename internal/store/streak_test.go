@@ -143,9 +143,12 @@ func TestOnlyWhatNobodyElseTookOnIsAbandoned(t *testing.T) {
 	o.claim(flying, 1)
 	require.NoError(t, o.update(own).SetWorkflowID(run).Exec(o.ctx))
 	require.NoError(t, o.update(others).SetWorkflowID("dlv_other").Exec(o.ctx))
-	found, err := o.store.Abandoned(t.Context(), run, []publicid.Delivery{never, own, flying, others, over})
+	found, err := o.store.Abandoned(t.Context(), []store.Followed{
+		{WorkflowID: run, ID: never}, {WorkflowID: run, ID: own}, {WorkflowID: run, ID: flying}, {WorkflowID: run, ID: others},
+		{WorkflowID: run, ID: over}, {WorkflowID: "dlv_third", ID: own},
+	})
 	require.NoError(t, err)
-	require.ElementsMatch(t, []publicid.Delivery{never, own}, found)
+	require.ElementsMatch(t, []store.Followed{{WorkflowID: run, ID: never}, {WorkflowID: run, ID: own}}, found)
 }
 
 func TestTheSweepFindsWebhooksThatShouldBeDisabled(t *testing.T) {

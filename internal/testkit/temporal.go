@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"earshot/internal/devstack"
 	"earshot/worker"
 )
 
@@ -26,8 +27,32 @@ const retention = 24 * time.Hour
 // needs it, and returns the options of a client for it.
 func Namespace(t testing.TB) client.Options {
 	t.Helper()
+	return namespace(t, os.Getenv(temporalVariable))
+}
+
+// NamespaceWith is a Namespace on a server of its own, which has the settings of
+// Temporal's dynamic configuration, each as name=value.
+func NamespaceWith(t testing.TB, settings ...string) client.Options {
+	t.Helper()
+	report := devstack.Report(t.Logf)
+	binary, err := devstack.TemporalBinary(t.Context(), Root(), report)
+	require.NoError(t, err)
+	var args []string
+	for _, setting := range settings {
+		args = append(args, "--dynamic-config-value", setting)
+	}
+	server, err := devstack.StartTemporal(t.Context(), devstack.TemporalOptions{
+		Dir: t.TempDir(), Binary: binary, UIPort: devstack.Headless, ExtraArgs: args, Report: report,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { withTimeout(server.Stop) })
+	return namespace(t, server.Address())
+}
+
+func namespace(t testing.TB, address string) client.Options {
+	t.Helper()
 	o := client.Options{
-		HostPort:  os.Getenv(temporalVariable),
+		HostPort:  address,
 		Namespace: "test-" + hex.EncodeToString(uuidBytes()),
 		// Recorded histories hold it, and mustn't hold a machine's name.
 		Identity: "earshot-test",

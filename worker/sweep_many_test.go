@@ -1,0 +1,73 @@
+package worker_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"earshot/activities"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// manySQL copies the one delivery that there is. Every fiftieth copy has a run of its own
+// that was lost, the others that of the first, which is open.
+const manySQL = `
+INSERT INTO deliveries (id, organization_id, webhook_id, event_id, event_type, status, attempt_count, created_at,
+  next_attempt_at, workflow_id)
+SELECT gen_random_uuid(), organization_id, webhook_id, event_id, event_type, 'pending', attempt_count, created_at,
+  now() - interval '2 hours' + n * interval '1 millisecond', CASE n % 50 WHEN 0 THEN 'lost-' || n ELSE workflow_id END
+FROM deliveries, generate_series(1, 100000) n`
+
+// TestASweepOf100000DeliveriesFindsEachThatWasLost has a webhook that is disabled, so that
+// those end as soon as they are started.
+func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
+	t.Parallel()
+	d := newDying(t)
+	require.NoError(t, d.app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
+		Pause(t.Context(), client.SchedulePauseOptions{}))
+	hook := "/v1/webhooks/" + d.row(t).WebhookID.String()
+	d.tenant.Make(t, http.MethodPatch, hook, map[string]any{"enabled": false})
+	c, err := pgx.Connect(t.Context(), d.database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), manySQL)
+	require.NoError(t, err)
+
+	run, err := d.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewEvent().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.SweepOutboxName, activities.SweepParams{Grace: 30 * time.Second})
+	require.NoError(t, err)
+	var result activities.SweepResult
+	require.NoError(t, run.Get(t.Context(), &result))
+	require.Equal(t, activities.SweepResult{Lost: 2000}, result)
+	// Two for what was terminated and for the end, the others for 20,000 deliveries each.
+	require.Equal(t, 7, scheduled(t, d.app, run.GetID()))
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		var ended, others int
+		require.NoError(collect, c.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE last_error = 'webhook_disabled'),
+			count(*) FILTER (WHERE status = 'pending') FROM deliveries`).Scan(&ended, &others))
+		require.Equal(collect, 2000, ended)
+		require.Equal(collect, 98001, others, "with the first")
+	}, testkit.Wait, 100*time.Millisecond)
+}
+
+// scheduled is how many activities a run had.
+func scheduled(t *testing.T, app *testkit.App, run string) (n int) {
+	t.Helper()
+	for events := app.Temporal.GetWorkflowHistory(t.Context(), run, "", false, 0); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED {
+			n++
+		}
+	}
+	return n
+}
