@@ -2832,7 +2832,8 @@ type ClientInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2852,7 +2853,8 @@ type ClientInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4314,7 +4316,8 @@ func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, d
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4344,7 +4347,8 @@ func (c *Client) RecoverWebhookWithBody(ctx context.Context, webhookID WebhookID
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7931,7 +7935,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7951,7 +7956,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13897,7 +13903,8 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, we
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13923,7 +13930,8 @@ func (c *ClientWithResponses) RecoverWebhookWithBodyWithResponse(ctx context.Con
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
