@@ -12,6 +12,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
 )
 
 // This file reads requests' schemas for the last values that each limit still
@@ -71,6 +73,9 @@ var supplied = map[string]func(t *testing.T, p *place, size int) any{
 var prepare = map[string]func(t *testing.T, p *place){
 	"rotateApiKey": func(t *testing.T, p *place) {
 		p.ids["keyId"] = p.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
+	},
+	"recoverWebhook": func(t *testing.T, p *place) {
+		p.ids["webhookId"] = p.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
 	},
 }
 

@@ -148,5 +148,5 @@ func twice(t *testing.T, n fixture) {
 	n.ID(t, post+"/comments", object{"body": object{"text": "And me."}})
 	n.ID(t, board+"/changelog", object{"title": "Light at last"})
 	n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/more", "events": []string{"post.created"}})
-	n.ID(t, "/v1/webhooks/"+n.ids["webhookId"]+"/recover", object{"since": "2026-03-12T10:41:07Z"})
+	n.Recovered(t, n.ids["webhookId"])
 }

@@ -108,7 +108,7 @@ func (n fixture) again(t *testing.T) {
 	n.ID(t, board+"/changelog", object{"title": "Dark again"})
 	n.ID(t, post+"/comments", object{"body": object{"text": "And me."}})
 	n.ID(t, post+"/votes", nil)
-	n.ID(t, "/v1/webhooks/"+n.ids["webhookId"]+"/recover", object{"since": "2026-03-12T10:41:07Z"})
+	n.Recovered(t, n.ids["webhookId"])
 	for range 2 {
 		n.ID(t, board+"/posts", object{"title": "Dark mode", "contactId": n.ids["contactId"]})
 	}

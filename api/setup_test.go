@@ -55,7 +55,7 @@ func newFixture(t *testing.T, app *testkit.App) fixture {
 	log := n.Do(t, http.MethodGet, "/v1/webhooks/"+ids["webhookId"]+"/deliveries", nil)
 	newest := log.Body["data"].([]any)[0].(object)
 	ids["deliveryId"] = newest["id"].(string)
-	ids["recoveryId"] = n.ID(t, "/v1/webhooks/"+ids["webhookId"]+"/recover", object{"since": "2026-03-12T10:41:07Z"})
+	ids["recoveryId"] = n.Recovered(t, ids["webhookId"])
 	return fixture{n, ids}
 }
 

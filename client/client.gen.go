@@ -2856,7 +2856,8 @@ type ClientInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2876,7 +2877,8 @@ type ClientInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4369,7 +4371,8 @@ func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, d
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4399,7 +4402,8 @@ func (c *Client) RecoverWebhookWithBody(ctx context.Context, webhookID WebhookID
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8043,7 +8047,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8063,7 +8068,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 	// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-	// while the recovery runs, it stops.
+	// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+	// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14121,7 +14127,8 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, we
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14147,7 +14154,8 @@ func (c *ClientWithResponses) RecoverWebhookWithBodyWithResponse(ctx context.Con
 //
 // A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
 // subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops.
+// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
+// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

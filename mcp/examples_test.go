@@ -29,7 +29,7 @@ func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other s
 	hook := "/v1/webhooks/" + ids["whk"]
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil)
 	ids["dlv"] = log.Body["data"].([]any)[0].(object)["id"].(string)
-	ids["rcv"] = n.ID(t, hook+"/recover", object{"since": "2026-03-12T10:41:07Z"})
+	ids["rcv"] = n.Recovered(t, ids["whk"])
 	return ids, other
 }
 

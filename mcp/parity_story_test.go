@@ -102,6 +102,7 @@ func story() []step {
 		{"replayDelivery", object{"webhookId": "$webhook", "deliveryId": "$delivery"}, ""},
 		{"testWebhook", object{"webhookId": "$webhook"}, ""},
 		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, "recovery"},
+		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, ""}, // one runs
 		{"getRecovery", object{"webhookId": "$webhook", "recoveryId": "$recovery"}, ""},
 		{"listRecoveries", object{"webhookId": "$webhook"}, ""},
 		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true}, ""},

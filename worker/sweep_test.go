@@ -156,8 +156,9 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
 	n := waiting.Tenant(t)
 	hook := "/v1/webhooks/" + n.Register(t, testkit.NewReceiver(t), "post.created")
+	other := "/v1/webhooks/" + n.Register(t, testkit.NewReceiver(t), "post.created")
 	window := map[string]any{"since": time.Now().Add(-time.Hour)}
-	ended, open := n.ID(t, hook+"/recover", window), n.ID(t, hook+"/recover", window)
+	ended, open := n.ID(t, hook+"/recover", window), n.ID(t, other+"/recover", window)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		for _, id := range []string{ended, open} {
 			_, err := waiting.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
@@ -170,7 +171,7 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 	stopped := n.Make(t, http.MethodGet, hook+"/recoveries/"+ended, nil)
 	require.Equal(t, "stopped", stopped["status"])
 	require.Equal(t, "canceled", stopped["stoppedReason"])
-	completed(t, n, hook+"/recoveries/"+open)
+	completed(t, n, other+"/recoveries/"+open)
 }
 
 func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {

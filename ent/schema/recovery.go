@@ -51,6 +51,8 @@ func (Recovery) Edges() []ent.Edge {
 func (Recovery) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("webhook_id", "id"),
+		// At most one of a webhook runs.
+		index.Fields("webhook_id").Unique().Annotations(entsql.IndexWhere("status = 'running'")),
 		// What the sweep starts again, when nobody does it.
 		index.Fields("created_at").Annotations(entsql.IndexWhere("status = 'running'")),
 	}

@@ -49,8 +49,8 @@ func (in *NewRecovery) check(at time.Time) error {
 
 // RecoverWebhook begins to replay every delivery of the webhook that was created
 // in the window, failed for good and wasn't replayed yet. The row is its outbox:
-// what follows is the Dispatcher's. A webhook that is disabled, or doesn't
-// subscribe to the event that is asked for, is problem.Conflict.
+// what follows is the Dispatcher's. A webhook that is disabled, doesn't subscribe to
+// the event that is asked for, or has a recovery that runs, is problem.Conflict.
 func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in NewRecovery) (*db.Recovery, error) {
 	at := now()
 	if err := in.check(at); err != nil {
@@ -58,11 +58,14 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 	}
 	var made *db.Recovery
 	err := s.change(ctx, func(c *change) error {
-		hook, err := c.lockWebhook(ctx, id, keyShare)
+		hook, err := c.lockWebhook(ctx, id, noKeyUpdate) // so that of two requests one sees the other's
 		if err != nil {
 			return err
 		}
 		if err := mustTake(hook, in.EventType); err != nil {
+			return err
+		}
+		if err := c.mustNotRecover(ctx, id); err != nil {
 			return err
 		}
 		made, err = c.Recovery.Create().SetWebhookID(id).SetSince(in.Since).SetUntil(*in.Until).
@@ -74,6 +77,21 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 		return nil
 	})
 	return made, err
+}
+
+const recoveryRunning = "recovery_running"
+
+// mustNotRecover is problem.Conflict where a recovery of the webhook runs.
+func (c *change) mustNotRecover(ctx context.Context, id publicid.Webhook) error {
+	running, err := c.Recovery.Query().Where(recovery.WebhookID(id), recovery.StatusEQ(recovery.StatusRunning)).Only(ctx)
+	switch {
+	case db.IsNotFound(err):
+		return nil
+	case err != nil:
+		return errors.Wrap(err, "look for a recovery that runs")
+	}
+	return problem.New(problem.Conflict, "A recovery of the webhook runs already.").
+		With("reason", recoveryRunning).With("recoveryId", running.ID.String())
 }
 
 // Recovery loads one recovery of a webhook.

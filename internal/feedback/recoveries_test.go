@@ -3,6 +3,7 @@ package feedback_test
 import (
 	"encoding/json"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
+	"earshot/internal/testkit"
 )
 
 func TestARecovery(t *testing.T) {
@@ -27,7 +29,9 @@ func TestARecovery(t *testing.T) {
 		"leaves out what the webhook doesn't subscribe to":     recoversSubscribed,
 		"leaves out what was replayed, whatever became of it":  recoversOnce,
 		"goes on where it was, page by page":                   recoversByPage,
-		"replays no delivery twice when two run at once":       recoversInTurns,
+		"replays no delivery twice when it runs twice":         recoversInTurns,
+		"is refused while another one of the webhook runs":     recoveryRunning,
+		"begins once, of several that are asked for at once":   recoversOnceAtATime,
 		"stops when the webhook is disabled midway":            stopsWhenDisabled,
 		"stops when its event isn't subscribed to any more":    stopsWhenUnsubscribed,
 		"ends without a trace when the webhook is deleted":     endsWhenDeleted,
@@ -79,7 +83,12 @@ func pile(count int) []time.Time {
 // recover begins a recovery and returns its id.
 func (n *tenant) recover(t *testing.T, hook string, body object) publicid.Recovery {
 	t.Helper()
-	id, err := publicid.Parse[publicid.Recovery](n.ID(t, hook+"/recover", body))
+	return n.recoveryID(t, n.ID(t, hook+"/recover", body))
+}
+
+func (n *tenant) recoveryID(t *testing.T, text any) publicid.Recovery {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Recovery](text.(string))
 	require.NoError(t, err)
 	return id
 }
@@ -138,6 +147,8 @@ func acceptedRecovery(t *testing.T, n *tenant) {
 	}, without(made, "id", "createdAt"))
 	require.Equal(t, made, n.get(t, hook+"/recoveries/"+made["id"].(string)))
 	all := n.get(t, hook)
+	n.runs(t, n.recoveryID(t, made["id"]))
+	made = n.get(t, hook+"/recoveries/"+made["id"].(string))
 	second := n.Make(t, http.MethodPost, hook+"/recover", object{"since": since})
 	list := n.Do(t, http.MethodGet, hook+"/recoveries", nil).Body["data"]
 	require.Equal(t, []any{second, made}, list, "newest first")
@@ -148,6 +159,7 @@ func cutWindow(t *testing.T, n *tenant) {
 	hook := n.hook(t)
 	made := n.Make(t, http.MethodPost, hook+"/recover", object{"since": agos(5)[0], "until": "2199-01-01T00:00:00Z"})
 	require.Equal(t, made["createdAt"], made["until"])
+	n.runs(t, n.recoveryID(t, made["id"]))
 	until := "2026-03-12T10:41:07.123456Z"
 	made = n.Make(t, http.MethodPost, hook+"/recover", object{"since": "2026-03-12T11:41:07.1234559+01:00", "until": until})
 	require.Equal(t, until, made["until"])
@@ -190,6 +202,41 @@ func recoveryUnsubscribed(t *testing.T, n *tenant) {
 	a := n.refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", object{"since": agos(60)[0], "eventType": "vote.created"})
 	require.Equal(t, object{"reason": "not_subscribed"}, a.Details())
 	n.recover(t, hook, object{"since": agos(60)[0], "eventType": "webhook.test"})
+}
+
+func recoveryRunning(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	first := n.recover(t, hook, minute())
+	unchanged := n.Watch(t)
+	a := n.refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", minute())
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, object{"reason": "recovery_running", "recoveryId": first.String()}, a.Details())
+	unchanged(t)
+	n.recover(t, n.hook(t), minute()) // of another webhook
+	n.runs(t, first)
+	n.recover(t, hook, minute())
+}
+
+func recoversOnceAtATime(t *testing.T, n *tenant) {
+	hook := n.hook(t)
+	answers := make([]testkit.Answer, 8)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = n.Do(t, http.MethodPost, hook+"/recover", minute()) })
+	}
+	all.Wait()
+	list := n.walk(t, hook+"/recoveries", "25", nil)
+	require.Len(t, list, 1)
+	var accepted int
+	for _, a := range answers {
+		if a.Status == http.StatusAccepted {
+			accepted++
+			continue
+		}
+		require.Equal(t, http.StatusConflict, a.Status, "%s", a.Raw)
+		require.Equal(t, list[0], a.Details()["recoveryId"])
+	}
+	require.Equal(t, 1, accepted)
 }
 
 func recoveryNowhere(t *testing.T, n *tenant) {

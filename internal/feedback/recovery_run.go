@@ -49,7 +49,7 @@ func progressOf(r *db.Recovery) RecoveryProgress {
 // CountRecovery counts what a recovery is going to replay, unless that was done
 // before.
 func (s *Service) CountRecovery(ctx context.Context, id publicid.Recovery) (RecoveryProgress, error) {
-	count := func(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
+	return s.onRecovery(ctx, id, func(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
 		if r.Total != nil {
 			return r, nil
 		}
@@ -58,8 +58,7 @@ func (s *Service) CountRecovery(ctx context.Context, id publicid.Recovery) (Reco
 			return nil, errors.Wrap(err, "count what failed")
 		}
 		return c.Recovery.UpdateOne(r).SetTotal(n).Save(ctx)
-	}
-	return s.onRecovery(ctx, id, keyShare, count)
+	})
 }
 
 // RecoverNext replays the next deliveries of a recovery, at most recoveryPage of
@@ -67,9 +66,7 @@ func (s *Service) CountRecovery(ctx context.Context, id publicid.Recovery) (Reco
 // it is asked again after a kill. It completes the recovery when nothing is left, and
 // stops it when the webhook is disabled or doesn't subscribe to the event any more.
 func (s *Service) RecoverNext(ctx context.Context, id publicid.Recovery) (RecoveryProgress, error) {
-	// One recovery of a webhook at a time: of two that looked at once, neither would
-	// see what the other replays.
-	return s.onRecovery(ctx, id, noKeyUpdate, recoverNext)
+	return s.onRecovery(ctx, id, recoverNext)
 }
 
 func recoverNext(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
@@ -77,12 +74,6 @@ func recoverNext(ctx context.Context, c *change, hook *db.Webhook, r *db.Recover
 	update := c.Recovery.UpdateOne(r)
 	if reason := refusal(hook, r.EventType); reason != "" {
 		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason).SetEndedAt(at).Save(ctx)
-	}
-	// The oldest first, so that the rate is the webhook's however often somebody asked.
-	waits, err := exists(ctx, c.Recovery.Query().Where(
-		recovery.WebhookID(hook.ID), recovery.StatusEQ(recovery.StatusRunning), recovery.IDLT(r.ID)))
-	if waits || err != nil {
-		return r, err
 	}
 	failed, err := c.Delivery.Query().Where(recoverable(hook, r)...).
 		Order(db.Asc(delivery.FieldID)).Limit(recoveryPage).
@@ -138,10 +129,10 @@ func notReplayed(from publicid.Delivery) predicate.Delivery {
 	}
 }
 
-// onRecovery runs fn for the service on a recovery that is running, with its webhook
-// locked and whatever the billing state: what was accepted happens. One that has ended
-// stays as it is.
-func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery, lock sql.LockOption,
+// onRecovery runs fn for the service on a recovery that is running, with its row locked,
+// so that one at a time goes on with it, and whatever the billing state: what was accepted
+// happens. One that has ended stays as it is.
+func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 	fn func(ctx context.Context, c *change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error),
 ) (p RecoveryProgress, err error) {
 	all := store.System(ctx, "a recovery belongs to the service once it is accepted")
@@ -154,7 +145,7 @@ func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery, lock sql
 	}
 	err = s.forService(ctx, found.OrganizationID, func(ctx context.Context, c *change) error {
 		p = RecoveryProgress{}
-		hook, err := c.lockWebhook(ctx, found.WebhookID, lock)
+		hook, err := c.lockWebhook(ctx, found.WebhookID, keyShare)
 		if problem.Is(err, problem.NotFound) {
 			return nil
 		}

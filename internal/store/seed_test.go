@@ -104,6 +104,6 @@ func (r *rows) seedDeliveries(c *db.Client) {
 	r.replay = delivery().SetReplayOf(r.delivery).SaveX(r.ctx).ID
 	r.attempt = c.Attempt.Create().SetDeliveryID(r.delivery).SetNumber(r.n).SetStartedAt(time.Unix(1_700_000_000, 0)).
 		SetDurationMs(12).SaveX(r.ctx).ID
-	c.Recovery.Create().SetWebhookID(r.webhook).SetPosition(r.delivery).
+	c.Recovery.Create().SetStatus("completed").SetWebhookID(r.webhook).SetPosition(r.delivery).
 		SetSince(time.Unix(1_700_000_000, 0)).SetUntil(time.Unix(1_700_000_060, 0)).ExecX(r.ctx)
 }

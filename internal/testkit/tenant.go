@@ -14,6 +14,7 @@ import (
 	earshot "earshot/client"
 	"earshot/ent/db"
 	"earshot/internal/feedback"
+	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
@@ -158,6 +159,16 @@ func (n *Tenant) Register(t testing.TB, r *Receiver, events ...string) string {
 	made := n.Make(t, http.MethodPost, "/v1/webhooks", map[string]any{"url": r.URL, "events": events})
 	r.Verify(text(made["secret"]))
 	return text(made["id"])
+}
+
+// Recovered begins a recovery of the webhook, stops it, and returns its id.
+func (n *Tenant) Recovered(t testing.TB, webhook string) string {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Recovery](
+		n.ID(t, "/v1/webhooks/"+webhook+"/recover", map[string]any{"since": "2026-03-12T10:41:07Z"}))
+	require.NoError(t, err)
+	require.NoError(t, n.app.Store.CancelRecovery(t.Context(), id))
+	return id.String()
 }
 
 func reader(t testing.TB, body any) io.Reader {

@@ -614,6 +614,14 @@ var (
 				Columns: []*schema.Column{RecoveriesColumns[12], RecoveriesColumns[0]},
 			},
 			{
+				Name:    "recovery_webhook_id",
+				Unique:  true,
+				Columns: []*schema.Column{RecoveriesColumns[12]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'running'",
+				},
+			},
+			{
 				Name:    "recovery_created_at",
 				Unique:  false,
 				Columns: []*schema.Column{RecoveriesColumns[2]},
