@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	// The bottom: these know nothing of the rest.
 	"webhook":           nil,
 	"internal/batch":    nil,
-	"internal/config":   nil,
+	"internal/config":   {"webhook"}, // the retry schedule
 	"internal/devstack": nil,
 	"internal/problem":  nil,
 	"internal/publicid": nil,

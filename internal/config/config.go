@@ -18,6 +18,8 @@ import (
 
 	"github.com/caarlos0/env/v11"
 	"github.com/go-faster/errors"
+
+	"earshot/webhook"
 )
 
 // DatabaseURL is the variable that the command line reads without the others.
@@ -43,7 +45,7 @@ type Config struct {
 	WebhookCap           int                  `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
 	WebhookAllowCIDRs    []netip.Prefix       `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
 	WebhookAllowHTTP     bool                 `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
-	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
+	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" help:"delays before attempts 2 to 5; shorten them for tests only"`
 	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"what counts towards the 50 failures in a row that disable a webhook: deliveries that failed for good, or attempts"`
 	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
 	Retention            time.Duration        `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
@@ -130,7 +132,7 @@ func LoadSecretKeys(environ []string) (SecretKeys, error) {
 // Load reads the environment given as KEY=value pairs, as os.Environ returns
 // it. Its error lists every problem, a line each, in plain words.
 func Load(environ []string) (Config, error) {
-	var c Config
+	c := Config{WebhookRetryDelays: retryDelays()}
 	var problems []string
 	err := env.ParseWithOptions(&c, env.Options{Environment: env.ToMap(environ)})
 	var all env.AggregateError
@@ -146,6 +148,18 @@ func Load(environ []string) (Config, error) {
 		return Config{}, errors.New("settings:\n  " + strings.Join(problems, "\n  "))
 	}
 	return c, nil
+}
+
+// retryDelays are those that receivers are told of.
+func retryDelays() []time.Duration {
+	var all []time.Duration
+	for failed := 1; ; failed++ {
+		delay, ok := webhook.RetryDelay(failed)
+		if !ok {
+			return all
+		}
+		all = append(all, delay)
+	}
 }
 
 // inPlainWords turns env's error, which names the Go field and speaks of strconv,
@@ -233,8 +247,7 @@ func (c *Config) problems(known string) []string {
 	if c.DrainTimeout < 0 {
 		complain("EARSHOT_DRAIN_TIMEOUT", "must not be negative")
 	}
-	// The specification has five attempts, so four delays.
-	if len(c.WebhookRetryDelays) != 4 || slices.Min(c.WebhookRetryDelays) < 0 {
+	if len(c.WebhookRetryDelays) != webhook.MaxAttempts-1 || slices.Min(c.WebhookRetryDelays) < 0 {
 		complain("EARSHOT_WEBHOOK_RETRY_DELAYS", "wants four durations, none of them negative")
 	}
 	for _, count := range []struct {
