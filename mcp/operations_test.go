@@ -62,3 +62,17 @@ func TestIdentifyLeavesOutTheMetadataThatDoesNotFitByItsToolToo(t *testing.T) {
 	require.Len(t, filled, 100)
 	require.Equal(t, []any{json.Number("1"), json.Number("0"), nil}, []any{filled["camelCase"], filled["k0"], filled["more"]})
 }
+
+func TestAContactsVotesAndCommentsAreCountedByItsToolToo(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	contact := a.make(t, "create_contact", object{"email": n.Owner.Email})["id"]
+	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
+	post := a.make(t, "manage_post", object{"action": "create", "board_id": board, "title": "Dark mode"})["id"]
+	a.make(t, "vote_post", object{"action": "cast", "post_id": post})
+	a.make(t, "manage_comment", object{"action": "create", "post_id": post, "body": object{"text": "Me too."}})
+	read := a.make(t, "get_contact", object{"contact_id": contact})
+	require.Equal(t, []any{json.Number("1"), json.Number("1")}, []any{read["vote_count"], read["comment_count"]})
+}

@@ -29,7 +29,7 @@ func (Comment) Fields() []ent.Field {
 		field.Text("body_text").Default(""),
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
 		field.UUID("author_user_id", publicid.User{}).Optional().Nillable(),
-		// HMAC of the normalised e-mail address of a commenter without an account.
+		// HMAC of the author's normalised e-mail address, with an account or without.
 		field.Bytes("email_hash").Optional().Nillable(),
 		field.Time("deleted_at").Optional().Nillable(),
 	}
@@ -49,5 +49,8 @@ func (Comment) Indexes() []ent.Index {
 		// What the reference to the parent needs.
 		index.Fields("organization_id", "id").Unique(),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
+		// Members' comments from before they carried the hash: empty once they have it.
+		index.Fields("id").StorageKey("comment_without_hash").
+			Annotations(entsql.IndexWhere("email_hash IS NULL AND author_user_id IS NOT NULL")),
 	}
 }

@@ -23,7 +23,7 @@ func (Vote) Fields() []ent.Field {
 		field.UUID("post_id", publicid.Post{}),
 		// Null for anonymous voters of the e-mail-verified public flow.
 		field.UUID("user_id", publicid.User{}).Optional().Nillable().Immutable(),
-		// HMAC of an anonymous voter's normalised e-mail address.
+		// HMAC of the voter's normalised e-mail address, a member's or an anonymous one's.
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
 	}
 }
@@ -40,8 +40,12 @@ func (Vote) Edges() []ent.Edge {
 func (Vote) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("post_id", "user_id").Unique(),
-		index.Fields("post_id", "email_hash").Unique(),
+		// Members are told apart by their ids: two may have one address.
+		index.Fields("post_id", "email_hash").Unique().Annotations(entsql.IndexWhere("user_id IS NULL")),
 		index.Fields("post_id", "id"),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
+		// Members' votes from before they carried the hash: empty once they have it.
+		index.Fields("id").StorageKey("vote_without_hash").
+			Annotations(entsql.IndexWhere("email_hash IS NULL AND user_id IS NOT NULL")),
 	}
 }

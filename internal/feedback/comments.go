@@ -44,7 +44,7 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 		at, author := now(), c.caller.User.ID
 		row := c.Comment.Create().
 			SetPostID(p.ID).SetNillableParentID(parent).SetBodyText(in.Body.Text).
-			SetAuthorUserID(author).SetCreatedAt(at).SetUpdatedAt(at)
+			SetAuthorUserID(author).SetEmailHash(s.emailHash(c.caller.User.Email)).SetCreatedAt(at).SetUpdatedAt(at)
 		if document := in.Body.document(); document != nil {
 			row.SetBodyJSON(document)
 		}

@@ -70,7 +70,7 @@ func (s *Service) insertContact(ctx context.Context, c *change, in newContact) (
 	mail := value(in.traits.Email)
 	row := c.Contact.Create()
 	if mail != nil {
-		row.SetEmailHash(*s.emailHash(mail))
+		row.SetEmailHash(s.emailHash(*mail))
 	}
 	fresh, err := inserted(row.
 		SetID(id).SetNillableExternalUserID(in.externalUserID).

@@ -70,7 +70,11 @@ func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in Con
 	changes := map[string]event.Change{}
 	setTrait(changes, "externalUserId", old.ExternalUserID, in.ExternalUserID, update.SetExternalUserID, update.ClearExternalUserID)
 	if setTrait(changes, "email", old.Email, in.Email, update.SetEmail, update.ClearEmail) {
-		orEmpty(s.emailHash(value(in.Email)), update.SetEmailHash, update.ClearEmailHash)
+		if mail := value(in.Email); mail == nil {
+			update.ClearEmailHash()
+		} else {
+			update.SetEmailHash(s.emailHash(*mail))
+		}
 	}
 	setTrait(changes, "name", old.Name, in.Name, update.SetName, update.ClearName)
 	setTrait(changes, "plan", old.Plan, in.Plan, update.SetPlan, update.ClearPlan)

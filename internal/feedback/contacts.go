@@ -100,15 +100,25 @@ func given[T any](n nullable.Nullable[T], fn func(T)) {
 	}
 }
 
-// emailHash is what votes and comments of the public flow are matched by.
-func (s *Service) emailHash(email *string) *[]byte {
-	if email == nil {
-		return nil
-	}
+// normalEmail is an address as contacts have it, and as it is hashed.
+func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+// emailHash is what votes and comments are matched with contacts by.
+func (s *Service) emailHash(email string) []byte {
 	mac := hmac.New(sha256.New, s.settings.EmailHashKey)
-	mac.Write([]byte(*email))
-	sum := mac.Sum(nil)
-	return &sum
+	mac.Write([]byte(normalEmail(email)))
+	return mac.Sum(nil)
+}
+
+// HashAuthors gives votes and comments the hash of their author's address that members
+// wrote before they carried it. The database can't: it doesn't have the key. It may be
+// stopped and run again at any moment, also in several processes at once.
+func (s *Service) HashAuthors(ctx context.Context) error {
+	hashed, err := s.store.HashAuthors(ctx, s.emailHash)
+	if hashed > 0 {
+		s.log.InfoContext(ctx, "hashed the addresses of votes' and comments' authors", "rows", hashed)
+	}
+	return err
 }
 
 // ContactDetail is a contact with what it has done. The vote and comment

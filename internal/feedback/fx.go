@@ -24,6 +24,26 @@ var Module = fx.Module("feedback", fx.Provide(
 			CommentEditWindow: c.CommentEditWindow,
 		}, log)
 		lc.Append(fx.Hook{OnStart: func(ctx context.Context) error { f.warnOfUnreadable(ctx); return nil }})
+		lc.Append(hashAuthors(f, log))
 		return f
 	},
 ))
+
+// hashAuthors runs beside the service, because there may be a million rows, and no
+// request needs it to be through. After an error the next start goes on.
+func hashAuthors(f *Service, log *slog.Logger) fx.Hook {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	return fx.Hook{
+		OnStart: func(context.Context) error {
+			go func() {
+				defer close(done)
+				if err := f.HashAuthors(ctx); err != nil && ctx.Err() == nil {
+					log.WarnContext(ctx, "some contacts' counts stay too low until the next start", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: func(context.Context) error { stop(); <-done; return nil },
+	}
+}

@@ -125,7 +125,8 @@ func (s *Service) fill(ctx context.Context, c *change, old *db.Contact, in Trait
 func (s *Service) filled(old *db.Contact, in Traits, meta metadata) (*db.Contact, map[string]event.Change, error) {
 	next, changes := *old, map[string]event.Change{}
 	if fillTrait(changes, "email", &next.Email, in.Email) {
-		next.EmailHash = s.emailHash(next.Email)
+		hash := s.emailHash(*next.Email)
+		next.EmailHash = &hash
 	}
 	fillTrait(changes, "name", &next.Name, in.Name)
 	fillTrait(changes, "plan", &next.Plan, in.Plan)

@@ -219,7 +219,9 @@ func (n *tenant) identified(t *testing.T, metadata string) string {
 	t.Helper()
 	a := n.Do(t, http.MethodPost, "/v1/contacts/identify", `{"externalUserId":"u-1","name":"Ada","metadata":`+metadata+`}`)
 	require.Equal(t, http.StatusOK, a.Status, "%.500s", a.Raw)
-	var answer struct{ Data struct{ Metadata json.RawMessage } }
+	var answer struct {
+		Data struct{ Metadata json.RawMessage }
+	}
 	require.NoError(t, json.Unmarshal(a.Raw, &answer))
 	return string(answer.Data.Metadata)
 }

@@ -26,7 +26,8 @@ func (s *Service) CastVote(ctx context.Context, on publicid.Post) (v *db.Vote, f
 		voter := c.caller.User.ID
 		v = &db.Vote{ID: publicid.NewVote(), OrganizationID: p.OrganizationID, PostID: p.ID, UserID: &voter, CreatedAt: now()}
 		fresh, err = inserted(c.Vote.Create().
-			SetID(v.ID).SetPostID(p.ID).SetUserID(voter).SetCreatedAt(v.CreatedAt).
+			SetID(v.ID).SetPostID(p.ID).SetUserID(voter).SetEmailHash(s.emailHash(c.caller.User.Email)).
+			SetCreatedAt(v.CreatedAt).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
 			return err

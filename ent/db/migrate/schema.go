@@ -245,6 +245,14 @@ var (
 					Where: "email_hash IS NOT NULL",
 				},
 			},
+			{
+				Name:    "comment_without_hash",
+				Unique:  false,
+				Columns: []*schema.Column{CommentsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "email_hash IS NULL AND author_user_id IS NOT NULL",
+				},
+			},
 		},
 	}
 	// ContactsColumns holds the columns for the "contacts" table.
@@ -728,6 +736,9 @@ var (
 				Name:    "vote_post_id_email_hash",
 				Unique:  true,
 				Columns: []*schema.Column{VotesColumns[4], VotesColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "user_id IS NULL",
+				},
 			},
 			{
 				Name:    "vote_post_id_id",
@@ -740,6 +751,14 @@ var (
 				Columns: []*schema.Column{VotesColumns[1], VotesColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "email_hash IS NOT NULL",
+				},
+			},
+			{
+				Name:    "vote_without_hash",
+				Unique:  false,
+				Columns: []*schema.Column{VotesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "email_hash IS NULL AND user_id IS NOT NULL",
 				},
 			},
 		},

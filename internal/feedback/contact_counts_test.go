@@ -1,0 +1,132 @@
+package feedback_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/comment"
+	"earshot/internal/testkit"
+)
+
+func TestWhatAMemberDoesCountsForTheContactWithItsAddress(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"while it is there":                             memberCounts,
+		"and follows merges":                            memberCountsMerged,
+		"for each of two members who share one address": memberTwins,
+	})
+}
+
+// ada is a member, and what the contact with its address has done.
+func (n *tenant) ada(t *testing.T) (member *tenant, counts func() string) {
+	t.Helper()
+	user := n.app.Store.Client().User.Create().SetEmail(" Ada@Example.COM").SetName("Ada").SaveX(n.Context(t.Context()))
+	contact := n.identify(t, object{"externalUserId": "u-1", "email": "ada@example.com"})["id"].(string)
+	return n.as(t, user), func() string {
+		c := n.get(t, "/v1/contacts/"+contact)
+		return fmt.Sprint(c["voteCount"], " ", c["commentCount"])
+	}
+}
+
+func memberCounts(t *testing.T, n *tenant) {
+	ada, counts := n.ada(t)
+	post := n.post(t)
+	n.ID(t, post+"/votes", nil) // the owner's
+	n.comment(t, post, "")
+	require.Equal(t, "0 0", counts())
+	ada.ID(t, post+"/votes", nil)
+	top := ada.comment(t, post, "")
+	reply := ada.comment(t, post, top)
+	require.Equal(t, "1 2", counts())
+	n.Make(t, http.MethodDelete, "/v1/comments/"+reply, nil)
+	require.Equal(t, "1 1", counts())
+	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	require.Zero(t, client.Comment.Query().Where(comment.DeletedAtNotNil(), comment.EmailHashNotNil()).CountX(ctx), "a tombstone has none")
+	ada.Make(t, http.MethodDelete, post+"/votes", nil)
+	require.Equal(t, "0 1", counts())
+}
+
+func memberCountsMerged(t *testing.T, n *tenant) {
+	ada, counts := n.ada(t)
+	target, source := n.post(t), ""
+	for _, vote := range []string{"twice", "once"} {
+		_, posts := n.numbered(t, 2)
+		target, source = posts[0], posts[1]
+		if vote == "twice" {
+			ada.ID(t, target+"/votes", nil)
+		}
+		ada.ID(t, source+"/votes", nil)
+		ada.comment(t, target, "")
+		ada.comment(t, source, "")
+		n.merge(t, target, source)
+	}
+	require.Equal(t, "2 4", counts())
+	require.Equal(t, "1 votes, 1 listed; 2 comments, 2 listed", n.counts(t, target))
+}
+
+func memberTwins(t *testing.T, n *tenant) {
+	ada, counts := n.ada(t)
+	twin := n.as(t, n.app.Store.Client().User.Create().SetEmail("ADA@example.com").SetName("Ada").SaveX(n.Context(t.Context())))
+	post := n.post(t)
+	for _, member := range []*tenant{ada, twin} {
+		require.Equal(t, http.StatusCreated, member.Do(t, http.MethodPost, post+"/votes", nil).Status)
+		require.Equal(t, http.StatusOK, member.Do(t, http.MethodPost, post+"/votes", nil).Status)
+	}
+	require.Equal(t, "2 0", counts())
+}
+
+// Rows from before members' votes and comments carried the hash have none. The
+// database can't work it out, because it doesn't have the key.
+func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarted(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := &tenant{app.Tenant(t), app}
+	ada, counts := n.ada(t)
+	post := n.post(t)
+	ada.ID(t, post+"/votes", nil)
+	n.ID(t, post+"/votes", nil)
+	n.anonymousVote(t, post, "bo")
+	n.Make(t, http.MethodDelete, "/v1/comments/"+ada.comment(t, post, ""), nil)
+	ctx, client := n.Context(t.Context()), app.Store.Client()
+	const old = 1200 // more than two pages
+	rows := make([]*db.CommentCreate, old)
+	for i := range rows {
+		rows[i] = client.Comment.Create().SetPostID(postOf(t, post)).SetAuthorUserID(ada.Owner.ID).SetBodyText("x")
+	}
+	client.Comment.CreateBulk(rows...).ExecX(ctx)
+	forget(t, app)
+	require.Equal(t, "0 0", counts())
+
+	halfway, stop := context.WithCancel(t.Context())
+	stop()
+	require.ErrorIs(t, app.Feedback.HashAuthors(halfway), context.Canceled)
+	require.NoError(t, app.Feedback.HashAuthors(t.Context()))
+	require.Equal(t, fmt.Sprint("1 ", old), counts())
+	require.Equal(t, old, client.Comment.Query().Where(comment.EmailHashNotNil()).CountX(ctx), "a tombstone gets none")
+
+	forget(t, app)
+	testkit.Start(t, testkit.Options{DatabaseURL: app.Config.DatabaseURL})
+	require.Eventually(t, func() bool { return counts() == fmt.Sprint("1 ", old) }, testkit.Wait, 10*time.Millisecond)
+}
+
+// forget takes the hashes off what members wrote.
+func forget(t *testing.T, app *testkit.App) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	for _, statement := range []string{
+		"UPDATE votes SET email_hash = NULL WHERE user_id IS NOT NULL",
+		"UPDATE comments SET email_hash = NULL WHERE author_user_id IS NOT NULL",
+	} {
+		_, err = c.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+}
