@@ -49,6 +49,14 @@ var dynamicConfig = []string{
 	`history.hostLevelCacheMaxSize=2000`,
 }
 
+// cachedAttributes has search attributes read from memory, as in production: those that
+// are registered are known 200 ms later. The dev server reads them from the database for
+// each list, and takes whatever goes wrong there for a namespace that isn't there. SQLite
+// has one connection, and a request that a browser gives up interrupts what others read
+// on it, for up to a second and a half: the web UI then said "Namespace default is not
+// found".
+const cachedAttributes = `system.forceSearchAttributesCacheRefreshOnRead=false`
+
 // sqlitePragmas let the database file lose its last moments when the machine
 // loses power, not when the server is killed: waiting for the disk at each step
 // of each workflow would make a delivery take a hundred times as long.
@@ -195,6 +203,7 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 		for _, pair := range sqlitePragmas {
 			args = append(args, "--sqlite-pragma", pair)
 		}
+		args = append(args, "--dynamic-config-value", cachedAttributes)
 	}
 	for _, name := range o.Namespaces {
 		args = append(args, "--namespace", name)
@@ -267,8 +276,11 @@ func (t *Temporal) awaitReady(ctx context.Context, namespaces []string) error {
 			if err := namespaceReady(ctx, c.WorkflowService(), name); err != nil {
 				return err
 			}
+			if err := t.uiReady(ctx, name); err != nil {
+				return err
+			}
 		}
-		return t.uiReady(ctx)
+		return nil
 	})
 }
 
@@ -291,11 +303,13 @@ func namespaceReady(ctx context.Context, service workflowservice.WorkflowService
 	return errors.Wrapf(err, "ask for a workflow in namespace %s", name)
 }
 
-func (t *Temporal) uiReady(ctx context.Context) error {
+// uiReady asks the web UI for what its first page shows: it has a connection of its own to
+// the frontend, which it makes before that listens and tries again later.
+func (t *Temporal) uiReady(ctx context.Context, namespace string) error {
 	if t.uiPort == Headless {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.UIURL(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.UIURL()+"/api/v1/namespaces/"+namespace+"/workflow-count", nil)
 	if err != nil {
 		return errors.Wrap(err, "ask the web UI")
 	}
@@ -305,7 +319,7 @@ func (t *Temporal) uiReady(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return errors.Errorf("the web UI answers %s", response.Status)
+		return errors.Errorf("the web UI answers %s for namespace %s", response.Status, namespace)
 	}
 	return nil
 }

@@ -128,12 +128,14 @@ func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, Namespaces: []string{"one"}})
-	response, err := http.Get(s.UIURL())
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode)
+	for _, path := range []string{"/api/v1/namespaces/default", "/api/v1/namespaces/one/workflows", "/api/v1/cluster-info", ""} {
+		response, err := http.Get(s.UIURL() + path)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode, path)
+	}
 	options := client.StartWorkflowOptions{ID: "kept", TaskQueue: testQueue}
-	_, err = dialTemporal(t, s, "one").ExecuteWorkflow(t.Context(), options, greet, "x")
+	_, err := dialTemporal(t, s, "one").ExecuteWorkflow(t.Context(), options, greet, "x")
 	require.NoError(t, err)
 	require.NoError(t, s.Stop(t.Context()))
 
