@@ -122,7 +122,7 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, grace time.Duration, resul
 		if err != nil {
 			return err
 		}
-		var start []feedback.Dispatch
+		var start []feedback.PendingDelivery
 		var end []publicid.Delivery
 		for _, r := range rows {
 			state, err := o.stateOf(ctx, r.WorkflowID, states)
@@ -147,7 +147,7 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, grace time.Duration, resul
 		if len(start) > 0 {
 			failpoint.Hit(failpoint.SweepFound)
 		}
-		o.dispatch.Dispatch(start)
+		o.dispatch.Deliver(start)
 		activity.RecordHeartbeat(ctx)
 		if len(rows) < sweepPage {
 			return nil
@@ -172,11 +172,11 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 	if err != nil {
 		return err
 	}
-	late := make([]feedback.Schedule, len(due))
+	late := make([]feedback.ScheduledEntry, len(due))
 	for i, e := range due {
-		late[i] = feedback.Schedule{Entry: e.ID, Organization: e.Organization}
+		late[i] = feedback.ScheduledEntry{Entry: e.ID, Organization: e.Organization}
 	}
-	o.dispatch.Schedule(late)
+	o.dispatch.PublishWhenDue(late)
 	result.Entries = len(late)
 	return nil
 }
@@ -232,8 +232,8 @@ func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error)
 	return result, err
 }
 
-func dispatchOf(r store.Overdue) feedback.Dispatch {
-	d := feedback.Dispatch{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
+func dispatchOf(r store.Overdue) feedback.PendingDelivery {
+	d := feedback.PendingDelivery{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
 	if u, err := url.Parse(r.URL); err == nil {
 		d.Host = u.Host
 	}

@@ -40,7 +40,7 @@ func (o *Outbox) sweepRecovery(ctx context.Context, r store.RunningRecovery, res
 	case state == RunTerminated:
 		return o.store.CancelRecovery(ctx, r.ID)
 	}
-	o.dispatch.Recover([]feedback.Recover{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
+	o.dispatch.RunRecoveries([]feedback.RunningRecovery{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
 	result.Recoveries++
 	return nil
 }

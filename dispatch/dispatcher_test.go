@@ -27,14 +27,14 @@ func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	// As long as the lists get: every delivery has another webhook and another
 	// organization.
-	deliveries := make([]feedback.Dispatch, 100)
+	deliveries := make([]feedback.PendingDelivery, 100)
 	for i := range deliveries {
-		deliveries[i] = feedback.Dispatch{
+		deliveries[i] = feedback.PendingDelivery{
 			ID: publicid.NewDelivery(), Webhook: publicid.NewWebhook(), Organization: publicid.NewOrganization(),
 			EventType: "post.created", Host: fmt.Sprintf("%d.example.com", i),
 		}
 	}
-	dispatcher.Dispatch(deliveries)
+	dispatcher.Deliver(deliveries)
 	dispatcher.Drain(t.Context())
 	first := app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", deliveries[0].ID), 1)[0]
 	require.Equal(t, deliveries[0].ID.String()+"+59", first.GetExecution().GetWorkflowId())
@@ -48,15 +48,15 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	webhook, organization := publicid.NewWebhook(), publicid.NewOrganization()
-	var deliveries []feedback.Dispatch
+	var deliveries []feedback.PendingDelivery
 	for range 10 {
 		for _, event := range []string{"post.created", "vote.created"} {
-			deliveries = append(deliveries, feedback.Dispatch{
+			deliveries = append(deliveries, feedback.PendingDelivery{
 				ID: publicid.NewDelivery(), Webhook: webhook, Organization: organization, EventType: event,
 			})
 		}
 	}
-	dispatcher.Dispatch(deliveries)
+	dispatcher.Deliver(deliveries)
 	dispatcher.Drain(t.Context())
 	for _, event := range []string{"post.created", "vote.created"} {
 		app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND EventType = '%s'", webhook, event), 1)
@@ -68,11 +68,11 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 10, testkit.Log(t))
 	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
-	var deliveries []feedback.Dispatch
+	var deliveries []feedback.PendingDelivery
 	for range 200 {
-		deliveries = append(deliveries, feedback.Dispatch{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
+		deliveries = append(deliveries, feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
 	}
-	dispatcher.Dispatch(append(deliveries, feedback.Dispatch{
+	dispatcher.Deliver(append(deliveries, feedback.PendingDelivery{
 		ID: publicid.NewDelivery(), Organization: quiet, EventType: "post.created",
 	}))
 	dispatcher.Drain(t.Context())
@@ -95,12 +95,12 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
 	dispatcher.ThroughQueues()
 	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
-		all := make([]feedback.Dispatch, n)
+		all := make([]feedback.PendingDelivery, n)
 		for i := range all {
 			last = publicid.NewDelivery()
-			all[i] = feedback.Dispatch{ID: last, Organization: organization, EventType: "post.created"}
+			all[i] = feedback.PendingDelivery{ID: last, Organization: organization, EventType: "post.created"}
 		}
-		dispatcher.Dispatch(all)
+		dispatcher.Deliver(all)
 		return last
 	}
 	inQueue := func(n int64) {

@@ -18,12 +18,12 @@ import (
 )
 
 // RunState tells what Temporal knows of a workflow's last run.
-func (s *Dispatcher) RunState(ctx context.Context, workflowID string) (activities.RunState, error) {
-	c, err := s.temporal.Client(ctx)
+func (d *Dispatcher) RunState(ctx context.Context, workflowID string) (activities.RunState, error) {
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
 		return 0, err
 	}
-	d, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+	described, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 	var missing *serviceerror.NotFound
 	if errors.As(err, &missing) {
 		return activities.RunUnknown, nil
@@ -31,7 +31,7 @@ func (s *Dispatcher) RunState(ctx context.Context, workflowID string) (activitie
 	if err != nil {
 		return 0, errors.Wrap(err, "describe the workflow")
 	}
-	switch d.GetWorkflowExecutionInfo().GetStatus() {
+	switch described.GetWorkflowExecutionInfo().GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return activities.RunOpen, nil
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
@@ -43,8 +43,8 @@ func (s *Dispatcher) RunState(ctx context.Context, workflowID string) (activitie
 
 // TerminatedRuns calls do for each run of deliver_webhooks that was terminated
 // since, until one returns an error.
-func (s *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func(activities.TerminatedRun) error) error {
-	c, err := s.temporal.Client(ctx)
+func (d *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func(activities.TerminatedRun) error) error {
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
 		return err
 	}

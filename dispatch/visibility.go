@@ -11,7 +11,7 @@ import (
 	"earshot/workflows"
 )
 
-func attributesOf(group []feedback.Dispatch) temporal.SearchAttributes {
+func attributesOf(group []feedback.PendingDelivery) temporal.SearchAttributes {
 	var deliveries, webhooks, organizations []string
 	for _, d := range group {
 		deliveries = append(deliveries, d.ID.String())
@@ -28,7 +28,7 @@ func attributesOf(group []feedback.Dispatch) temporal.SearchAttributes {
 }
 
 // summaryOf is the line that the web UI shows: post.created → example.com.
-func summaryOf(group []feedback.Dispatch) string {
+func summaryOf(group []feedback.PendingDelivery) string {
 	var hosts []string
 	for _, d := range group {
 		hosts = appendNew(hosts, d.Host)
