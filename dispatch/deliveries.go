@@ -129,7 +129,7 @@ func (d *Dispatcher) start(group []feedback.PendingDelivery) bool {
 		// workflow task comes back with the answer to the start.
 		EnableEagerStart:      d.eager,
 		TypedSearchAttributes: attributesOf(group),
-		Priority:              fairTo(group[0].Organization),
+		Priority:              fairnessOf(group),
 		StaticSummary:         summaryOf(group),
 	}, workflows.DeliverWebhooksName, workflows.NewDeliverParams(refs))
 	var already *serviceerror.WorkflowExecutionAlreadyStarted

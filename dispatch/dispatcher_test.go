@@ -139,3 +139,21 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	// partition held before, some twenty.
 	require.Less(t, turns[0], waiting/5, "they came behind %v others", turns)
 }
+
+func TestARunHasTheFairnessKeyOfItsOrganizationAndASharedOneHasNone(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	dispatcher := dispatch.New(app.Connection, 2, testkit.Log(t))
+	pending := func(organization publicid.Organization) feedback.PendingDelivery {
+		return feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
+	}
+	alone, first, second := publicid.NewOrganization(), publicid.NewOrganization(), publicid.NewOrganization()
+	dispatcher.Deliver([]feedback.PendingDelivery{pending(alone), pending(alone), pending(first), pending(second)})
+	dispatcher.Drain(t.Context())
+	for organization, key := range map[publicid.Organization]string{alone: alone.String(), first: "", second: ""} {
+		run := app.Runs(t, fmt.Sprintf("OrganizationID = '%s'", organization), 1)[0].GetExecution()
+		described, err := app.Temporal.DescribeWorkflowExecution(t.Context(), run.GetWorkflowId(), run.GetRunId())
+		require.NoError(t, err)
+		require.Equal(t, key, described.GetWorkflowExecutionInfo().GetPriority().GetFairnessKey())
+	}
+}

@@ -51,6 +51,17 @@ func appendNew(to []string, s string) []string {
 	return append(to, s)
 }
 
+// fairnessOf is that of the organization, and that of none where several share the group: a
+// backlog of one of them mustn't hold the others up.
+func fairnessOf(group []feedback.PendingDelivery) temporal.Priority {
+	for _, d := range group {
+		if d.Organization != group[0].Organization {
+			return temporal.Priority{}
+		}
+	}
+	return fairTo(group[0].Organization)
+}
+
 // fairTo has a server with task-queue fairness share its queues between organizations.
 // The run's activities and child workflows inherit it; other servers ignore it.
 func fairTo(organization publicid.Organization) temporal.Priority {
