@@ -138,7 +138,7 @@ type AttemptResult struct {
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
-	return d.attemptAll(ctx, p, d.slots.patience, func(publicid.Webhook) bool { return true })
+	return d.attemptAll(ctx, p, d.slots.patience, nil)
 }
 
 // AttemptLater makes attempts after the first, or first ones that had no place.
@@ -146,23 +146,24 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 	ctx, end := untilShutdown(ctx)
 	defer end()
 	go heartbeat(ctx)
-	in, leave := d.lane.enter(activity.GetInfo(ctx).Priority.FairnessKey, p.Deliveries)
-	defer leave()
-	if in == nil {
-		return d.refuse(ctx, p)
+	owners, err := d.owners(ctx, p.Deliveries)
+	if err != nil {
+		return AttemptResult{}, err
 	}
-	patience := func(publicid.Webhook) time.Duration { return laterWait }
-	return d.attemptAll(ctx, p, patience, func(webhook publicid.Webhook) bool { return in[webhook] })
+	admitted, leave := d.lane.enter(p.Deliveries, owners)
+	defer leave()
+	return d.attemptAll(ctx, p, func(publicid.Webhook) time.Duration { return laterWait }, admitted)
 }
 
-// refuse puts a whole group off whose organization has its share of the lane.
-func (d *Deliveries) refuse(ctx context.Context, p AttemptParams) (AttemptResult, error) {
-	outcomes := make([]outcome, len(p.Deliveries))
-	wait := spread(laneWait)
-	for i := range outcomes {
-		outcomes[i] = outcome{putOff: true, atLeast: wait}
+// owners are the organizations of the webhooks. The run doesn't know them all.
+func (d *Deliveries) owners(ctx context.Context, of []Due) (map[publicid.Webhook]publicid.Organization, error) {
+	webhooks := make([]publicid.Webhook, len(of))
+	for i, due := range of {
+		webhooks[i] = due.Webhook
 	}
-	return d.settle(ctx, activity.GetInfo(ctx).WorkflowExecution, p.Deliveries, outcomes)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	return d.store.WebhookOwners(ctx, webhooks)
 }
 
 // untilShutdown is the context of an activity without what ends it too early. Temporal may
@@ -194,10 +195,10 @@ func heartbeat(ctx context.Context) {
 	}
 }
 
-// attemptAll attempts what goes to webhooks that are let in, and puts off the others
-// and what finds no place in time.
+// attemptAll attempts what goes to webhooks that are admitted, all where nil is, and puts off
+// the others and what finds no place in time.
 func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
-	patience func(publicid.Webhook) time.Duration, in func(publicid.Webhook) bool,
+	patience func(publicid.Webhook) time.Duration, admitted admission,
 ) (AttemptResult, error) {
 	var (
 		all      sync.WaitGroup
@@ -208,10 +209,16 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 	run := activity.GetInfo(ctx).WorkflowExecution
 	waiting, stop := untilStop(ctx)
 	defer stop()
+	untilShare := spread(laneWait) // one for all, so that they come back together
 	for i, due := range p.Deliveries {
-		if !in(due.Webhook) {
+		switch admitted[due.Webhook] {
+		case shareOfOrganizationUsed:
+			outcomes[i] = outcome{putOff: true, atLeast: untilShare}
+			continue
+		case shareOfWebhookUsed:
 			outcomes[i].putOff = true
 			continue
+		case shareFree:
 		}
 		all.Go(func() {
 			o, err := d.attempt(ctx, waiting, run, due, patience(due.Webhook))

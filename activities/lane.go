@@ -22,49 +22,74 @@ const (
 )
 
 // lane bounds the groups of later attempts that this process has under way of one
-// webhook and of one organization.
+// webhook and of one organization. A group counts for each webhook and each organization
+// that has a delivery in it.
 type lane struct {
 	mu            sync.Mutex
 	webhooks      map[publicid.Webhook]int
-	organizations map[string]int
+	organizations map[publicid.Organization]int
 }
+
+// admission says of the webhooks of a group which of them are let in, and of the others whose
+// share is used up.
+type admission map[publicid.Webhook]share
+
+type share int
+
+const (
+	shareFree share = iota
+	shareOfWebhookUsed
+	shareOfOrganizationUsed
+)
 
 func newLane() *lane {
-	return &lane{webhooks: map[publicid.Webhook]int{}, organizations: map[string]int{}}
+	return &lane{webhooks: map[publicid.Webhook]int{}, organizations: map[publicid.Organization]int{}}
 }
 
-// enter lets those of the webhooks of a group in whose share isn't used up. The
-// organization is the one that the group is charged to, empty if it is nobody. When it
-// is the organization's share that is used up, in is nil.
-func (l *lane) enter(organization string, of []Due) (in map[publicid.Webhook]bool, leave func()) {
+// enter lets those of the webhooks of a group in whose share isn't used up, nor their
+// organization's. A webhook that is in no organization was deleted; its deliveries make no
+// attempts.
+func (l *lane) enter(of []Due, owners map[publicid.Webhook]publicid.Organization) (admission, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if organization != "" && l.organizations[organization] >= laneOfOrganization {
-		return nil, func() {}
-	}
-	in = map[publicid.Webhook]bool{}
+	all, charged := admission{}, map[publicid.Organization]bool{}
 	for _, d := range of {
-		if !in[d.Webhook] && l.webhooks[d.Webhook] < laneOfWebhook {
+		if _, known := all[d.Webhook]; known {
+			continue
+		}
+		owner, owned := owners[d.Webhook]
+		switch {
+		case owned && !charged[owner] && l.organizations[owner] >= laneOfOrganization:
+			all[d.Webhook] = shareOfOrganizationUsed
+		case l.webhooks[d.Webhook] >= laneOfWebhook:
+			all[d.Webhook] = shareOfWebhookUsed
+		default:
+			all[d.Webhook] = shareFree
 			l.webhooks[d.Webhook]++
-			in[d.Webhook] = true
+			if owned && !charged[owner] {
+				charged[owner] = true
+				l.organizations[owner]++
+			}
 		}
 	}
-	if len(in) == 0 {
-		return in, func() {}
-	}
-	l.organizations[organization]++
-	return in, func() { l.leave(organization, in) }
+	return all, func() { l.leave(all, charged) }
 }
 
-func (l *lane) leave(organization string, in map[publicid.Webhook]bool) {
+func (l *lane) leave(all admission, charged map[publicid.Organization]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for webhook := range in {
-		if l.webhooks[webhook]--; l.webhooks[webhook] == 0 {
-			delete(l.webhooks, webhook)
+	for webhook, share := range all {
+		if share == shareFree {
+			countDown(l.webhooks, webhook)
 		}
 	}
-	if l.organizations[organization]--; l.organizations[organization] == 0 {
-		delete(l.organizations, organization)
+	for organization := range charged {
+		countDown(l.organizations, organization)
+	}
+}
+
+func countDown[K comparable](counts map[K]int, key K) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
 	}
 }

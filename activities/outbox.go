@@ -177,7 +177,7 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 	if err != nil {
 		return err
 	}
-	var start []feedback.Dispatch
+	var start []feedback.PendingDelivery
 	var end []publicid.Delivery
 	for _, r := range rows {
 		switch state := states[r.WorkflowID]; {
@@ -198,7 +198,7 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 	if len(start) > 0 {
 		failpoint.Hit(failpoint.SweepFound)
 	}
-	o.dispatch.Dispatch(start)
+	o.dispatch.Deliver(start)
 	return nil
 }
 
@@ -217,11 +217,11 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 	if err != nil {
 		return err
 	}
-	late := make([]feedback.Schedule, len(due))
+	late := make([]feedback.ScheduledEntry, len(due))
 	for i, e := range due {
-		late[i] = feedback.Schedule{Entry: e.ID, Organization: e.Organization}
+		late[i] = feedback.ScheduledEntry{Entry: e.ID, Organization: e.Organization}
 	}
-	o.dispatch.Schedule(late)
+	o.dispatch.PublishWhenDue(late)
 	result.Entries = len(late)
 	return nil
 }
@@ -299,8 +299,8 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 	return len(end), o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
 }
 
-func dispatchOf(r store.Overdue) feedback.Dispatch {
-	d := feedback.Dispatch{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
+func dispatchOf(r store.Overdue) feedback.PendingDelivery {
+	d := feedback.PendingDelivery{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
 	if u, err := url.Parse(r.URL); err == nil {
 		d.Host = u.Host
 	}

@@ -35,7 +35,7 @@ func (o *Outbox) sweepRecoveries(ctx context.Context, grace time.Duration, resul
 					return err
 				}
 			case RunOver:
-				o.dispatch.Recover([]feedback.Recover{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
+				o.dispatch.RunRecoveries([]feedback.RunningRecovery{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
 				result.Recoveries++
 			}
 		}

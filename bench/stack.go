@@ -82,13 +82,13 @@ func open(ctx context.Context) (*stack, error) {
 // noDeliveries serves: an organization and its key cause no event.
 type noDeliveries struct{}
 
-func (noDeliveries) Dispatch([]feedback.Dispatch) {}
+func (noDeliveries) Deliver([]feedback.PendingDelivery) {}
 
-func (noDeliveries) Schedule([]feedback.Schedule) {}
+func (noDeliveries) PublishWhenDue([]feedback.ScheduledEntry) {}
 
-func (noDeliveries) Recover([]feedback.Recover) {}
+func (noDeliveries) RunRecoveries([]feedback.RunningRecovery) {}
 
-func (noDeliveries) EndStreaks([]publicid.Webhook) {}
+func (noDeliveries) EndFailureStreaks([]publicid.Webhook) {}
 
 func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})

@@ -12,21 +12,21 @@ import (
 	"earshot/workflows"
 )
 
-// Schedule queues changelog entries whose publication was set, moved or taken
+// PublishWhenDue queues changelog entries whose publication was set, moved or taken
 // away, and returns at once.
-func (s *Dispatcher) Schedule(entries []feedback.Schedule) {
-	errands := make([]errand, len(entries))
+func (d *Dispatcher) PublishWhenDue(entries []feedback.ScheduledEntry) {
+	requests := make([]request, len(entries))
 	for i, e := range entries {
-		errands[i] = errand{"changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
-			return schedule(ctx, c, e)
+		requests[i] = request{"changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
+			return reschedule(ctx, c, e)
 		}}
 	}
-	s.send(errands)
+	d.enqueue(requests)
 }
 
-// schedule makes a run that is open look at the entry again; a closed one is
+// reschedule makes a run that is open look at the entry again; a closed one is
 // followed by another.
-func schedule(ctx context.Context, c client.Client, e feedback.Schedule) error {
+func reschedule(ctx context.Context, c client.Client, e feedback.ScheduledEntry) error {
 	_, err := c.SignalWithStartWorkflow(ctx, e.Entry.String(), workflows.RescheduledSignal, nil, client.StartWorkflowOptions{
 		TaskQueue:             workflows.MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

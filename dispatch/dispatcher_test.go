@@ -27,14 +27,14 @@ func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	// As long as the lists get: every delivery has another webhook and another
 	// organization.
-	deliveries := make([]feedback.Dispatch, 100)
+	deliveries := make([]feedback.PendingDelivery, 100)
 	for i := range deliveries {
-		deliveries[i] = feedback.Dispatch{
+		deliveries[i] = feedback.PendingDelivery{
 			ID: publicid.NewDelivery(), Webhook: publicid.NewWebhook(), Organization: publicid.NewOrganization(),
 			EventType: "post.created", Host: fmt.Sprintf("%d.example.com", i),
 		}
 	}
-	dispatcher.Dispatch(deliveries)
+	dispatcher.Deliver(deliveries)
 	dispatcher.Drain(t.Context())
 	first := app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", deliveries[0].ID), 1)[0]
 	require.Equal(t, deliveries[0].ID.String()+"+59", first.GetExecution().GetWorkflowId())
@@ -48,15 +48,15 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	webhook, organization := publicid.NewWebhook(), publicid.NewOrganization()
-	var deliveries []feedback.Dispatch
+	var deliveries []feedback.PendingDelivery
 	for range 10 {
 		for _, event := range []string{"post.created", "vote.created"} {
-			deliveries = append(deliveries, feedback.Dispatch{
+			deliveries = append(deliveries, feedback.PendingDelivery{
 				ID: publicid.NewDelivery(), Webhook: webhook, Organization: organization, EventType: event,
 			})
 		}
 	}
-	dispatcher.Dispatch(deliveries)
+	dispatcher.Deliver(deliveries)
 	dispatcher.Drain(t.Context())
 	for _, event := range []string{"post.created", "vote.created"} {
 		app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND EventType = '%s'", webhook, event), 1)
@@ -68,11 +68,11 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 10, testkit.Log(t))
 	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
-	var deliveries []feedback.Dispatch
+	var deliveries []feedback.PendingDelivery
 	for range 200 {
-		deliveries = append(deliveries, feedback.Dispatch{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
+		deliveries = append(deliveries, feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
 	}
-	dispatcher.Dispatch(append(deliveries, feedback.Dispatch{
+	dispatcher.Deliver(append(deliveries, feedback.PendingDelivery{
 		ID: publicid.NewDelivery(), Organization: quiet, EventType: "post.created",
 	}))
 	dispatcher.Drain(t.Context())
@@ -95,12 +95,12 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
 	dispatcher.ThroughQueues()
 	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
-		all := make([]feedback.Dispatch, n)
+		all := make([]feedback.PendingDelivery, n)
 		for i := range all {
 			last = publicid.NewDelivery()
-			all[i] = feedback.Dispatch{ID: last, Organization: organization, EventType: "post.created"}
+			all[i] = feedback.PendingDelivery{ID: last, Organization: organization, EventType: "post.created"}
 		}
-		dispatcher.Dispatch(all)
+		dispatcher.Deliver(all)
 		return last
 	}
 	inQueue := func(n int64) {
@@ -138,4 +138,22 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	// is asked is chance. Without turns, the first of the five comes behind all that its
 	// partition held before, some twenty.
 	require.Less(t, turns[0], waiting/5, "they came behind %v others", turns)
+}
+
+func TestARunHasTheFairnessKeyOfItsOrganizationAndASharedOneHasNone(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	dispatcher := dispatch.New(app.Connection, 2, testkit.Log(t))
+	pending := func(organization publicid.Organization) feedback.PendingDelivery {
+		return feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
+	}
+	alone, first, second := publicid.NewOrganization(), publicid.NewOrganization(), publicid.NewOrganization()
+	dispatcher.Deliver([]feedback.PendingDelivery{pending(alone), pending(alone), pending(first), pending(second)})
+	dispatcher.Drain(t.Context())
+	for organization, key := range map[publicid.Organization]string{alone: alone.String(), first: "", second: ""} {
+		run := app.Runs(t, fmt.Sprintf("OrganizationID = '%s'", organization), 1)[0].GetExecution()
+		described, err := app.Temporal.DescribeWorkflowExecution(t.Context(), run.GetWorkflowId(), run.GetRunId())
+		require.NoError(t, err)
+		require.Equal(t, key, described.GetWorkflowExecutionInfo().GetPriority().GetFairnessKey())
+	}
 }

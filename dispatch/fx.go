@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
@@ -11,6 +12,10 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/telemetry"
 )
+
+// closeTimeout is for what the worker's activities hand over while they end: a Temporal that
+// answers starts it within milliseconds, and one that doesn't was waited for by Drain.
+const closeTimeout = 2 * time.Second
 
 // Module provides the connection to Temporal and the dispatcher, which every
 // process has that makes changes. It needs client.Options and telemetry.Module.
@@ -21,19 +26,25 @@ var Module = fx.Module("dispatch", fx.Provide(
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
 		return c
 	},
-	func(c *Connection, set config.Config, log *slog.Logger) *Dispatcher {
+	func(lc fx.Lifecycle, c *Connection, set config.Config, log *slog.Logger) *Dispatcher {
 		d := New(c, set.DeliveryGroupMax, log)
 		if set.WorkerDeployment != "" {
 			d.ThroughQueues()
 		}
+		lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+			defer cancel()
+			d.Close(ctx)
+			return nil
+		}})
 		return d
 	},
 	func(d *Dispatcher) feedback.Dispatcher { return d },
 ))
 
-// Drain starts, when the process stops, what still waits for its start. It comes
+// Drain starts, when the process stops, what still waits for its start. It is named
 // after the worker, because parts stop in reverse order: what is started then may
-// still run in this process.
+// still run in this process. What comes later, Module's own end starts.
 var Drain = fx.Invoke(func(lc fx.Lifecycle, d *Dispatcher, set config.Config) {
 	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)

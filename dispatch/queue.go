@@ -12,191 +12,189 @@ import (
 )
 
 const (
-	// A workflow costs Temporal some 10 ms of processor time, a delivery more in its
-	// group a tenth of one. So what comes at more than lightRate a second, once
-	// lightBurst are used up, gathers for gatherTime between two starts: 25 groups a
-	// second. All else starts at once, and doesn't wait behind it.
-	lightRate  = 60
-	lightBurst = 10
-	gatherTime = 40 * time.Millisecond
-	// What goes to a webhook that lags gathers for longer, however little it is: it waits
-	// for its receiver anyway, and leaves Temporal to those who don't. Not for much longer,
-	// because a group's attempts are made at once and keep the processors from others.
-	lagTime = 400 * time.Millisecond
-	// How long a line counts as crowded after it was.
-	crowdedFor = time.Second
-	// Paces that are kept before those are looked for that nobody needs any more.
-	manyPaces = 1000
+	// A workflow costs Temporal some 10 ms of processor time, one more delivery in a
+	// group a tenth of that. So a stream of more than singleRate deliveries a second,
+	// once singleBurst are used up, is busy and starts a group every busyInterval, 25 a
+	// second. Any other stream starts each delivery at once.
+	singleRate   = 60
+	singleBurst  = 10
+	busyInterval = 40 * time.Millisecond
+	// A stream to webhooks that lag starts a group every laggingInterval, however little
+	// it carries: these deliveries wait for their receiver anyway, and fewer workflows
+	// leave Temporal to the others. It isn't longer, because the attempts of a group are
+	// made at once, and large groups would keep the processors from the others.
+	laggingInterval = 400 * time.Millisecond
+	// How long a stream counts as busy after it last exceeded its rate.
+	busyFor = time.Second
+	// From so many streams on, those are looked for that can be forgotten.
+	manyStreams = 1000
 )
 
-// queue has the deliveries that wait for their start. Organizations take turns, so
-// that 100,000 of one hold up none of another's, and in an organization its event
-// types do. Who uses it holds the dispatcher's lock.
+// queue holds the deliveries that wait for their start. Organizations take turns, so that
+// 100,000 deliveries of one don't hold up those of another, and so do the streams of an
+// organization. The dispatcher's lock guards it.
 type queue struct {
-	// turns are of the organizations that have something waiting; the first is next.
-	turns []*turn
-	of    map[publicid.Organization]*turn
-	size  int
-	// paces are of the lines, and outlive them.
-	paces     map[paceOf]*pace
-	lookAgain int
+	// backlogs are those of the organizations that have deliveries waiting, in the order
+	// of their turns.
+	backlogs []*backlog
+	of       map[publicid.Organization]*backlog
+	size     int
+	// streams are kept while they are empty, for as long as their rate matters.
+	streams map[streamKey]*stream
+	// sweepAt is the number of streams from which on the next look is for old ones.
+	sweepAt int
 }
 
-// turn is one organization's.
-type turn struct {
+// backlog is what one organization has waiting.
+type backlog struct {
 	organization publicid.Organization
-	// lines are of one event type each and never empty; the first is next.
-	lines []*line
-	size  int
+	// streams that aren't empty, in the order of their turns.
+	streams []*stream
+	size    int
 }
 
-// line has its deliveries in the order in which they came.
-type line struct {
-	lineOf
-	waiting []feedback.Dispatch
-	pace    *pace
-}
-
-// lineOf is what the deliveries of a line, and of a group, have in common.
-type lineOf struct {
-	eventType string
-	lags      bool
-}
-
-type paceOf struct {
+// streamKey tells the streams of all organizations apart.
+type streamKey struct {
 	organization publicid.Organization
-	lineOf
+	eventType    string
+	// lagging says that the deliveries go to webhooks that lag.
+	lagging bool
 }
 
-// pace tells whether a line is crowded, and when its next group is due if it is.
-type pace struct {
-	light   *rate.Limiter
-	crowded time.Time
-	next    time.Time
+// stream has the deliveries with the same key, in the order in which they came.
+type stream struct {
+	streamKey
+	waiting []feedback.PendingDelivery
+	single  *rate.Limiter
+	// exceeded is when more came than the rate of single starts allows.
+	exceeded time.Time
+	// next is the earliest start of a group that isn't full.
+	next time.Time
 }
 
 func newQueue() *queue {
-	return &queue{of: map[publicid.Organization]*turn{}, paces: map[paceOf]*pace{}, lookAgain: manyPaces}
+	return &queue{of: map[publicid.Organization]*backlog{}, streams: map[streamKey]*stream{}, sweepAt: manyStreams}
 }
 
-// add reports whether there was room. An organization may have waiting as much as
-// there is room left for all: alone it fills half of the queue, and however many
-// others do so too, the next one finds some. What lags goes to a webhook that does.
-func (q *queue) add(d feedback.Dispatch, lags bool, now time.Time) bool {
-	t := q.of[d.Organization]
-	if t == nil {
-		t = &turn{organization: d.Organization}
+// add reports whether there was room. An organization may have as much waiting as there
+// is room left: alone it fills half of the queue, and whoever comes next still finds half
+// of what is left.
+func (q *queue) add(d feedback.PendingDelivery, lagging bool, now time.Time) bool {
+	b := q.of[d.Organization]
+	if b == nil {
+		b = &backlog{organization: d.Organization}
 	}
-	if t.size >= maxWaiting-q.size {
+	if b.size >= maxWaiting-q.size {
 		return false
 	}
-	if t.size == 0 {
-		q.of[d.Organization] = t
-		q.turns = append(q.turns, t)
+	if b.size == 0 {
+		q.of[d.Organization] = b
+		q.backlogs = append(q.backlogs, b)
 	}
-	of := lineOf{d.EventType, lags}
-	l := t.line(of)
-	if l == nil {
-		l = &line{lineOf: of, pace: q.pace(paceOf{d.Organization, of}, now)}
-		t.lines = append(t.lines, l)
+	s := q.stream(streamKey{d.Organization, d.EventType, lagging}, now)
+	if len(s.waiting) == 0 {
+		b.streams = append(b.streams, s)
 	}
-	if !l.pace.light.AllowN(now, 1) {
-		l.pace.crowded = now
+	if !s.single.AllowN(now, 1) {
+		s.exceeded = now
 	}
-	l.waiting = append(l.waiting, d)
-	t.size++
+	s.waiting = append(s.waiting, d)
+	b.size++
 	q.size++
 	return true
 }
 
-func (q *queue) pace(of paceOf, now time.Time) *pace {
-	p := q.paces[of]
-	if p == nil {
-		if len(q.paces) >= q.lookAgain {
-			maps.DeleteFunc(q.paces, func(_ paceOf, p *pace) bool { return p.light.TokensAt(now) >= lightBurst })
-			q.lookAgain = max(manyPaces, 2*len(q.paces))
+func (q *queue) stream(key streamKey, now time.Time) *stream {
+	s := q.streams[key]
+	if s == nil {
+		if len(q.streams) >= q.sweepAt {
+			maps.DeleteFunc(q.streams, func(_ streamKey, s *stream) bool { return s.isIdle(now) })
+			q.sweepAt = max(manyStreams, 2*len(q.streams))
 		}
-		p = &pace{light: rate.NewLimiter(lightRate, lightBurst)}
-		q.paces[of] = p
+		s = &stream{streamKey: key, single: rate.NewLimiter(singleRate, singleBurst)}
+		q.streams[key] = s
 	}
-	return p
+	return s
 }
 
-func (t *turn) line(of lineOf) *line {
-	for _, l := range t.lines {
-		if l.lineOf == of {
-			return l
-		}
-	}
-	return nil
+// isIdle tells a stream that a new one can replace.
+func (s *stream) isIdle(now time.Time) bool {
+	return len(s.waiting) == 0 && s.single.TokensAt(now) >= singleBurst && !s.next.After(now)
 }
 
-// take cuts the next group off: at most so many deliveries of one event type, because
-// that is one search attribute. An organization with enough for a group has it for
-// itself; those with less share one. When nothing is due it returns nil, and how long to
-// wait for the first that is, or 0 when nothing waits.
-func (q *queue) take(most int, now time.Time) (group []feedback.Dispatch, wait time.Duration) {
-	first, l, wait := q.due(most, now)
-	if l == nil {
+// take removes the next group, of at most so many deliveries. It is of one event type,
+// because that is one search attribute. An organization with enough for a group has it for
+// itself; those with less share one, because otherwise many small organizations would need a
+// workflow each. When no group is due, take returns nil and how long to wait for the first
+// that is, or 0 when nothing waits.
+func (q *queue) take(most int, now time.Time) (group []feedback.PendingDelivery, wait time.Duration) {
+	first, wait := q.due(most, now)
+	if first == nil {
 		return nil, wait
 	}
-	group = l.cut(most)
 	switch {
-	case l.lags:
-		l.pace.next = now.Add(lagTime)
-	case now.Sub(l.pace.crowded) < crowdedFor:
-		l.pace.next = now.Add(gatherTime)
+	case first.lagging:
+		first.next = now.Add(laggingInterval)
+	case now.Sub(first.exceeded) < busyFor:
+		first.next = now.Add(busyInterval)
 	}
-	first.lines = append(slices.DeleteFunc(first.lines, func(other *line) bool { return other == l }), l)
-	for _, t := range q.turns {
+	group = q.cut(first, most)
+	for _, b := range q.backlogs {
 		if len(group) == most {
 			break
 		}
-		if other := t.line(l.lineOf); t != first && other != nil && len(other.waiting) < most {
-			group = append(group, other.cut(most-len(group))...)
+		key := first.streamKey
+		key.organization = b.organization
+		if s := q.streams[key]; s != nil && s != first && len(s.waiting) > 0 && len(s.waiting) < most {
+			group = append(group, q.cut(s, most-len(group))...)
 		}
 	}
-	q.turns = append(slices.DeleteFunc(q.turns, func(t *turn) bool { return t == first }), first)
-	q.tidy(group)
+	// Whose turn it was comes last from here on. Who shared its group keeps its turn.
+	own := q.of[first.organization]
+	q.backlogs = append(without(q.backlogs, own), own)
+	for _, d := range group {
+		if b := q.of[d.Organization]; b != nil && b.size == 0 {
+			delete(q.of, d.Organization)
+		}
+	}
+	q.backlogs = slices.DeleteFunc(q.backlogs, func(b *backlog) bool { return b.size == 0 })
 	return group, 0
 }
 
-// due is the first line, in turns, that has a full group or need not gather any more.
-func (q *queue) due(most int, now time.Time) (_ *turn, _ *line, wait time.Duration) {
-	for _, t := range q.turns {
-		for _, l := range t.lines {
-			left := l.pace.next.Sub(now)
-			if left <= 0 || len(l.waiting) >= most {
-				return t, l, 0
+// cut removes up to so many deliveries from a stream, which goes to the end of its
+// organization's turns, or loses its turn when it is empty.
+func (q *queue) cut(s *stream, most int) []feedback.PendingDelivery {
+	b, n := q.of[s.organization], min(most, len(s.waiting))
+	group := s.waiting[:n:n]
+	s.waiting = s.waiting[n:]
+	b.streams = without(b.streams, s)
+	if len(s.waiting) > 0 {
+		b.streams = append(b.streams, s)
+	} else {
+		s.waiting = nil
+	}
+	b.size -= n
+	q.size -= n
+	return group
+}
+
+// due is the first stream, in turns, that has a full group or whose next start is due.
+func (q *queue) due(most int, now time.Time) (_ *stream, wait time.Duration) {
+	for _, b := range q.backlogs {
+		for _, s := range b.streams {
+			left := s.next.Sub(now)
+			if left <= 0 || len(s.waiting) >= most {
+				return s, 0
 			}
 			if wait == 0 || left < wait {
 				wait = left
 			}
 		}
 	}
-	return nil, nil, wait
+	return nil, wait
 }
 
-func (l *line) cut(most int) []feedback.Dispatch {
-	n := min(most, len(l.waiting))
-	group := l.waiting[:n:n]
-	l.waiting = l.waiting[n:]
-	return group
-}
-
-// tidy forgets what was taken, and whoever has nothing left.
-func (q *queue) tidy(taken []feedback.Dispatch) {
-	q.size -= len(taken)
-	for _, d := range taken {
-		q.of[d.Organization].size--
-	}
-	for _, d := range taken {
-		if t := q.of[d.Organization]; t != nil {
-			t.lines = slices.DeleteFunc(t.lines, func(l *line) bool { return len(l.waiting) == 0 })
-			if t.size == 0 {
-				delete(q.of, d.Organization)
-			}
-		}
-	}
-	q.turns = slices.DeleteFunc(q.turns, func(t *turn) bool { return t.size == 0 })
+func without[T comparable](all []T, one T) []T {
+	at := slices.Index(all, one)
+	return slices.Delete(all, at, at+1)
 }

@@ -14,8 +14,8 @@ import (
 var at = time.Now()
 
 // taken is the next group, when all that gathers is due.
-func taken(q *queue) []feedback.Dispatch {
-	group, _ := q.take(60, at.Add(gatherTime))
+func taken(q *queue) []feedback.PendingDelivery {
+	group, _ := q.take(60, at.Add(busyInterval))
 	return group
 }
 
@@ -23,7 +23,7 @@ func taken(q *queue) []feedback.Dispatch {
 func sends(q *queue, organization publicid.Organization, eventType string, n int) int {
 	added := 0
 	for range n {
-		if q.add(feedback.Dispatch{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
+		if q.add(feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
 			added++
 		}
 	}
@@ -31,7 +31,7 @@ func sends(q *queue, organization publicid.Organization, eventType string, n int
 }
 
 // composition is how many of a group are whose.
-func composition(group []feedback.Dispatch) map[publicid.Organization]int {
+func composition(group []feedback.PendingDelivery) map[publicid.Organization]int {
 	n := map[publicid.Organization]int{}
 	for _, d := range group {
 		n[d.Organization]++
@@ -73,12 +73,12 @@ func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
 	q, organization := newQueue(), publicid.NewOrganization()
 	var in, out []publicid.Delivery
 	for range 130 {
-		d := feedback.Dispatch{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
+		d := feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
 		require.True(t, q.add(d, false, at))
 		in = append(in, d.ID)
 	}
 	for i := range 3 {
-		group, _ := q.take(60, at.Add(time.Duration(i)*gatherTime))
+		group, _ := q.take(60, at.Add(time.Duration(i)*busyInterval))
 		for _, d := range group {
 			out = append(out, d.ID)
 		}
@@ -98,42 +98,42 @@ func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	q, organization := newQueue(), publicid.NewOrganization()
 	for i := range 200 {
-		now := at.Add(time.Duration(i) * time.Second / lightRate)
-		require.True(t, q.add(feedback.Dispatch{Organization: organization, EventType: "post.created"}, false, now))
+		now := at.Add(time.Duration(i) * time.Second / singleRate)
+		require.True(t, q.add(feedback.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now))
 		group, _ := q.take(60, now)
 		require.Len(t, group, 1, i)
 	}
 }
 
-// TestACrowdedLineGathersAndHoldsUpNoOther sends 500 a second of one event type for a
+// TestABusyStreamFormsGroupsAndHoldsUpNoOther sends 500 a second of one event type for a
 // second, and one of another.
-func TestACrowdedLineGathersAndHoldsUpNoOther(t *testing.T) {
+func TestABusyStreamFormsGroupsAndHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	q, organization := newQueue(), publicid.NewOrganization()
 	groups := 0
 	for i := range 500 {
 		now := at.Add(time.Duration(i) * 2 * time.Millisecond)
-		q.add(feedback.Dispatch{Organization: organization, EventType: "contact.created"}, false, now)
+		q.add(feedback.PendingDelivery{Organization: organization, EventType: "contact.created"}, false, now)
 		group, wait := q.take(60, now)
 		if group != nil {
 			groups++
 		} else {
-			require.LessOrEqual(t, wait, gatherTime)
+			require.LessOrEqual(t, wait, busyInterval)
 		}
 		if i == 400 {
-			q.add(feedback.Dispatch{Organization: organization, EventType: "post.created"}, false, now)
+			q.add(feedback.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now)
 			group, _ = q.take(60, now)
 			require.Equal(t, "post.created", group[0].EventType)
 		}
 	}
-	require.LessOrEqual(t, groups, lightBurst+10+int(time.Second/gatherTime))
+	require.LessOrEqual(t, groups, singleBurst+10+int(time.Second/busyInterval))
 }
 
-func TestWhatLagsGathersAndHoldsUpNothingElse(t *testing.T) {
+func TestDeliveriesToLaggingWebhooksFormGroupsAndHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
 	q, organization := newQueue(), publicid.NewOrganization()
 	add := func(lags bool) {
-		require.True(t, q.add(feedback.Dispatch{Organization: organization, EventType: "post.created"}, lags, at))
+		require.True(t, q.add(feedback.PendingDelivery{Organization: organization, EventType: "post.created"}, lags, at))
 	}
 	add(true)
 	group, _ := q.take(60, at)
@@ -145,8 +145,8 @@ func TestWhatLagsGathersAndHoldsUpNothingElse(t *testing.T) {
 	require.Len(t, group, 1, "what doesn't lag has a group of its own")
 	group, wait := q.take(60, at)
 	require.Nil(t, group)
-	require.Equal(t, lagTime, wait)
-	group, _ = q.take(60, at.Add(lagTime))
+	require.Equal(t, laggingInterval, wait)
+	group, _ = q.take(60, at.Add(laggingInterval))
 	require.Len(t, group, 2)
 }
 
@@ -160,15 +160,15 @@ func TestAFullGroupWaitsForNothing(t *testing.T) {
 	}
 }
 
-func TestThePacesOfThoseWhoAreIdleAreForgotten(t *testing.T) {
+func TestStreamsThatAreIdleAreForgotten(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
-	for i := range 3 * manyPaces {
+	for i := range 3 * manyStreams {
 		now := at.Add(time.Duration(i) * 10 * time.Millisecond)
-		q.add(feedback.Dispatch{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
+		q.add(feedback.PendingDelivery{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
 		q.take(60, now)
 	}
-	require.LessOrEqual(t, len(q.paces), manyPaces)
+	require.LessOrEqual(t, len(q.streams), manyStreams)
 }
 
 func TestAQueueThatIsEmptyAgainTakesNoMemory(t *testing.T) {
@@ -177,10 +177,10 @@ func TestAQueueThatIsEmptyAgainTakesNoMemory(t *testing.T) {
 	for range 100 {
 		sends(q, publicid.NewOrganization(), "post.created", 70)
 	}
-	for now := at; q.size > 0; now = now.Add(gatherTime) {
+	for now := at; q.size > 0; now = now.Add(busyInterval) {
 		q.take(60, now)
 	}
 	require.Zero(t, q.size)
 	require.Empty(t, q.of)
-	require.Empty(t, q.turns)
+	require.Empty(t, q.backlogs)
 }

@@ -12,20 +12,20 @@ import (
 	"earshot/workflows"
 )
 
-// Recover queues recoveries for their start and returns at once.
-func (s *Dispatcher) Recover(recoveries []feedback.Recover) {
-	errands := make([]errand, len(recoveries))
+// RunRecoveries queues recoveries for their start and returns at once.
+func (d *Dispatcher) RunRecoveries(recoveries []feedback.RunningRecovery) {
+	requests := make([]request, len(recoveries))
 	for i, r := range recoveries {
-		errands[i] = errand{"recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
+		requests[i] = request{"recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
 			return startRecovery(ctx, c, r)
 		}}
 	}
-	s.send(errands)
+	d.enqueue(requests)
 }
 
 // startRecovery leaves a run that is open alone; a closed one is followed by
 // another, because the row decides what is still to be done.
-func startRecovery(ctx context.Context, c client.Client, r feedback.Recover) error {
+func startRecovery(ctx context.Context, c client.Client, r feedback.RunningRecovery) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                    r.Recovery.String(),
 		TaskQueue:             workflows.MainQueue,

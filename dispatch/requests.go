@@ -7,67 +7,64 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// errand is the start of one run that isn't a delivery's. It is tried until
+// request starts or signals one run that isn't a delivery's. It is sent until
 // Temporal takes it or says no; what a process leaves undone is the sweep's.
-type errand struct {
-	// what it is of, and its id, for the log.
-	what  string
-	id    fmt.Stringer
-	start func(ctx context.Context, c client.Client) error
+type request struct {
+	// what it is about, and its id, for the log.
+	what string
+	id   fmt.Stringer
+	send func(ctx context.Context, c client.Client) error
 }
 
-// send queues errands and returns at once.
-func (s *Dispatcher) send(errands []errand) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.errands)+len(errands) > maxWaiting {
-		s.log.Warn("too many runs wait for their start; the sweep will start these", "runs", len(errands))
+// enqueue has requests sent one after the other and returns at once.
+func (d *Dispatcher) enqueue(requests []request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refuses("others", len(requests)) {
 		return
 	}
-	if s.errands = append(s.errands, errands...); !s.sending && len(s.errands) > 0 {
-		s.sending = true
-		go s.sendAll()
+	if len(d.requests)+len(requests) > maxWaiting {
+		d.log.Warn("too many runs wait for their start; the sweep will start these", "runs", len(requests))
+		return
+	}
+	if d.requests = append(d.requests, requests...); !d.sending && len(d.requests) > 0 {
+		d.sending = true
+		go d.sendAll()
 	}
 }
 
-func (s *Dispatcher) sendAll() {
+func (d *Dispatcher) sendAll() {
 	for {
-		s.mu.Lock()
-		if len(s.errands) == 0 {
-			s.sending = false
-			s.idle.Broadcast()
-			s.mu.Unlock()
+		d.mu.Lock()
+		if len(d.requests) == 0 {
+			d.sending = false
+			d.idle.Broadcast()
+			d.mu.Unlock()
 			return
 		}
-		next := s.errands[0]
-		s.errands = s.errands[1:]
-		s.mu.Unlock()
-		if !s.try(next) {
-			s.pause(startPause)
-			s.mu.Lock()
-			select {
-			case <-s.quit:
-			default:
-				s.errands = append(s.errands, next)
-			}
-			s.mu.Unlock()
+		next := d.requests[0]
+		d.requests = d.requests[1:]
+		d.mu.Unlock()
+		if !d.send(next) {
+			d.pause(startPause)
+			d.enqueue([]request{next})
 		}
 	}
 }
 
-// try reports whether the errand is off the queue's hands.
-func (s *Dispatcher) try(e errand) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+// send reports whether the request is done with.
+func (d *Dispatcher) send(r request) bool {
+	ctx, cancel := context.WithTimeout(d.life, startTimeout)
 	defer cancel()
-	c, err := s.temporal.Client(ctx)
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
-		s.log.Warn("Temporal is away; runs wait for their start", "error", err)
+		d.log.Warn("Temporal is away; runs wait for their start", "error", err)
 		return false
 	}
-	if err = e.start(ctx, c); err == nil {
+	if err = r.send(ctx, c); err == nil {
 		return true
 	}
 	again := unreachable(err)
-	s.log.Warn("start a run", "what", e.what, "id", e.id, "error", err, "again", again)
+	d.log.Warn("start a run", "what", r.what, "id", r.id, "error", err, "again", again)
 	return !again
 }

@@ -33,8 +33,8 @@ const (
 // RunStates tells of each workflow what Temporal knows of its last run. Which are open,
 // most of them as a rule, is found by a list. That may lag behind, so the others are
 // described.
-func (s *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[string]activities.RunState, error) {
-	c, err := s.temporal.Client(ctx)
+func (d *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[string]activities.RunState, error) {
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func list(ctx context.Context, c client.Client, query string, do func([]*workflo
 
 // TerminatedRuns calls do with each page of the runs of deliver_webhooks that were
 // terminated since, until one returns an error.
-func (s *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func([]activities.TerminatedRun) error) error {
-	c, err := s.temporal.Client(ctx)
+func (d *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func([]activities.TerminatedRun) error) error {
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 
 // StreakGrew starts the run that follows a webhook's streak, or tells the one that
 // does.
-func (s *Dispatcher) StreakGrew(ctx context.Context, webhook publicid.Webhook) error {
-	c, err := s.temporal.Client(ctx)
+func (d *Dispatcher) StreakGrew(ctx context.Context, webhook publicid.Webhook) error {
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,8 +34,8 @@ func (s *Dispatcher) StreakGrew(ctx context.Context, webhook publicid.Webhook) e
 }
 
 // StreakEnded tells the run that follows a webhook's streak, if there is one.
-func (s *Dispatcher) StreakEnded(ctx context.Context, webhook publicid.Webhook) error {
-	c, err := s.temporal.Client(ctx)
+func (d *Dispatcher) StreakEnded(ctx context.Context, webhook publicid.Webhook) error {
+	c, err := d.temporal.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,14 @@ func endStreak(ctx context.Context, c client.Client, webhook publicid.Webhook) e
 	return nil
 }
 
-// EndStreaks queues the word to the runs that follow the webhooks' streaks and
-// returns at once.
-func (s *Dispatcher) EndStreaks(webhooks []publicid.Webhook) {
-	errands := make([]errand, len(webhooks))
+// EndFailureStreaks queues a signal to each of the runs that follow the webhooks' streaks
+// and returns at once.
+func (d *Dispatcher) EndFailureStreaks(webhooks []publicid.Webhook) {
+	requests := make([]request, len(webhooks))
 	for i, id := range webhooks {
-		errands[i] = errand{"tell that a webhook's streak is over", id, func(ctx context.Context, c client.Client) error {
+		requests[i] = request{"tell that a webhook's streak is over", id, func(ctx context.Context, c client.Client) error {
 			return endStreak(ctx, c, id)
 		}}
 	}
-	s.send(errands)
+	d.enqueue(requests)
 }

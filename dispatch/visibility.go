@@ -11,7 +11,7 @@ import (
 	"earshot/workflows"
 )
 
-func attributesOf(group []feedback.Dispatch) temporal.SearchAttributes {
+func attributesOf(group []feedback.PendingDelivery) temporal.SearchAttributes {
 	var deliveries, webhooks, organizations []string
 	for _, d := range group {
 		deliveries = append(deliveries, d.ID.String())
@@ -28,7 +28,7 @@ func attributesOf(group []feedback.Dispatch) temporal.SearchAttributes {
 }
 
 // summaryOf is the line that the web UI shows: post.created → example.com.
-func summaryOf(group []feedback.Dispatch) string {
+func summaryOf(group []feedback.PendingDelivery) string {
 	var hosts []string
 	for _, d := range group {
 		hosts = appendNew(hosts, d.Host)
@@ -49,6 +49,17 @@ func appendNew(to []string, s string) []string {
 		return to
 	}
 	return append(to, s)
+}
+
+// fairnessOf is that of the organization, and that of none where several share the group: a
+// backlog of one of them mustn't hold the others up.
+func fairnessOf(group []feedback.PendingDelivery) temporal.Priority {
+	for _, d := range group {
+		if d.Organization != group[0].Organization {
+			return temporal.Priority{}
+		}
+	}
+	return fairTo(group[0].Organization)
 }
 
 // fairTo has a server with task-queue fairness share its queues between organizations.

@@ -160,11 +160,12 @@ func (d *delivering) abandon(ctx workflow.Context, flights []flight) error {
 	return ctx.Err()
 }
 
-// revive begins again, in a run that was made by a reset, with the deliveries that
-// had failed before it. It comes last, so that it doesn't matter to which point the
-// run was reset: nothing that was recorded before that point changes. Was the run that
-// was reset made by a reset itself, then its own beginning again is recorded, and
-// tells which run it was.
+// revive begins again, in a run that was made by a reset, with the deliveries that had failed
+// before it. It comes at the end of the run: what comes before is replayed from the history, up to
+// the point of the reset, and must come to the same commands wherever that point is.
+//
+// A run may be reset whose history already has a revival, because an earlier reset made it. That
+// activity recorded for which run it was; revive repeats it until that is the run itself.
 func (d *delivering) revive(ctx workflow.Context) error {
 	for run := workflow.GetInfo(ctx).WorkflowExecution.RunID; d.revivedBy != run; {
 		var p activities.DeliveriesParams

@@ -286,7 +286,7 @@ func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
 	require.NoError(t, err)
 	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
 	require.NoError(t, err)
-	dispatcher.Dispatch([]feedback.Dispatch{{
+	dispatcher.Deliver([]feedback.PendingDelivery{{
 		ID: id, Webhook: webhook, Organization: b.tenant.Organization.ID, EventType: "post.created",
 	}})
 	dispatcher.Drain(t.Context())

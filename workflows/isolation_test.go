@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -18,6 +19,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"earshot/activities"
+	"earshot/dispatch"
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	earshotworker "earshot/worker"
@@ -153,4 +156,51 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, workflows.AttemptLaterName, task.GetActivityType().GetName())
 	require.Equal(t, b.tenant.Organization.ID.String(), task.GetPriority().GetFairnessKey())
+}
+
+// TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt has 40 groups
+// of one organization wait for receivers that hang, and then a run of one of those deliveries
+// and one of another organization, which fails once.
+func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	busy := setup(t, testkit.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}})
+	busy.swept(t)
+	second := testkit.NewReceiver(t)
+	busy.tenant.Register(t, second, "post.created")
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) }) // before the receivers' own, which wait for their answers
+	for _, r := range []*testkit.Receiver{busy.receiver, second} {
+		var failed sync.Map
+		r.Answer(func(_ int, got testkit.Received) int {
+			if _, again := failed.LoadOrStore(got.DeliveryID(), true); again {
+				<-release
+			}
+			return http.StatusInternalServerError
+		})
+	}
+	busy.posts(t, 20)
+	held := busy.receiver.Await(t, 40)[0].DeliveryID()
+	second.Await(t, 40)
+
+	// Port 1 is nobody's: this process commits and never reaches Temporal.
+	quiet := setup(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	quiet.receiver.Answer(answers(500))
+	quiet.post(t)
+	pending := func(b *bundle, delivery string) feedback.PendingDelivery {
+		id, err := publicid.Parse[publicid.Delivery](delivery)
+		require.NoError(t, err)
+		webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
+		require.NoError(t, err)
+		return feedback.PendingDelivery{
+			ID: id, Webhook: webhook, Organization: b.tenant.Organization.ID, EventType: "post.created",
+		}
+	}
+	dispatcher := dispatch.New(busy.app.Connection, 2, testkit.Log(t))
+	dispatcher.Deliver([]feedback.PendingDelivery{
+		pending(busy, held), pending(quiet, fmt.Sprint(quiet.delivery(t, "pending")["id"])),
+	})
+	quiet.receiver.Await(t, 2)
+	// The retry came while all of the busy ones were still under way.
+	rows(t, database, "attempt_count > 1", 0, 1)
 }

@@ -43,13 +43,13 @@ func (a *admin) Close() { a.store.Close() }
 // noDeliveries leaves deliveries pending for the service's sweep.
 type noDeliveries struct{}
 
-func (noDeliveries) Dispatch([]feedback.Dispatch) {}
+func (noDeliveries) Deliver([]feedback.PendingDelivery) {}
 
-func (noDeliveries) Schedule([]feedback.Schedule) {}
+func (noDeliveries) PublishWhenDue([]feedback.ScheduledEntry) {}
 
-func (noDeliveries) Recover([]feedback.Recover) {}
+func (noDeliveries) RunRecoveries([]feedback.RunningRecovery) {}
 
-func (noDeliveries) EndStreaks([]publicid.Webhook) {}
+func (noDeliveries) EndFailureStreaks([]publicid.Webhook) {}
 
 // openStore needs the database's URL only, so that an operator's shell doesn't
 // need the service's secrets.

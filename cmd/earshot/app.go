@@ -46,7 +46,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		}),
 		fx.StartTimeout(startTimeout),
 		// Requests, then starts have the drain time, then three kinds of the
-		// worker's tasks one after the other.
+		// worker's tasks one after the other. What these led to takes seconds.
 		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
 		telemetry.Module, store.Module, feedback.Module, dispatch.Module,
 	}

@@ -116,7 +116,7 @@ func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 func (c *change) announce(ctx context.Context, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
 	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
 	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
-		c.schedules = append(c.schedules, Schedule{Entry: e.ID, Organization: e.OrganizationID})
+		c.schedules = append(c.schedules, ScheduledEntry{Entry: e.ID, Organization: e.OrganizationID})
 	}
 	if before == changelogentry.StatePublished || e.State != changelogentry.StatePublished {
 		return nil
@@ -310,7 +310,7 @@ func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) e
 			return err
 		}
 		if old.State == changelogentry.StateScheduled {
-			c.schedules = append(c.schedules, Schedule{Entry: id, Organization: old.OrganizationID})
+			c.schedules = append(c.schedules, ScheduledEntry{Entry: id, Organization: old.OrganizationID})
 		}
 		if err := c.ChangelogEntry.DeleteOne(old).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the changelog entry")

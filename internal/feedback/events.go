@@ -67,7 +67,7 @@ func (c *change) freeze(ctx context.Context, t event.Type, p event.Payload) (pub
 func (c *change) send(
 	to *db.Webhook, id publicid.Delivery, of publicid.Event, eventType string, at time.Time,
 ) *db.DeliveryCreate {
-	c.deliveries = append(c.deliveries, Dispatch{
+	c.deliveries = append(c.deliveries, PendingDelivery{
 		ID: id, Webhook: to.ID, Organization: c.caller.Organization.ID, EventType: eventType, Host: hostOf(to.URL),
 	})
 	return c.Delivery.Create().

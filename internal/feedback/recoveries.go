@@ -13,8 +13,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Recover names a recovery that is to run. Whoever runs it reads the row.
-type Recover struct {
+// RunningRecovery names a recovery that is to run. Whoever runs it reads the row.
+type RunningRecovery struct {
 	Recovery     publicid.Recovery
 	Webhook      publicid.Webhook
 	Organization publicid.Organization
@@ -73,7 +73,7 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 		if err != nil {
 			return errors.Wrap(err, "insert the recovery")
 		}
-		c.recoveries = append(c.recoveries, Recover{Recovery: made.ID, Webhook: id, Organization: made.OrganizationID})
+		c.recoveries = append(c.recoveries, RunningRecovery{Recovery: made.ID, Webhook: id, Organization: made.OrganizationID})
 		return nil
 	})
 	return made, err

@@ -31,18 +31,18 @@ import (
 // the network and has no errors: what it fails to start stays pending in the
 // database, where the sweep finds it.
 type Dispatcher interface {
-	// Dispatch delivers rows.
-	Dispatch(deliveries []Dispatch)
-	// Schedule sees to it that changelog entries are published when they are due.
-	Schedule(entries []Schedule)
-	// Recover runs recoveries.
-	Recover(recoveries []Recover)
-	// EndStreaks tells whoever follows the webhooks' streaks that they are over.
-	EndStreaks(webhooks []publicid.Webhook)
+	// Deliver starts the delivery of rows.
+	Deliver(deliveries []PendingDelivery)
+	// PublishWhenDue sees to it that changelog entries are published when they are due.
+	PublishWhenDue(entries []ScheduledEntry)
+	// RunRecoveries runs recoveries.
+	RunRecoveries(recoveries []RunningRecovery)
+	// EndFailureStreaks tells whoever follows the webhooks' streaks that they are over.
+	EndFailureStreaks(webhooks []publicid.Webhook)
 }
 
-// Dispatch is what an operator wants to see of a delivery that is under way.
-type Dispatch struct {
+// PendingDelivery is what an operator wants to see of a delivery that is under way.
+type PendingDelivery struct {
 	ID           publicid.Delivery
 	Webhook      publicid.Webhook
 	Organization publicid.Organization
@@ -51,9 +51,9 @@ type Dispatch struct {
 	Host string
 }
 
-// Schedule says that the moment of an entry's publication was set, moved or taken
+// ScheduledEntry says that the moment of an entry's publication was set, moved or taken
 // away. Whoever waits for it reads the entry.
-type Schedule struct {
+type ScheduledEntry struct {
 	Entry        publicid.ChangelogEntry
 	Organization publicid.Organization
 }
@@ -95,9 +95,9 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 type change struct {
 	*db.Tx
 	caller     *Caller
-	deliveries []Dispatch
-	schedules  []Schedule
-	recoveries []Recover
+	deliveries []PendingDelivery
+	schedules  []ScheduledEntry
+	recoveries []RunningRecovery
 	// streaks are the webhooks whose streak the change ended.
 	streaks []publicid.Webhook
 }
@@ -144,16 +144,16 @@ func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) err
 	// starts them.
 	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
-		s.dispatch.Schedule(c.schedules)
+		s.dispatch.PublishWhenDue(c.schedules)
 	}
 	if len(c.recoveries) > 0 {
-		s.dispatch.Recover(c.recoveries)
+		s.dispatch.RunRecoveries(c.recoveries)
 	}
 	if len(c.streaks) > 0 {
-		s.dispatch.EndStreaks(c.streaks)
+		s.dispatch.EndFailureStreaks(c.streaks)
 	}
 	if len(c.deliveries) > 0 {
-		s.dispatch.Dispatch(c.deliveries)
+		s.dispatch.Deliver(c.deliveries)
 		ids := make([]fmt.Stringer, len(c.deliveries))
 		for i, d := range c.deliveries {
 			ids[i] = d.ID

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"earshot/internal/publicid"
@@ -184,10 +185,10 @@ func (s *Store) ReviveDeliveries(ctx context.Context, run string, deliveries []p
 	return found, nil
 }
 
-func uuids(deliveries []publicid.Delivery) []string {
-	ids := make([]string, len(deliveries))
-	for i, d := range deliveries {
-		ids[i] = d.UUID().String()
+func uuids[ID interface{ UUID() uuid.UUID }](ids []ID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.UUID().String()
 	}
-	return ids
+	return texts
 }

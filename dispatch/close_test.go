@@ -1,0 +1,63 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+// stalled is a dispatcher whose Temporal takes connections and never answers, and what it logs.
+func stalled(t *testing.T) (*Dispatcher, *bytes.Buffer) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	var logged bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logged, nil))
+	return New(NewConnection(client.Options{HostPort: listener.Addr().String()}), 1, log), &logged
+}
+
+func pendingDeliveries(n int) []feedback.PendingDelivery {
+	all := make([]feedback.PendingDelivery, n)
+	for i := range all {
+		all[i] = feedback.PendingDelivery{ID: publicid.NewDelivery(), EventType: "post.created"}
+	}
+	return all
+}
+
+// TestNothingRunsAfterAClose reads the log without a lock: the race detector would find
+// whoever still writes.
+func TestNothingRunsAfterAClose(t *testing.T) {
+	t.Parallel()
+	d, logged := stalled(t)
+	d.Deliver(pendingDeliveries(5))
+	d.RunRecoveries([]feedback.RunningRecovery{{Recovery: publicid.NewRecovery()}, {Recovery: publicid.NewRecovery()}})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.Close(over)
+	require.False(t, d.busy())
+	require.Zero(t, d.deliveries.size)
+	require.Empty(t, d.requests)
+	require.Contains(t, logged.String(), "the sweep will start")
+}
+
+func TestWhatIsHandedOverAfterACloseIsLoggedAndLeftToTheSweep(t *testing.T) {
+	t.Parallel()
+	d, logged := stalled(t)
+	d.Close(t.Context())
+	require.Empty(t, logged.String())
+	d.Deliver(pendingDeliveries(3))
+	d.EndFailureStreaks([]publicid.Webhook{publicid.NewWebhook()})
+	require.False(t, d.busy())
+	require.Contains(t, logged.String(), "deliveries=3")
+	require.Contains(t, logged.String(), "others=1")
+	d.Close(t.Context())
+}

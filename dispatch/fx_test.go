@@ -1,0 +1,43 @@
+package dispatch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/fx"
+
+	"earshot/dispatch"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/telemetry"
+	"earshot/internal/testkit"
+)
+
+// TestWhatIsHandedOverWhileTheWorkerStopsIsStarted has a hook in the worker's place, between
+// the drain and the end of the dispatcher: activities may end with deliveries until then.
+func TestWhatIsHandedOverWhileTheWorkerStopsIsStarted(t *testing.T) {
+	t.Parallel()
+	temporal := testkit.Namespace(t)
+	last := feedback.PendingDelivery{
+		ID: publicid.NewDelivery(), Organization: publicid.NewOrganization(), EventType: "post.created",
+	}
+	app := fx.New(fx.NopLogger, fx.Supply(config.Config{DeliveryGroupMax: 60, DrainTimeout: testkit.Wait}, temporal),
+		fx.Supply(testkit.Log(t)), telemetry.Module, dispatch.Module,
+		fx.Invoke(func(lc fx.Lifecycle, d feedback.Dispatcher) {
+			lc.Append(fx.StopHook(func() { d.Deliver([]feedback.PendingDelivery{last}) }))
+		}),
+		dispatch.Drain,
+	)
+	require.NoError(t, app.Start(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
+	defer cancel()
+	require.NoError(t, app.Stop(ctx))
+	c, err := client.DialContext(ctx, temporal)
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.DescribeWorkflowExecution(ctx, last.ID.String(), "")
+	require.NoError(t, err)
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/internal/publicid"
+)
+
+const ownersSQL = `SELECT id, organization_id FROM webhooks WHERE id = ANY($1)`
+
+// WebhookOwners are the organizations of those of the webhooks that are there.
+func (s *Store) WebhookOwners(ctx context.Context, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
+	rows, err := s.pool.Query(ctx, ownersSQL, uuids(webhooks))
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the organizations of webhooks")
+	}
+	owners := map[publicid.Webhook]publicid.Organization{}
+	var webhook publicid.Webhook
+	var organization publicid.Organization
+	_, err = pgx.ForEachRow(rows, []any{&webhook, &organization}, func() error {
+		owners[webhook] = organization
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "read the organizations of webhooks")
+	}
+	return owners, nil
+}
