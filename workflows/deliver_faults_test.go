@@ -16,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
 
@@ -187,7 +188,7 @@ func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// An attempt that waited for one of its webhook's 64 places is still under way when
+// An attempt that waited for one of its webhook's 64 slots is still under way when
 // Temporal, having heard nothing for 12 s, takes its activity for dead.
 func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *testing.T) {
 	t.Parallel()
@@ -199,12 +200,14 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	o.HostPort = way.address
 	b := setup(t, testkit.Options{Worker: true, Temporal: &o, Environ: []string{hours}})
 
-	const places = 64
+	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
+	require.NoError(t, err)
+	const slots = 64
 	answer := make(chan struct{})
 	release := sync.OnceFunc(func() { close(answer) })
 	defer release()
 	b.receiver.Answer(func(n int, _ testkit.Received) int {
-		if n > places {
+		if n > slots {
 			<-answer
 			return http.StatusOK
 		}
@@ -212,16 +215,17 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 		return http.StatusInternalServerError
 	})
 	b.posts(t, 60)
-	for range places - 60 {
+	for range slots - 60 {
 		b.post(t)
 	}
-	b.receiver.Await(t, places)
+	b.receiver.Await(t, slots)
 	b.post(t)
 	var id string
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		log := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries?limit=1", nil)
 		id, _ = log.Body["data"].([]any)[0].(map[string]any)["id"].(string)
 		require.NotNil(c, pendingActivity(c, t.Context(), direct, id).GetLastStartedTime())
+		require.True(c, b.app.Deliveries.Lags(webhook), "and it has come to wait for a slot")
 	}, testkit.Wait, 20*time.Millisecond)
 
 	way.stalled.Lock()
@@ -230,7 +234,7 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, int32(2), pendingActivity(c, t.Context(), direct, id).GetAttempt())
 	}, testkit.Wait, 20*time.Millisecond)
-	require.Len(t, b.receiver.All(), places+1, "the attempt is under way")
+	require.Equal(t, slots+1, len(b.receiver.All()), "the attempt is under way")
 	resume()
 	// The second one finds the row taken, and the run waits.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -244,5 +248,5 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 		require.Equal(c, "succeeded", d["status"])
 	}, testkit.Wait, 20*time.Millisecond)
 	require.Len(t, d["attempts"], 1)
-	require.Len(t, b.receiver.All(), places+1)
+	require.Equal(t, slots+1, len(b.receiver.All()))
 }
