@@ -157,7 +157,7 @@ func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 }
 
 // pendingActivity is the one that the run of a delivery has under way; nil without any.
-func pendingActivity(t require.TestingT, ctx context.Context, temporal client.Client, id string) *workflowpb.PendingActivityInfo {
+func pendingActivity(ctx context.Context, t require.TestingT, temporal client.Client, id string) *workflowpb.PendingActivityInfo {
 	d, err := temporal.DescribeWorkflowExecution(ctx, id, "")
 	require.NoError(t, err)
 	if len(d.GetPendingActivities()) == 0 {
@@ -181,7 +181,7 @@ func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing
 	id := b.receiver.Await(t, 2)[0].DeliveryID()
 	beats := map[time.Time]bool{}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		if at := pendingActivity(c, t.Context(), b.app.Temporal, id).GetLastHeartbeatTime(); at != nil {
+		if at := pendingActivity(t.Context(), c, b.app.Temporal, id).GetLastHeartbeatTime(); at != nil {
 			beats[at.AsTime()] = true
 		}
 		require.Len(c, beats, 2)
@@ -224,7 +224,7 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		log := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries?limit=1", nil)
 		id, _ = log.Body["data"].([]any)[0].(map[string]any)["id"].(string)
-		require.NotNil(c, pendingActivity(c, t.Context(), direct, id).GetLastStartedTime())
+		require.NotNil(c, pendingActivity(t.Context(), c, direct, id).GetLastStartedTime())
 		require.True(c, b.app.Deliveries.Lags(webhook), "and it has come to wait for a slot")
 	}, testkit.Wait, 20*time.Millisecond)
 
@@ -232,13 +232,13 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	resume := sync.OnceFunc(way.stalled.Unlock)
 	defer resume()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.Equal(c, int32(2), pendingActivity(c, t.Context(), direct, id).GetAttempt())
+		require.Equal(c, int32(2), pendingActivity(t.Context(), c, direct, id).GetAttempt())
 	}, testkit.Wait, 20*time.Millisecond)
 	require.Equal(t, slots+1, len(b.receiver.All()), "the attempt is under way")
 	resume()
 	// The second one finds the row taken, and the run waits.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.Nil(c, pendingActivity(c, t.Context(), direct, id))
+		require.Nil(c, pendingActivity(t.Context(), c, direct, id))
 	}, testkit.Wait, 20*time.Millisecond)
 	release()
 
