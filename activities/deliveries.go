@@ -14,8 +14,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/batch"
-	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -23,15 +21,14 @@ import (
 )
 
 const (
-	// How long a first attempt waits for a place before it moves over to the
-	// lane of later attempts, which costs Temporal as much as the first round:
-	// enough for a burst to a fast receiver, and a small part of the 10 s that a
+	// How long a first attempt waits for a slot of its webhook and for payload memory
+	// before it is put off to the later queue, which costs Temporal as much as the first
+	// round: enough for a burst to a fast receiver, and a small part of the 10 s that a
 	// slow one takes anyway.
 	firstWait = time.Second
-	// How long a later attempt waits before it asks the workflow to wait with a
-	// timer instead, which holds no slot: within it each attempt that is in flight
-	// gives its place back.
-	laterWait = send.AttemptTimeout
+	// How long a later attempt waits for them before it is put off: within it each
+	// attempt that is in flight gives them back.
+	slotWait = send.AttemptTimeout
 	// How long a delivery waits after a fault of our own that the others of its
 	// group don't share.
 	faultPause = 30 * time.Second
@@ -79,8 +76,8 @@ type Deliveries struct {
 	options DeliveryOptions
 	log     *slog.Logger
 
-	slots   *slots
-	lane    *lane
+	limits  *webhookLimits
+	later   *laterLimits
 	memory  *payloadMemory
 	sizes   *batch.Batcher[publicid.Delivery, store.PayloadSize]
 	claims  *batch.Batcher[store.Claim, store.Claimed]
@@ -91,7 +88,7 @@ type Deliveries struct {
 func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
 	return &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
-		slots: newSlots(perWebhook), lane: newLane(),
+		limits: newWebhookLimits(webhookConcurrency), later: newLaterLimits(),
 		memory:  newPayloadMemory(payloadMemoryMax),
 		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
 		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
@@ -101,7 +98,7 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follo
 
 // Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
 // slower than what it is sent.
-func (d *Deliveries) Lags(webhook publicid.Webhook) bool { return d.slots.lags(webhook) }
+func (d *Deliveries) Lags(webhook publicid.Webhook) bool { return d.limits.lags(webhook) }
 
 // Due is one delivery with the attempt that it is due for.
 type Due struct {
@@ -133,15 +130,15 @@ type AttemptResult struct {
 	Answers []string `json:"answers,omitempty"`
 }
 
-// AttemptFirst makes the attempts of a new group, all at once, and hands back
-// what its webhook has no place for.
+// AttemptFirst makes the first attempts of a new group, all at once, and puts off what
+// finds no slot or no memory.
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
-	return d.attemptAll(ctx, p, d.slots.patience, nil)
+	return d.attemptAll(ctx, p, d.limits.firstWait, nil)
 }
 
-// AttemptLater makes attempts after the first, or first ones that had no place.
+// AttemptLater makes attempts after the first, and first ones that were put off.
 func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
@@ -150,9 +147,9 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 	if err != nil {
 		return AttemptResult{}, err
 	}
-	admitted, leave := d.lane.enter(p.Deliveries, owners)
+	admitted, leave := d.later.admit(p.Deliveries, owners)
 	defer leave()
-	return d.attemptAll(ctx, p, func(publicid.Webhook) time.Duration { return laterWait }, admitted)
+	return d.attemptAll(ctx, p, func(publicid.Webhook) time.Duration { return slotWait }, admitted)
 }
 
 // owners are the organizations of the webhooks. The run doesn't know them all.
@@ -172,13 +169,13 @@ func (d *Deliveries) owners(ctx context.Context, of []Due) (map[publicid.Webhook
 // although their receivers have them. Their leases keep others off until they are over. So
 // only the end of a worker's time to stop ends them, and the activity's own.
 func untilShutdown(ctx context.Context) (_ context.Context, end func()) {
-	lasting, end := context.WithDeadline(context.WithoutCancel(ctx), activity.GetInfo(ctx).Deadline)
-	context.AfterFunc(ctx, func() {
+	lasting, cancel := context.WithDeadline(context.WithoutCancel(ctx), activity.GetInfo(ctx).Deadline)
+	forget := context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), worker.ErrWorkerShutdown) {
-			end()
+			cancel()
 		}
 	})
-	return lasting, end
+	return lasting, func() { forget(); cancel() }
 }
 
 // heartbeat tells Temporal that the activity is alive, until its context ends.
@@ -196,9 +193,9 @@ func heartbeat(ctx context.Context) {
 }
 
 // attemptAll attempts what goes to webhooks that are admitted, all where nil is, and puts off
-// the others and what finds no place in time.
+// the others and what finds no slot or no memory in time.
 func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
-	patience func(publicid.Webhook) time.Duration, admitted admission,
+	wait func(publicid.Webhook) time.Duration, admitted admission,
 ) (AttemptResult, error) {
 	var (
 		all      sync.WaitGroup
@@ -209,7 +206,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 	run := activity.GetInfo(ctx).WorkflowExecution
 	waiting, stop := untilStop(ctx)
 	defer stop()
-	untilShare := spread(laneWait) // one for all, so that they come back together
+	untilShare := jitter(laterWait) // one for all, so that they come back together
 	for i, due := range p.Deliveries {
 		switch admitted[due.Webhook] {
 		case shareOfOrganizationUsed:
@@ -221,7 +218,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 		case shareFree:
 		}
 		all.Go(func() {
-			o, err := d.attempt(ctx, waiting, run, due, patience(due.Webhook))
+			o, err := d.attempt(ctx, waiting, run, due, wait(due.Webhook))
 			if err != nil {
 				// Our own fault: the receiver's attempt isn't used up.
 				mu.Lock()
@@ -258,7 +255,7 @@ func (d *Deliveries) settle(ctx context.Context, run workflow.Execution, of []Du
 }
 
 // untilStop ends with the activity, or when its worker takes no more work: who
-// waits for a place then waits in the workflow instead.
+// waits for a slot or for memory is put off then.
 func untilStop(ctx context.Context) (waiting context.Context, stop context.CancelFunc) {
 	waiting, stop = context.WithCancel(ctx)
 	stopping := activity.GetWorkerStopChannel(ctx)
@@ -270,135 +267,4 @@ func untilStop(ctx context.Context) (waiting context.Context, stop context.Cance
 		}
 	}()
 	return waiting, stop
-}
-
-// attempt is the life of one attempt: a place, the claim, the request, the
-// record. The process may die after any line; the lease then keeps others off
-// until the attempt can be over, and the claim is made again.
-func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
-	release, o, err := d.enter(ctx, waiting, due, wait)
-	if release == nil {
-		return o, err
-	}
-	// Place and memory are for the request: our own record needs neither.
-	defer release()
-	claimed, err := d.claims.Do(ctx, store.Claim{
-		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
-	})
-	switch {
-	case err != nil:
-		return outcome{}, err
-	case claimed.Gone:
-		return gone(claimed.Ended), nil
-	case claimed.Wait:
-		o = again(due, claimed.Attempt, claimed.Delay)
-		if d.options.CountAttempts && claimed.Attempt > due.Attempt {
-			// This attempt was made and failed, perhaps by a worker that was killed
-			// before it could say so.
-			o.streak = streakGrew
-		}
-		return o, nil
-	case !claimed.Enabled:
-		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
-		return outcome{failed: true, answer: ErrorWebhookDisabled}, err
-	}
-	failpoint.Hit(failpoint.AfterClaim)
-	result, err := d.request(ctx, due, claimed)
-	release()
-	if err != nil {
-		return outcome{}, err
-	}
-	failpoint.Hit(failpoint.AfterSend)
-	o = outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
-	moved, err := d.record(ctx, result)
-	if err != nil {
-		return outcome{}, err
-	}
-	failpoint.Hit(failpoint.AfterRecord)
-	if moved {
-		o.streak = moveOf(result.Error != "")
-	}
-	if result.Retry != nil {
-		o.pending, o.next = true, Pending{Due: due, In: *result.Retry}
-		o.next.Attempt++
-	}
-	return o, nil
-}
-
-// enter waits for a place at the receiver, and then for memory for the payload. Without
-// them there is no release, but what becomes of the delivery instead.
-func (d *Deliveries) enter(ctx, waiting context.Context, due Due, wait time.Duration) (release func(), _ outcome, _ error) {
-	waiting, cancel := context.WithTimeout(waiting, wait)
-	defer cancel()
-	leave := d.slots.acquire(waiting, due.Webhook)
-	if leave == nil {
-		return nil, outcome{putOff: true}, nil
-	}
-	size, err := d.sizes.Do(ctx, due.ID)
-	if err != nil {
-		leave(false)
-		return nil, outcome{}, err
-	}
-	free := d.memory.acquire(waiting, size.Organization, size.Bytes)
-	if free == nil {
-		leave(false)
-		return nil, outcome{putOff: true, atLeast: spread(memoryWait)}, nil
-	}
-	return sync.OnceFunc(func() { free(); leave(true) }), outcome{}, nil
-}
-
-// request sends and says what follows from the answer.
-func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
-	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
-	if err != nil {
-		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
-	}
-	url, err := feedback.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
-	if err != nil {
-		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
-	}
-	failpoint.Hit(failpoint.BeforeSend)
-	o := d.sender.Send(ctx, send.Request{
-		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
-	})
-	if ctx.Err() != nil && !o.OK() {
-		// The stop of this process cut the attempt off: not the receiver's fault.
-		return store.Result{}, ctx.Err()
-	}
-	d.slots.answered(due.Webhook, o.OK())
-	r := store.Result{
-		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
-		Response: o.Status, Body: o.Body, Error: string(o.Error),
-	}
-	if n := due.Attempt - c.ScheduleStart; !o.OK() && n <= len(d.options.Delays) {
-		delay := d.options.Delays[n-1]
-		delay += d.slots.retry(due.Webhook, due.Attempt+1, delay)
-		r.Retry = &delay
-	}
-	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
-	countAttempt(ctx, r)
-	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
-		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
-		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),
-		slog.Int("responseStatus", o.Status), slog.String("error", string(o.Error)),
-		slog.Duration("duration", o.Duration), slog.Bool("retry", r.Retry != nil))
-	return r, nil
-}
-
-// record keeps trying while the activity has time: an attempt whose result is
-// lost must be made again, which the receiver sees as a duplicate. It tells whether
-// the webhook's streak moved.
-func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		moved, err := d.results.Do(ctx, r)
-		if err == nil {
-			return moved, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, err
-		case <-time.After(pause):
-			d.log.WarnContext(ctx, "record an attempt again", "deliveryId", r.ID, "error", err)
-		}
-	}
 }

@@ -30,7 +30,7 @@ func countAttempt(ctx context.Context, r store.Result) {
 	count(ctx, attemptsMetric, "result", result, 1)
 }
 
-// countPutOff counts attempts that found no place.
+// countPutOff counts attempts that found no slot or no memory.
 func countPutOff(ctx context.Context, n int) {
 	activity.GetMetricsHandler(ctx).Counter(putOffMetric).Inc(int64(n))
 }

@@ -9,9 +9,9 @@ import (
 
 // outcome is what became of one delivery.
 type outcome struct {
-	// putOff says that there was no place for an attempt.
+	// putOff says that no attempt was made, for want of a slot or of memory.
 	putOff bool
-	// atLeast is how long it waits then, whatever its turn.
+	// atLeast is how long it is put off then, whatever the backlog.
 	atLeast time.Duration
 	pending bool
 	next    Pending

@@ -10,10 +10,11 @@ import (
 	"earshot/internal/store"
 )
 
-// putOff has the deliveries wait that found no place: in their rows, so that nobody
-// takes them for forgotten and the API says when, and in their run, with a timer that
-// holds no slot. Those of one webhook wait together, which is one timer and one round,
-// and so long that thousands of deliveries to a receiver that hangs don't spin.
+// putOff writes down when those deliveries are due again that found no slot or no memory:
+// in their rows, so that the sweep doesn't take them for forgotten and the API says when,
+// and in the result, for which their run sets a timer. Those of one webhook are due
+// together, in one more round, and as late as its backlog demands, so that thousands of
+// deliveries to a receiver that hangs don't come back every second.
 func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Due, outcomes []outcome) error {
 	waiting := map[publicid.Webhook][]int{}
 	n := 0
@@ -27,14 +28,14 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 		return nil
 	}
 	// A first round may be put off because of a burst that is over in a moment. What is
-	// put off in the lane of later attempts keeps to its budget.
-	step := retryStep
+	// put off in the later queue keeps the interval of retries.
+	interval := retryInterval
 	if activity.GetInfo(ctx).IsLocalActivity {
-		step = 0
+		interval = 0
 	}
 	rows := make([]store.PutOff, 0, n)
 	for webhook, which := range waiting {
-		wait := d.slots.turn(webhook, len(which), step)
+		wait := d.limits.reserveBacklog(webhook, len(which), interval)
 		for _, i := range which {
 			wait = max(wait, outcomes[i].atLeast)
 		}

@@ -63,7 +63,7 @@ func (w *Worker) base(giveUp func(error)) worker.Options {
 	return o
 }
 
-// laterTuner gives the lane of later attempts its slots by what the machine has.
+// laterTuner gives the later queue its slots by what the machine has.
 func laterTuner() (worker.WorkerTuner, error) {
 	limits := worker.DefaultResourceControllerOptions()
 	limits.MemTargetPercent, limits.CpuTargetPercent = memoryTarget, processorTarget
@@ -71,19 +71,19 @@ func laterTuner() (worker.WorkerTuner, error) {
 	groups, err := worker.NewResourceBasedSlotSupplier(worker.NewResourceController(limits),
 		worker.ResourceBasedSlotSupplierOptions{MinSlots: laterGroupsMin, MaxSlots: laterGroups, RampThrottle: laterRamp})
 	if err != nil {
-		return nil, errors.Wrap(err, "size the lane of later attempts")
+		return nil, errors.Wrap(err, "size the later queue")
 	}
 	// The queue has nothing else, but the SDK wants a size for each kind.
 	none, err := worker.NewFixedSizeSlotSupplier(1)
 	if err != nil {
-		return nil, errors.Wrap(err, "size the lane of later attempts")
+		return nil, errors.Wrap(err, "size the later queue")
 	}
 	tuner, err := worker.NewCompositeTuner(worker.CompositeTunerOptions{
 		ActivitySlotSupplier: groups, WorkflowSlotSupplier: none, LocalActivitySlotSupplier: none,
 		NexusSlotSupplier: none, SessionActivitySlotSupplier: none,
 	})
 	if err != nil {
-		return nil, errors.Wrap(err, "size the lane of later attempts")
+		return nil, errors.Wrap(err, "size the later queue")
 	}
 	return tuner, nil
 }

@@ -16,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
 
@@ -156,7 +157,7 @@ func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 }
 
 // pendingActivity is the one that the run of a delivery has under way; nil without any.
-func pendingActivity(t require.TestingT, ctx context.Context, temporal client.Client, id string) *workflowpb.PendingActivityInfo {
+func pendingActivity(ctx context.Context, t require.TestingT, temporal client.Client, id string) *workflowpb.PendingActivityInfo {
 	d, err := temporal.DescribeWorkflowExecution(ctx, id, "")
 	require.NoError(t, err)
 	if len(d.GetPendingActivities()) == 0 {
@@ -180,14 +181,14 @@ func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing
 	id := b.receiver.Await(t, 2)[0].DeliveryID()
 	beats := map[time.Time]bool{}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		if at := pendingActivity(c, t.Context(), b.app.Temporal, id).GetLastHeartbeatTime(); at != nil {
+		if at := pendingActivity(t.Context(), c, b.app.Temporal, id).GetLastHeartbeatTime(); at != nil {
 			beats[at.AsTime()] = true
 		}
 		require.Len(c, beats, 2)
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// An attempt that waited for one of its webhook's 64 places is still under way when
+// An attempt that waited for one of its webhook's 64 slots is still under way when
 // Temporal, having heard nothing for 12 s, takes its activity for dead.
 func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *testing.T) {
 	t.Parallel()
@@ -199,12 +200,14 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	o.HostPort = way.address
 	b := setup(t, testkit.Options{Worker: true, Temporal: &o, Environ: []string{hours}})
 
-	const places = 64
+	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
+	require.NoError(t, err)
+	const slots = 64
 	answer := make(chan struct{})
 	release := sync.OnceFunc(func() { close(answer) })
 	defer release()
 	b.receiver.Answer(func(n int, _ testkit.Received) int {
-		if n > places {
+		if n > slots {
 			<-answer
 			return http.StatusOK
 		}
@@ -212,29 +215,30 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 		return http.StatusInternalServerError
 	})
 	b.posts(t, 60)
-	for range places - 60 {
+	for range slots - 60 {
 		b.post(t)
 	}
-	b.receiver.Await(t, places)
+	b.receiver.Await(t, slots)
 	b.post(t)
 	var id string
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		log := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries?limit=1", nil)
 		id, _ = log.Body["data"].([]any)[0].(map[string]any)["id"].(string)
-		require.NotNil(c, pendingActivity(c, t.Context(), direct, id).GetLastStartedTime())
+		require.NotNil(c, pendingActivity(t.Context(), c, direct, id).GetLastStartedTime())
+		require.True(c, b.app.Deliveries.Lags(webhook), "and it has come to wait for a slot")
 	}, testkit.Wait, 20*time.Millisecond)
 
 	way.stalled.Lock()
 	resume := sync.OnceFunc(way.stalled.Unlock)
 	defer resume()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.Equal(c, int32(2), pendingActivity(c, t.Context(), direct, id).GetAttempt())
+		require.Equal(c, int32(2), pendingActivity(t.Context(), c, direct, id).GetAttempt())
 	}, testkit.Wait, 20*time.Millisecond)
-	require.Len(t, b.receiver.All(), places+1, "the attempt is under way")
+	require.Equal(t, slots+1, len(b.receiver.All()), "the attempt is under way")
 	resume()
 	// The second one finds the row taken, and the run waits.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.Nil(c, pendingActivity(c, t.Context(), direct, id))
+		require.Nil(c, pendingActivity(t.Context(), c, direct, id))
 	}, testkit.Wait, 20*time.Millisecond)
 	release()
 
@@ -244,5 +248,5 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 		require.Equal(c, "succeeded", d["status"])
 	}, testkit.Wait, 20*time.Millisecond)
 	require.Len(t, d["attempts"], 1)
-	require.Len(t, b.receiver.All(), places+1)
+	require.Equal(t, slots+1, len(b.receiver.All()))
 }

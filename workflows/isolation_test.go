@@ -78,7 +78,7 @@ func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
 	b.tenant.Register(t, healthy, "contact.created")
 	healthy.Answer(answers(500))
 	b.tenant.ID(t, "/v1/contacts", map[string]any{"name": "Ada"})
-	// The second one comes through the lane of later attempts.
+	// The second one comes through the later queue.
 	healthy.Await(t, 2)
 	rows(t, database, "status = 'succeeded'", 1, 1)
 }

@@ -75,7 +75,7 @@ const (
 	RetentionSchedule = "remove_expired"
 )
 
-// Task queues. The lane of later attempts has workers and slots of its own, so
+// Task queues. the later queue has workers and slots of its own, so
 // that dead and slow receivers never hold what healthy ones need.
 const (
 	MainQueue  = "earshot"

@@ -28,7 +28,7 @@ var (
 
 	// The first round runs inside the first workflow task: 10 s for the
 	// attempt, the rest for the place, the claim and the record. It isn't
-	// repeated: what fails here goes on in the lane of later attempts.
+	// repeated: what fails here goes on in the later queue.
 	firstRound = workflow.LocalActivityOptions{
 		StartToCloseTimeout: 20 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},

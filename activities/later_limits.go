@@ -7,30 +7,31 @@ import (
 	"earshot/internal/send"
 )
 
-// The lane of later attempts takes 80 groups at a time on a machine that is short of
-// everything, and 200 otherwise. What the shares leave is enough for everybody else.
+// The worker of the later queue takes 80 groups at a time on a machine that is short of
+// memory or processor time, and up to 200 otherwise. What these shares leave is enough for
+// everybody else.
 const (
 	// A quarter of the 80: a receiver that hangs holds each of them for 10 s, so it
 	// gets the retries of two groups a second.
-	laneOfWebhook = 20
+	laterPerWebhook = 20
 	// Half: an organization may have 25 webhooks.
-	laneOfOrganization = 40
-	// How long a group waits at least whose organization has its share under way, because
-	// the pace of its own webhook says nothing of when another's groups end: as long as an
-	// attempt may take, so that hundreds of groups don't ask again every second.
-	laneWait = send.AttemptTimeout
+	laterPerOrganization = 40
+	// How long a group is put off at least whose organization has its share under way: as
+	// long as an attempt may take, so that hundreds of groups don't ask again every second.
+	// The backlog of its own webhook says nothing of when the groups of another end.
+	laterWait = send.AttemptTimeout
 )
 
-// lane bounds the groups of later attempts that this process has under way of one
+// laterLimits bounds the groups of the later queue that this process has under way of one
 // webhook and of one organization. A group counts for each webhook and each organization
 // that has a delivery in it.
-type lane struct {
+type laterLimits struct {
 	mu            sync.Mutex
 	webhooks      map[publicid.Webhook]int
 	organizations map[publicid.Organization]int
 }
 
-// admission says of the webhooks of a group which of them are let in, and of the others whose
+// admission says of the webhooks of a group which of them are admitted, and of the others whose
 // share is used up.
 type admission map[publicid.Webhook]share
 
@@ -42,14 +43,14 @@ const (
 	shareOfOrganizationUsed
 )
 
-func newLane() *lane {
-	return &lane{webhooks: map[publicid.Webhook]int{}, organizations: map[publicid.Organization]int{}}
+func newLaterLimits() *laterLimits {
+	return &laterLimits{webhooks: map[publicid.Webhook]int{}, organizations: map[publicid.Organization]int{}}
 }
 
-// enter lets those of the webhooks of a group in whose share isn't used up, nor their
+// admit admits those of the webhooks of a group whose share isn't used up, nor their
 // organization's. A webhook that is in no organization was deleted; its deliveries make no
 // attempts.
-func (l *lane) enter(of []Due, owners map[publicid.Webhook]publicid.Organization) (admission, func()) {
+func (l *laterLimits) admit(of []Due, owners map[publicid.Webhook]publicid.Organization) (admission, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all, charged := admission{}, map[publicid.Organization]bool{}
@@ -59,9 +60,9 @@ func (l *lane) enter(of []Due, owners map[publicid.Webhook]publicid.Organization
 		}
 		owner, owned := owners[d.Webhook]
 		switch {
-		case owned && !charged[owner] && l.organizations[owner] >= laneOfOrganization:
+		case owned && !charged[owner] && l.organizations[owner] >= laterPerOrganization:
 			all[d.Webhook] = shareOfOrganizationUsed
-		case l.webhooks[d.Webhook] >= laneOfWebhook:
+		case l.webhooks[d.Webhook] >= laterPerWebhook:
 			all[d.Webhook] = shareOfWebhookUsed
 		default:
 			all[d.Webhook] = shareFree
@@ -72,10 +73,10 @@ func (l *lane) enter(of []Due, owners map[publicid.Webhook]publicid.Organization
 			}
 		}
 	}
-	return all, func() { l.leave(all, charged) }
+	return all, func() { l.end(all, charged) }
 }
 
-func (l *lane) leave(all admission, charged map[publicid.Organization]bool) {
+func (l *laterLimits) end(all admission, charged map[publicid.Organization]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for webhook, share := range all {

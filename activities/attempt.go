@@ -1,0 +1,147 @@
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/workflow"
+
+	"earshot/internal/failpoint"
+	"earshot/internal/feedback"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+// attempt is the life of one attempt: a slot and memory, the claim, the request, the
+// record. The process may die after any line; the lease then keeps others off
+// until the attempt can be over, and the claim is made again.
+func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
+	release, o, err := d.admit(ctx, waiting, due, wait)
+	if release == nil {
+		return o, err
+	}
+	// They are for the request: our own record needs neither.
+	defer release()
+	claimed, err := d.claims.Do(ctx, store.Claim{
+		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
+	})
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case claimed.Gone:
+		return gone(claimed.Ended), nil
+	case claimed.Wait:
+		o = again(due, claimed.Attempt, claimed.Delay)
+		if d.options.CountAttempts && claimed.Attempt > due.Attempt {
+			// This attempt was made and failed, perhaps by a worker that was killed
+			// before it could say so.
+			o.streak = streakGrew
+		}
+		return o, nil
+	case !claimed.Enabled:
+		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+		return outcome{failed: true, answer: ErrorWebhookDisabled}, err
+	}
+	failpoint.Hit(failpoint.AfterClaim)
+	result, err := d.request(ctx, due, claimed)
+	release()
+	if err != nil {
+		return outcome{}, err
+	}
+	failpoint.Hit(failpoint.AfterSend)
+	o = outcome{at: time.Now(), answer: answerOf(result.Response, result.Error), failed: result.Error != "" && result.Retry == nil}
+	moved, err := d.record(ctx, result)
+	if err != nil {
+		return outcome{}, err
+	}
+	failpoint.Hit(failpoint.AfterRecord)
+	if moved {
+		o.streak = moveOf(result.Error != "")
+	}
+	if result.Retry != nil {
+		o.pending, o.next = true, Pending{Due: due, In: *result.Retry}
+		o.next.Attempt++
+	}
+	return o, nil
+}
+
+// admit waits for a slot of the webhook, and then for memory for the payload. Without
+// them there is no release, but what becomes of the delivery instead.
+func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Duration) (release func(), _ outcome, _ error) {
+	waiting, cancel := context.WithTimeout(waiting, wait)
+	defer cancel()
+	freeSlot := d.limits.acquire(waiting, due.Webhook)
+	if freeSlot == nil {
+		return nil, outcome{putOff: true}, nil
+	}
+	size, err := d.sizes.Do(ctx, due.ID)
+	if err != nil {
+		freeSlot(false)
+		return nil, outcome{}, err
+	}
+	freeMemory := d.memory.acquire(waiting, size.Organization, size.Bytes)
+	if freeMemory == nil {
+		freeSlot(false)
+		return nil, outcome{putOff: true, atLeast: jitter(memoryWait)}, nil
+	}
+	return sync.OnceFunc(func() { freeMemory(); freeSlot(true) }), outcome{}, nil
+}
+
+// request sends and says what follows from the answer.
+func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
+	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
+	if err != nil {
+		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
+	}
+	url, err := feedback.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
+	if err != nil {
+		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
+	}
+	failpoint.Hit(failpoint.BeforeSend)
+	o := d.sender.Send(ctx, send.Request{
+		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+	})
+	if ctx.Err() != nil && !o.OK() {
+		// The stop of this process cut the attempt off: not the receiver's fault.
+		return store.Result{}, ctx.Err()
+	}
+	d.limits.answered(due.Webhook, o.OK())
+	r := store.Result{
+		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
+		Response: o.Status, Body: o.Body, Error: string(o.Error),
+	}
+	if n := due.Attempt - c.ScheduleStart; !o.OK() && n <= len(d.options.Delays) {
+		delay := d.options.Delays[n-1]
+		delay += d.limits.reserveRetry(due.Webhook, due.Attempt+1, delay)
+		r.Retry = &delay
+	}
+	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
+	countAttempt(ctx, r)
+	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
+		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
+		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),
+		slog.Int("responseStatus", o.Status), slog.String("error", string(o.Error)),
+		slog.Duration("duration", o.Duration), slog.Bool("retry", r.Retry != nil))
+	return r, nil
+}
+
+// record keeps trying while the activity has time: an attempt whose result is
+// lost must be made again, which the receiver sees as a duplicate. It tells whether
+// the webhook's streak moved.
+func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		moved, err := d.results.Do(ctx, r)
+		if err == nil {
+			return moved, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, err
+		case <-time.After(pause):
+			d.log.WarnContext(ctx, "record an attempt again", "deliveryId", r.ID, "error", err)
+		}
+	}
+}
