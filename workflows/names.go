@@ -75,7 +75,7 @@ const (
 	RetentionSchedule = "remove_expired"
 )
 
-// Task queues. the later queue has workers and slots of its own, so
+// Task queues. The later queue has workers and slots of its own, so
 // that dead and slow receivers never hold what healthy ones need.
 const (
 	MainQueue  = "earshot"
