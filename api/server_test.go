@@ -159,7 +159,7 @@ func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 // A vote waits for the post's row, which the test holds.
 func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = 2 }))
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.Patience = 2, brief }))
 	n := newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	s := dial(t, app)

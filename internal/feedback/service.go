@@ -107,22 +107,29 @@ type change struct {
 // when the organization's other changes leave no room for long.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
-	c := &change{caller: CallerOf(ctx)}
-	if err := mayWrite(ctx, c.caller); err != nil {
-		return err
-	}
-	leave, err := s.store.Enter(ctx, c.caller.Organization.ID)
-	if errors.Is(err, store.ErrBusy) {
-		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
-	}
+	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return s.perform(ctx, c, fn)
+	return s.perform(ctx, &change{caller: CallerOf(ctx)}, fn)
 }
 
-// perform is change for whoever acts.
+// enter refuses what change refuses. Until leave is called, the caller has one of the
+// places that its organization's changes have. Whatever may wait for a row needs one.
+func (s *Service) enter(ctx context.Context) (leave func(), err error) {
+	caller := CallerOf(ctx)
+	if err := mayWrite(ctx, caller); err != nil {
+		return nil, err
+	}
+	leave, err = s.store.Enter(ctx, caller.Organization.ID)
+	if errors.Is(err, store.ErrBusy) {
+		return nil, problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
+	}
+	return leave, err
+}
+
+// perform is change for whoever acts, and has a place.
 func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) error) error {
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
 		c.Tx, c.deliveries, c.schedules, c.recoveries, c.streaks = tx, nil, nil, nil, nil
@@ -164,9 +171,18 @@ func (s *Service) forService(
 	if err != nil {
 		return errors.Wrap(err, "load the organization")
 	}
+	leave, err := s.store.Enter(ctx, organization)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	c := &change{caller: &Caller{Organization: found}}
 	return s.perform(ctx, c, func(c *change) error { return fn(ctx, c) })
 }
+
+// Unavailable reports whether a use case failed because it would have waited for too
+// long, and has changed nothing.
+func Unavailable(err error) bool { return store.Unavailable(err) }
 
 // ErrChecked ends a use case that was asked to check its input only.
 var ErrChecked = errors.New("the input was checked and nothing was done")

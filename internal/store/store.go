@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+	"golang.org/x/sync/semaphore"
 
 	"earshot/ent/db"
 	_ "earshot/ent/db/runtime" // the schema's defaults; without it ids stay zero
@@ -32,6 +33,8 @@ type Store struct {
 	sql    *stdsql.DB
 	client *db.Client
 	rooms  rooms
+	// waiting bounds the statements of deliveries that wait for rows on their own.
+	waiting *semaphore.Weighted
 }
 
 // Options of a store.
@@ -42,6 +45,8 @@ type Options struct {
 	MaxConns int32
 	// Tracer sees every statement; nil is nobody.
 	Tracer pgx.QueryTracer
+	// Serving bounds how long anything waits for the database: see timeouts.go.
+	Serving bool
 }
 
 // Open makes the pool. It doesn't connect yet: a database that is away shows
@@ -57,11 +62,14 @@ func Open(o Options) (*Store, error) {
 	}
 	config.AfterConnect = readTimesInUTC
 	config.ConnConfig.Tracer = o.Tracer
+	if o.Serving {
+		limited(config.ConnConfig.RuntimeParams)
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, errors.Wrap(err, "make the connection pool")
 	}
-	handle := stdlib.OpenDBFromPool(pool)
+	handle := stdsql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
 	// The pool below keeps the connections; a second layer of idle ones would
 	// hold them back from the raw queries.
 	handle.SetMaxIdleConns(0)
@@ -70,7 +78,8 @@ func Open(o Options) (*Store, error) {
 	size := max(1, int(config.MaxConns)/2)
 	return &Store{
 		pool: pool, sql: handle, client: client,
-		rooms: rooms{size: size, of: map[publicid.Organization]*room{}},
+		rooms:   rooms{size: size, of: map[publicid.Organization]*room{}},
+		waiting: semaphore.NewWeighted(int64(max(1, size/2))),
 	}, nil
 }
 
@@ -139,6 +148,17 @@ func again(do func() error) error {
 	}
 }
 
+// onDeliveries is again for a statement about rows of deliveries, which somebody may
+// hold who deletes their webhook. Many want that at once, one for each group of
+// deliveries, so a quarter of the pool is for them.
+func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
+	if err := s.waiting.Acquire(ctx, 1); err != nil {
+		return errors.Wrap(err, "wait for other statements about deliveries")
+	}
+	defer s.waiting.Release(1)
+	return again(do)
+}
+
 // InTx runs fn in one transaction and commits when it returns nil. Nothing
 // slow belongs into fn: it holds a connection and row locks. Where the database
 // ended the transaction because of a deadlock, and where fn returns ErrAgain, fn runs
@@ -159,7 +179,7 @@ func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		return errors.Wrap(err, "commit")
+		return errors.Wrap(&unknownOutcome{err}, "commit")
 	}
 	return nil
 }
