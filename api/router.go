@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"earshot/api/gen"
 	"earshot/internal/feedback"
+	"earshot/internal/memory"
 	"earshot/internal/problem"
 )
 
@@ -41,6 +43,8 @@ type server struct {
 	guesses  *guesses
 	proxies  []netip.Prefix
 	work     time.Duration
+	bodies   *semaphore.Weighted
+	decoders chan struct{}
 	log      *slog.Logger
 }
 
@@ -62,6 +66,7 @@ func New(f *feedback.Service, o Options) (*API, error) {
 	s := &server{
 		feedback: f, contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
 		guesses: newGuesses(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
+		bodies: semaphore.NewWeighted(memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: f.Authenticate, doorman: &doorman{ask: f.KeysThere}, known: map[[32]byte]remembered{},
 		},

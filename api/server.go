@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/memory"
 )
 
 // Limits are what a client may take of the server: time, and room.
@@ -45,12 +47,8 @@ func StandardLimits() Limits {
 	}
 }
 
-const (
-	// Some 30 KiB each, so 60 MiB; more than the callers of an API keep open.
-	maxConnections = 2048
-	// What a process may open where nobody limits it.
-	unlimited = 1 << 20
-)
+// unlimited is what a process may open where nobody limits it.
+const unlimited = 1 << 20
 
 // roomForConnections leaves half of what the process may open to the database,
 // Temporal and receivers. (Go has raised the limit as far as it goes.)
@@ -60,7 +58,7 @@ func roomForConnections() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
 		files = min(files, limit.Cur)
 	}
-	return max(1, min(maxConnections, int(files/2)))
+	return max(1, min(memory.MaxConnections, int(files/2)))
 }
 
 // Server serves a Handler within limits.

@@ -20,6 +20,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/internal/failpoint"
+	"earshot/internal/memory"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -84,7 +85,7 @@ type Service struct {
 func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
 	return &Service{
 		store: s, dispatch: d, guard: guard, secrets: secrets, settings: settings, log: log,
-		pages: semaphore.NewWeighted(roomForPages),
+		pages: semaphore.NewWeighted(memory.Answers),
 	}
 }
 
