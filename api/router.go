@@ -88,7 +88,7 @@ func New(f *feedback.Service, o Options) (*API, error) {
 	r.GET("/healthz", live)
 	r.GET("/readyz", (&readiness{checks: o.Checks, log: o.Log}).ready)
 	s.serveDocs(r)
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.hold, s.readBody)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.readBody)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.refuseBody,
 		HandlerErrorFunc:         s.refuse,

@@ -63,11 +63,11 @@ func Again(ctx context.Context) context.Context {
 // token of its budget; pages of foreign origins are refused.
 func (a *API) Mount(path string, surface http.Handler) {
 	a.engine.POST(path, a.server.checkOrigin, a.server.authorize, a.server.limit, func(c *gin.Context) {
-		leave, ok := a.server.holdBody(c, maxMessage)
+		release, ok := a.server.reserveBody(c, maxMessage)
 		if !ok {
 			return
 		}
-		defer leave()
+		defer release()
 		caller, _ := callerOf(c)
 		p := &passage{requestID: requestID(c), caller: caller}
 		surface.ServeHTTP(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p)))

@@ -20,6 +20,8 @@ type Page[T any] struct {
 type PageQuery struct {
 	Cursor *string
 	Limit  *int
+	// Memory is where a list of large rows reserves what they come to; nil is no bound.
+	Memory *AnswerMemory
 }
 
 // A cursor is the place of a page's last row in the order of its list, so rows

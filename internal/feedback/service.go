@@ -77,15 +77,15 @@ type Service struct {
 	secrets  *seal.Box
 	settings Settings
 	log      *slog.Logger
-	// pages is the room of answers with large rows.
-	pages *semaphore.Weighted
+	// answers is the memory for large ones.
+	answers *semaphore.Weighted
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
 	return &Service{
 		store: s, dispatch: d, guard: guard, secrets: secrets, settings: settings, log: log,
-		pages: semaphore.NewWeighted(memory.Answers),
+		answers: semaphore.NewWeighted(memory.Answers),
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// bodyTimeout is how long a large body waits for room before any of it is read: some
+	// bodyTimeout is how long a large body waits for memory before any of it is read: some
 	// hundred times what the request of another one takes that sends and reads.
 	bodyTimeout = 5 * time.Second
-	// unreadTimeout is how long the large answer to a change that finds no room may take
+	// unreadTimeout is how long the large answer to a change that finds no memory may take
 	// to be read.
 	unreadTimeout = 5 * time.Second
 	// maxMessage is the largest message of a surface, which has a body in it.
@@ -25,29 +25,38 @@ const (
 	largeBody = 64 << 10
 )
 
-// hold has the request keep the memory for its body, and the answer that for its rows,
-// until it was written.
-func (s *server) hold(c *gin.Context) {
+const answerMemoryKey = "answerMemory"
+
+// reserveMemory has the request keep the memory for its body, and the answer that for
+// its rows, until it was written.
+func (s *server) reserveMemory(c *gin.Context) {
 	most := int64(maxBody)
 	if c.Request.ContentLength > most {
 		most = 0 // it is refused and not read
 	}
-	leave, ok := s.holdBody(c, most)
+	release, ok := s.reserveBody(c, most)
 	if !ok {
 		return
 	}
-	defer leave()
-	ctx, room := s.feedback.Answering(c.Request.Context())
-	defer room.Leave()
-	c.Request = c.Request.WithContext(ctx)
-	c.Writer = &answer{ResponseWriter: c.Writer, server: s, context: c, room: room}
+	defer release()
+	reserved := s.feedback.AnswerMemory()
+	defer reserved.Release()
+	c.Set(answerMemoryKey, reserved)
+	c.Writer = &boundedAnswer{ResponseWriter: c.Writer, server: s, context: c, memory: reserved}
 	c.Next()
 }
 
-// holdBody waits for room for a body before any of it is read, and refuses the request
+// largePage is the query of a list whose rows may be large.
+func largePage(ctx context.Context, cursor *string, limit *int) feedback.PageQuery {
+	q := pageQuery(cursor, limit)
+	q.Memory, _ = ctx.Value(answerMemoryKey).(*feedback.AnswerMemory)
+	return q
+}
+
+// reserveBody waits for memory for a body before any of it is read, and refuses the request
 // where there is none for long. A body that doesn't say how long it is counts as the
 // largest. What a surface asks for stands in the surface's own request.
-func (s *server) holdBody(c *gin.Context, most int64) (leave func(), ok bool) {
+func (s *server) reserveBody(c *gin.Context, most int64) (release func(), ok bool) {
 	n := c.Request.ContentLength
 	if n < 0 || n > most {
 		n = most
@@ -74,21 +83,21 @@ func (s *server) decoding(size int) (over func()) {
 	return func() { <-s.decoders }
 }
 
-// answer takes room for an answer of an operation that is large and no page.
-type answer struct {
+// boundedAnswer reserves memory for an answer of an operation that is large and no page.
+type boundedAnswer struct {
 	gin.ResponseWriter
 	server  *server
 	context *gin.Context
-	room    *feedback.Room
+	memory  *feedback.AnswerMemory
 }
 
-// Write has the whole answer. A read that finds no room for it is refused. A change has
+// Write has the whole answer. A read that finds no memory for it is refused. A change has
 // happened and can't be, so its client gets little time.
-func (a *answer) Write(b []byte) (int, error) {
+func (a *boundedAnswer) Write(b []byte) (int, error) {
 	switch {
-	case a.Written() || a.room.Fits(len(b)):
+	case a.Written() || a.memory.Fits(len(b)):
 	case a.context.Request.Method == http.MethodGet:
-		a.server.answer(a.context, feedback.NoRoom())
+		a.server.answer(a.context, feedback.NoAnswerMemory())
 		return len(b), nil
 	default:
 		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(unreadTimeout)) // a tool's has none
