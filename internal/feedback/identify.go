@@ -30,11 +30,11 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
-	leave, err := s.enter(ctx)
+	release, err := s.acquire(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	defer leave()
+	defer release()
 	if found, err = s.seeAgain(ctx, externalUserID, in, meta); found != nil || err != nil {
 		return found, false, err
 	}

@@ -105,32 +105,32 @@ type change struct {
 
 // change runs fn in one transaction for the caller in the context and
 // dispatches after the commit. It refuses when the organization may not write, and
-// when the organization's other changes leave no room for long.
+// when the organization's other changes take too long to end.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
-	leave, err := s.enter(ctx)
+	release, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	return s.perform(ctx, &change{caller: CallerOf(ctx)}, fn)
 }
 
-// enter refuses what change refuses. Until leave is called, the caller has one of the
-// places that its organization's changes have. Whatever may wait for a row needs one.
-func (s *Service) enter(ctx context.Context) (leave func(), err error) {
+// acquire refuses what change refuses. Until release is called, the caller has one of the
+// transactions that its organization may have. Whatever may wait for a row needs one.
+func (s *Service) acquire(ctx context.Context) (release func(), err error) {
 	caller := CallerOf(ctx)
 	if err := mayWrite(ctx, caller); err != nil {
 		return nil, err
 	}
-	leave, err = s.store.Enter(ctx, caller.Organization.ID)
+	release, err = s.store.AcquireTransaction(ctx, caller.Organization.ID)
 	if errors.Is(err, store.ErrBusy) {
 		return nil, problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
 	}
-	return leave, err
+	return release, err
 }
 
-// perform is change for whoever acts, and has a place.
+// perform is change for whoever acts, and has acquired a transaction.
 func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) error) error {
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
 		c.Tx, c.deliveries, c.schedules, c.recoveries, c.streaks = tx, nil, nil, nil, nil
@@ -172,11 +172,11 @@ func (s *Service) forService(
 	if err != nil {
 		return errors.Wrap(err, "load the organization")
 	}
-	leave, err := s.store.Enter(ctx, organization)
+	release, err := s.store.AcquireTransaction(ctx, organization)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	c := &change{caller: &Caller{Organization: found}}
 	return s.perform(ctx, c, func(c *change) error { return fn(ctx, c) })
 }

@@ -15,10 +15,10 @@ const mebibyte = 1 << 20
 const (
 	// MaxConnections are more than the callers of an API keep open.
 	MaxConnections = 2048
-	// FreeBody is a request body that needs no room of its own.
+	// FreeBody is a request body that needs no reservation.
 	FreeBody = 8 << 10
-	// FreeAnswer is what the rows of an answer may come to, and an answer, without room
-	// of its own.
+	// FreeAnswer is what the rows of an answer may come to, and an answer, without a
+	// reservation.
 	FreeAnswer = 16 << 10
 	// BodyCost is what a byte of a body comes to while its request is worked on: as it
 	// came, in the contract's spelling, decoded, in the event, on its way to the
@@ -37,7 +37,7 @@ const (
 	// Bodies that are larger: 32 of the largest at once.
 	Bodies = 192 * mebibyte
 	// Decoding is for large bodies that are held against the contract, which makes up to
-	// thirty times as much of them for some milliseconds: Decoders of 1 MiB.
+	// thirty times as much of them for some milliseconds: as many as Decoders of 1 MiB.
 	Decoding = Decoders * 32 * mebibyte
 	Decoders = 4
 	// Answers that are larger, with the rows that they are made of, until their clients

@@ -32,9 +32,10 @@ type Store struct {
 	pool   *pgxpool.Pool
 	sql    *stdsql.DB
 	client *db.Client
-	rooms  rooms
-	// waiting bounds the statements of deliveries that wait for rows on their own.
-	waiting *semaphore.Weighted
+	// transactions bounds those of each organization.
+	transactions transactionLimit
+	// deliveries bounds the statements about them that may wait for rows.
+	deliveries *semaphore.Weighted
 }
 
 // Options of a store.
@@ -78,8 +79,8 @@ func Open(o Options) (*Store, error) {
 	size := max(1, int(config.MaxConns)/2)
 	return &Store{
 		pool: pool, sql: handle, client: client,
-		rooms:   rooms{size: size, of: map[publicid.Organization]*room{}},
-		waiting: semaphore.NewWeighted(int64(max(1, size/2))),
+		transactions: transactionLimit{size: size, of: map[publicid.Organization]*slots{}},
+		deliveries:   semaphore.NewWeighted(int64(max(1, size/2))),
 	}, nil
 }
 
@@ -152,10 +153,10 @@ func again(do func() error) error {
 // hold who deletes their webhook. Many want that at once, one for each group of
 // deliveries, so a quarter of the pool is for them.
 func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
-	if err := s.waiting.Acquire(ctx, 1); err != nil {
+	if err := s.deliveries.Acquire(ctx, 1); err != nil {
 		return errors.Wrap(err, "wait for other statements about deliveries")
 	}
-	defer s.waiting.Release(1)
+	defer s.deliveries.Release(1)
 	return again(do)
 }
 

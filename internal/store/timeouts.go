@@ -20,12 +20,12 @@ import (
 // have no such limits, so a migration takes the time that it takes.
 const (
 	// lockTimeout is a thousand times what a transaction of ours holds a lock for, and
-	// twice what others wait for a place of Enter meanwhile.
+	// twice what others wait for their transaction meanwhile.
 	lockTimeout = 10 * time.Second
 	// statementTimeout is for the longest statement that is meant to be: to delete a
 	// webhook with its log of some million deliveries.
 	statementTimeout = time.Minute
-	// connectionTimeout is as long as a place of Enter is waited for: a change that
+	// connectionTimeout is as long as AcquireTransaction waits: a change that
 	// finds no connection within it stands behind many others.
 	connectionTimeout = 5 * time.Second
 )
