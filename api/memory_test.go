@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -76,6 +77,10 @@ func TestAnswersThatAreNoPagesAreBoundedToo(t *testing.T) {
 	n := newFixture(t, app)
 	post := "/v1/posts/" + n.ID(t, "/v1/boards/"+n.ids["boardId"]+"/posts",
 		object{"title": "Large", "body": object{"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}}})
+	usual := "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Usual"}) + "/posts"
+	for i := range 40 {
+		n.ID(t, usual, object{"title": fmt.Sprint("Idea ", i), "body": object{"text": strings.Repeat("a", 300), "json": nil}})
+	}
 	handler, err := api.New(app.Feedback, api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
 	require.NoError(t, err)
 	begun, release := make(chan int), make(chan struct{})
@@ -93,7 +98,7 @@ func TestAnswersThatAreNoPagesAreBoundedToo(t *testing.T) {
 	}
 	require.LessOrEqual(t, unread, memory.Answers/(3*255<<10), "the next was refused")
 	require.Positive(t, unread)
-	require.Equal(t, http.StatusOK, read("/v1/boards"))
+	require.Equal(t, http.StatusOK, read(usual+"?limit=100"), "a page of the usual size always has room")
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodPatch, post, object{"title": "A change is answered"}).Status)
 	close(release)
 	all.Wait()

@@ -60,7 +60,7 @@ func (m *AnswerMemory) reserve(ctx context.Context, rows int) error {
 		return nil
 	}
 	m.Release()
-	if rows <= memory.FreeAnswer {
+	if rows <= memory.FreeRows {
 		return nil
 	}
 	// The answer may have six times as many bytes, and its buffer doubles as it grows.

@@ -17,9 +17,10 @@ const (
 	MaxConnections = 2048
 	// FreeBody is a request body that needs no reservation.
 	FreeBody = 8 << 10
-	// FreeAnswer is what the rows of an answer may come to, and an answer, without a
-	// reservation.
-	FreeAnswer = 16 << 10
+	// FreeRows are what the large columns of an answer's rows may come to without a
+	// reservation, FreeAnswer is for the whole answer: a page of 80 posts of the usual size.
+	FreeRows   = 16 << 10
+	FreeAnswer = 64 << 10
 	// BodyCost is what a byte of a body comes to while its request is worked on: as it
 	// came, in the contract's spelling, decoded, in the event, on its way to the
 	// database, and in the answer.
@@ -27,7 +28,7 @@ const (
 	// buffers of a connection, and its goroutines: 30 KiB, measured.
 	buffers = 32 << 10
 	// An answer's buffer doubles as it grows.
-	perConnection = buffers + BodyCost*FreeBody + FreeAnswer + 2*FreeAnswer
+	perConnection = buffers + BodyCost*FreeBody + FreeRows + 2*FreeAnswer
 )
 
 // The lines of the budget.
