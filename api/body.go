@@ -48,14 +48,27 @@ func (s *server) readBody(c *gin.Context) {
 		s.refuseForm(c, problem.Invalid("", "json", "the body could not be read to its end"))
 		return
 	}
-	if err := checkJSON(body); err != nil {
+	exact, err := s.checkBody(op, body)
+	if exact != nil {
+		keepBody(c, exact)
+	}
+	if err != nil {
 		s.refuseForm(c, err)
-		return
 	}
-	keepBody(c, op.members.exact(body))
+}
+
+// checkBody returns the body in the contract's spelling, and what is wrong with it.
+// Without the first it is no body at all.
+func (s *server) checkBody(op operation, body []byte) (exact []byte, err error) {
+	defer s.decoding(len(body))()
+	if err := checkJSON(body); err != nil {
+		return nil, err
+	}
+	exact = op.members.exact(body)
 	if op.lacks(body) || (bytes.Contains(body, []byte("null")) && op.refusesNull(body)) {
-		s.refuseForm(c, op.failures(body).Err())
+		return exact, op.failures(body).Err()
 	}
+	return exact, nil
 }
 
 // closeAfterChunks lets no request follow a body in chunks on the same connection.
@@ -114,29 +127,34 @@ func depth(document []byte) int {
 	return deepest
 }
 
-// A backslash that is itself escaped is consumed as a pair, so that \\ud800 is
+// hasLoneSurrogate finds in a valid document what the decoder would replace by U+FFFD
+// in silence. A backslash that is itself escaped counts as a pair, so that \\ud800 is
 // no escape.
-var escapes = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
-
-// hasLoneSurrogate finds what the decoder would replace by U+FFFD in silence.
-func hasLoneSurrogate(body []byte) bool {
-	if !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) {
-		return false
-	}
-	high := -1 // where a high surrogate wants its low one
-	for _, at := range escapes.FindAllIndex(body, -1) {
-		e := bytes.ToLower(body[at[0]:at[1]])
-		isHigh := len(e) == 6 && e[2] == 'd' && strings.IndexByte("89ab", e[3]) >= 0
-		isLow := len(e) == 6 && e[2] == 'd' && strings.IndexByte("cdef", e[3]) >= 0
-		if (high >= 0 && (!isLow || at[0] != high)) || (high < 0 && isLow) {
+func hasLoneSurrogate(document []byte) bool {
+	low := -1 // where a high surrogate wants its low one
+	for i := 0; i < len(document); {
+		if document[i] != '\\' {
+			i++
+			continue
+		}
+		size, half := 2, byte(0)
+		if document[i+1] == 'u' {
+			size = 6
+			if document[i+2]|0x20 == 'd' {
+				half = document[i+3] | 0x20 // in lower case
+			}
+		}
+		isLow := half >= 'c' && half <= 'f'
+		if (low >= 0) != isLow || (isLow && low != i) {
 			return true
 		}
-		high = -1
-		if isHigh {
-			high = at[1]
+		low = -1
+		if half == '8' || half == '9' || half == 'a' || half == 'b' {
+			low = i + size
 		}
+		i += size
 	}
-	return high >= 0
+	return low >= 0
 }
 
 // refuseBody answers a body that doesn't fit its Go type with everything that
@@ -145,7 +163,9 @@ func (s *server) refuseBody(c *gin.Context, err error) {
 	body, _ := c.Get(bodyKey)
 	raw, _ := body.([]byte)
 	op := s.operation(c)
+	over := s.decoding(len(raw))
 	bad := op.failures(raw)
+	over()
 	if len(bad) == 0 {
 		// 1.0 and 1e3 are integers to JSON Schema and none to Go.
 		var wrong *json.UnmarshalTypeError

@@ -13,7 +13,7 @@ func (s *server) ListChangelog(ctx context.Context, r gen.ListChangelogRequestOb
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.feedback.Entries(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.feedback.Entries(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}

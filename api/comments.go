@@ -31,7 +31,7 @@ func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObje
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.feedback.Comments(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.feedback.Comments(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}

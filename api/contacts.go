@@ -78,7 +78,7 @@ func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObje
 		return nil, err
 	}
 	p, err := s.feedback.Contacts(ctx, feedback.ContactQuery{
-		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
+		PageQuery: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
 		ExternalUserID: r.Params.ExternalUserID, Email: r.Params.Email, Source: r.Params.Source,
 		ConsentBasis: r.Params.ConsentBasis, UpdatedSince: r.Params.UpdatedSince, Sort: (*string)(r.Params.Sort),
 	})
@@ -93,7 +93,7 @@ func (s *server) ListContactPosts(ctx context.Context, r gen.ListContactPostsReq
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.feedback.ContactPosts(ctx, of, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.feedback.ContactPosts(ctx, of, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}

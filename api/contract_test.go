@@ -243,9 +243,10 @@ func TestEveryOperationDeclaresTheErrorsThatApply(t *testing.T) {
 	names := map[int]string{
 		401: "Unauthorized", 402: "PlanLimit", 403: "Forbidden", 404: "NotFound", 409: "Conflict",
 		413: "PayloadTooLarge", 415: "UnsupportedMediaType", 422: "ValidationFailed", 429: "RateLimited", 500: "InternalError",
+		503: "Unavailable",
 	}
 	for where, o := range load(t).operations() {
-		want := []int{401, 403, 422, 429, 500}
+		want := []int{401, 403, 422, 429, 500, 503}
 		if strings.Contains(o.path, "{") {
 			want = append(want, 404)
 		}
@@ -279,6 +280,8 @@ func TestEveryAnswerDeclaresItsHeaders(t *testing.T) {
 				want = append([]string{"Retry-After"}, budget...)
 			case "500":
 				want = []string{"X-Request-Id"}
+			case "503":
+				want = []string{"Retry-After", "X-Request-Id"}
 			}
 			require.Equal(t, want, slices.Sorted(maps.Keys(r.Value.Headers)), "%s %s", where, code)
 			for name, h := range r.Value.Headers {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"earshot/internal/feedback"
 	"earshot/internal/problem"
 )
 
@@ -23,7 +24,14 @@ var statuses = map[problem.Code]int{
 	problem.UnsupportedMedia:  http.StatusUnsupportedMediaType,
 	problem.Validation:        http.StatusUnprocessableEntity,
 	problem.RateLimited:       http.StatusTooManyRequests,
+	problem.Unavailable:       http.StatusServiceUnavailable,
 	problem.Internal:          http.StatusInternalServerError,
+}
+
+// retryAfter are seconds, where nobody has said how many.
+var retryAfter = map[problem.Code]string{
+	problem.RateLimited: "1", // changes wait for each other, and mostly end at once
+	problem.Unavailable: "5", // the database has stood still for as long already
 }
 
 type errorAnswer struct {
@@ -50,6 +58,10 @@ func (s *server) refuse(c *gin.Context, err error) {
 		// The caller left, or the server stops: nobody reads the answer.
 		p = s.internal(c)
 		s.log.InfoContext(c, "request was given up", "error", err, "requestId", requestID(c))
+	case feedback.Unavailable(err):
+		p = problem.New(problem.Unavailable, "The service is too busy with something else; try again later.")
+		s.log.WarnContext(c, "request waited too long", "error", err, "requestId", requestID(c),
+			"route", c.FullPath())
 	default:
 		p = s.internal(c)
 		s.log.ErrorContext(c, "request failed", "error", err, "requestId", requestID(c),
@@ -69,8 +81,8 @@ func (s *server) answer(c *gin.Context, p *problem.Error) {
 	if p.Code == problem.Unauthorized {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
-	if p.Code == problem.RateLimited && c.Writer.Header().Get("Retry-After") == "" {
-		c.Header("Retry-After", "1") // changes wait for each other, and mostly end at once
+	if wait, ok := retryAfter[p.Code]; ok && c.Writer.Header().Get("Retry-After") == "" {
+		c.Header("Retry-After", wait)
 	}
 	c.AbortWithStatusJSON(statuses[p.Code], errorAnswer{errorBody{p.Code, p.Message, p.Details}})
 }

@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/singleflight"
 )
 
 // Check is one thing that the service needs to be ready.
@@ -15,35 +17,66 @@ type Check struct {
 	Run  func(ctx context.Context) error
 }
 
-// readyTimeout bounds all checks together: load balancers ask every few seconds.
-const readyTimeout = 3 * time.Second
+const (
+	// readyTimeout bounds all checks together: load balancers ask every few seconds.
+	readyTimeout = 3 * time.Second
+	// rememberReady is how long an answer of /readyz holds. Nobody needs a key to ask,
+	// and each look asks Postgres and Temporal.
+	rememberReady = time.Second
+)
 
 // live tells that the process answers.
 func live(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 
+// readiness runs the checks once at a time, and once a second.
+type readiness struct {
+	checks []Check
+	log    *slog.Logger
+
+	flight singleflight.Group
+	// Only the flight, of which there is one at a time, uses these.
+	known verdict
+	until time.Time
+}
+
+// verdict is an answer of /readyz.
+type verdict struct {
+	status int
+	body   gin.H
+}
+
 // ready tells what the service waits for, by name and in words that hold no
 // address or credential.
-func (s *server) ready(c *gin.Context) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
+func (r *readiness) ready(c *gin.Context) {
+	found, _, _ := r.flight.Do("", func() (any, error) {
+		if !time.Now().Before(r.until) {
+			// It is the answer of all who wait, so none of them may cancel it.
+			r.known = r.look(context.WithoutCancel(c.Request.Context()))
+			r.until = time.Now().Add(rememberReady)
+		}
+		return r.known, nil
+	})
+	v := found.(verdict)
+	c.JSON(v.status, v.body)
+}
+
+func (r *readiness) look(ctx context.Context) verdict {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	// At once, so that one that hangs doesn't use up the time of the others.
-	failures := make([]error, len(s.checks))
+	failures := make([]error, len(r.checks))
 	var all sync.WaitGroup
-	for i, check := range s.checks {
+	for i, check := range r.checks {
 		all.Go(func() { failures[i] = check.Run(ctx) })
 	}
 	all.Wait()
-	status, checks := http.StatusOK, gin.H{}
-	for i, check := range s.checks {
+	status, word, checks := http.StatusOK, "ready", gin.H{}
+	for i, check := range r.checks {
 		checks[check.Name] = "ok"
 		if err := failures[i]; err != nil {
-			status, checks[check.Name] = http.StatusServiceUnavailable, "unavailable"
-			s.log.WarnContext(ctx, "not ready", "check", check.Name, "error", err)
+			status, word, checks[check.Name] = http.StatusServiceUnavailable, "not ready", "unavailable"
+			r.log.WarnContext(ctx, "not ready", "check", check.Name, "error", err)
 		}
 	}
-	word := "ready"
-	if status != http.StatusOK {
-		word = "not ready"
-	}
-	c.JSON(status, gin.H{"status": word, "checks": checks})
+	return verdict{status, gin.H{"status": word, "checks": checks}}
 }

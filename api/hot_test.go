@@ -25,15 +25,7 @@ func hold(t *testing.T, app *testkit.App, post string) (release func()) {
 	t.Helper()
 	var id publicid.Post
 	require.NoError(t, id.UnmarshalText([]byte(post)))
-	c := connect(t, app)
-	tx, err := c.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "SELECT FROM posts WHERE id = $1 FOR UPDATE", id.UUID().String())
-	require.NoError(t, err)
-	return func() {
-		t.Helper()
-		require.NoError(t, tx.Rollback(t.Context()))
-	}
+	return locked(t, app, "SELECT FROM posts WHERE id = $1 FOR UPDATE", id)
 }
 
 func connect(t *testing.T, app *testkit.App) *pgx.Conn {
@@ -63,7 +55,7 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
-	answers := votes(t, app, n, 64)
+	answers := burst(t, app, 64, "/v1/posts/"+n.ids["postId"]+"/votes", n.Key, "")
 	awaitWaiting(t, app, 4)
 	for range 10 {
 		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", other.Key, ""))
@@ -86,16 +78,15 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	}
 }
 
-// votes are sent for the fixture's post at once. An answer that didn't come is nil.
-func votes(t *testing.T, app *testkit.App, of fixture, n int) <-chan *testkit.Answer {
+// burst sends requests at once. An answer that didn't come is nil.
+func burst(t *testing.T, app *testkit.App, n int, path, key, body string) <-chan *testkit.Answer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := make(chan *testkit.Answer, n)
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
-			path := "/v1/posts/" + of.ids["postId"] + "/votes"
-			a, _ := request(ctx, app, http.MethodPost, path, of.Key, "")
+			a, _ := request(ctx, app, http.MethodPost, path, key, body)
 			answers <- a
 		})
 	}

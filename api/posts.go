@@ -64,7 +64,7 @@ func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (g
 		return nil, err
 	}
 	p, err := s.feedback.Posts(ctx, on, feedback.PostQuery{
-		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
+		PageQuery: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
 		Statuses: texts(r.Params.Status), TagIDs: r.Params.TagIDs, ContactID: r.Params.ContactID,
 		Sort: (*string)(r.Params.Sort),
 	})

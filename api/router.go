@@ -3,14 +3,19 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"earshot/api/gen"
 	"earshot/internal/feedback"
+	"earshot/internal/memory"
 	"earshot/internal/problem"
 )
 
@@ -22,8 +27,13 @@ type Options struct {
 	Proxies []netip.Prefix
 	// Checks decide on /readyz.
 	Checks []Check
-	Log    *slog.Logger
+	// Work is how long an operation may take once its request is there; 0 is a minute.
+	Work time.Duration
+	Log  *slog.Logger
 }
+
+// standardWork is as long as a statement may take (store.Options.Serving).
+const standardWork = time.Minute
 
 type server struct {
 	feedback *feedback.Service
@@ -32,7 +42,9 @@ type server struct {
 	limits   *limiter
 	guesses  *guesses
 	proxies  []netip.Prefix
-	checks   []Check
+	work     time.Duration
+	bodies   *semaphore.Weighted
+	decoders chan struct{}
 	log      *slog.Logger
 }
 
@@ -52,8 +64,9 @@ func New(f *feedback.Service, o Options) (*API, error) {
 		return nil, err
 	}
 	s := &server{
-		feedback: f, contract: c, checks: o.Checks, log: o.Log, limits: newLimiter(o.RateLimit),
-		guesses: newGuesses(), proxies: o.Proxies,
+		feedback: f, contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
+		guesses: newGuesses(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
+		bodies: semaphore.NewWeighted(memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: f.Authenticate, there: newKeyLookup(f.KeysThere), known: map[[32]byte]remembered{},
 		},
@@ -73,10 +86,10 @@ func New(f *feedback.Service, o Options) (*API, error) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
 	})
 	r.GET("/healthz", live)
-	r.GET("/readyz", s.ready)
+	r.GET("/readyz", (&readiness{checks: o.Checks, log: o.Log}).ready)
 	s.serveDocs(r)
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.hold, s.readBody)
-	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{ownContext}, gen.StrictGinServerOptions{
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.readBody)
+	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.refuseBody,
 		HandlerErrorFunc:         s.refuse,
 		ResponseErrorHandlerFunc: s.refuse,
@@ -87,10 +100,15 @@ func New(f *feedback.Service, o Options) (*API, error) {
 
 // ownContext gives the operation a Gin context that isn't used again for another
 // request. It is the context of what the operation does, and database/sql looks
-// at that once more in a goroutine that may outlive the request.
-func ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
+// at that once more in a goroutine that may outlive the request. It has the
+// operation's deadline: who takes longer is answered.
+func (s *server) ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
 	return func(c *gin.Context, request any) (any, error) {
-		answer, err := next(c.Copy(), request)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), s.work)
+		defer cancel()
+		own := c.Copy()
+		own.Request = own.Request.WithContext(ctx)
+		answer, err := next(own, request)
 		if _, checking := gathered(c); checking && err == nil {
 			return nil, feedback.ErrChecked
 		}

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/memory"
 )
 
-// Limits are what a client may take of the server: time, and room.
+// Limits are what a client may take of the server: time, memory and connections.
 type Limits struct {
 	// Header is for a request's line and headers, Body for the whole request, and
 	// Answer for all that follows the headers: the body, the work, and a client that
@@ -21,10 +23,10 @@ type Limits struct {
 	Idle time.Duration
 	// HeaderBytes bounds a request's line and headers together.
 	HeaderBytes int
-	// Connections may be open at once. Beyond it those that wait give way, each
-	// when it has waited for Patience.
+	// Connections may be open at once. Beyond it those that wait for their client are
+	// closed, each when it has waited for EvictAfter.
 	Connections int
-	Patience    time.Duration
+	EvictAfter  time.Duration
 }
 
 // StandardLimits are those of the program.
@@ -38,29 +40,25 @@ func StandardLimits() Limits {
 		Idle:   2 * time.Minute,
 		// The longest list of filters has some 25 KB, percent-encoded.
 		HeaderBytes: 64 << 10,
-		Connections: roomForConnections(),
+		Connections: connectionLimit(),
 		// Ten times what an answer that the client reads takes to be written on a busy
-		// machine; and a flood still gets no more than all the room once a second.
-		Patience: time.Second,
+		// machine; and a flood still gets no more than all the connections once a second.
+		EvictAfter: time.Second,
 	}
 }
 
-const (
-	// Some 30 KiB each, so 60 MiB; more than the callers of an API keep open.
-	maxConnections = 2048
-	// What a process may open where nobody limits it.
-	unlimited = 1 << 20
-)
+// unlimited is what a process may open where nobody limits it.
+const unlimited = 1 << 20
 
-// roomForConnections leaves half of what the process may open to the database,
+// connectionLimit leaves half of what the process may open to the database,
 // Temporal and receivers. (Go has raised the limit as far as it goes.)
-func roomForConnections() int {
+func connectionLimit() int {
 	files := uint64(unlimited)
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
 		files = min(files, limit.Cur)
 	}
-	return max(1, min(maxConnections, int(files/2)))
+	return max(1, min(memory.MaxConnections, int(files/2)))
 }
 
 // Server serves a Handler within limits.
@@ -72,13 +70,13 @@ type Server struct {
 // NewServer makes one; Serve starts it.
 func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
 	return &Server{limits: l, http: http.Server{
-		Handler:           atWork(h),
+		Handler:           noteWork(h),
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Body, WriteTimeout: l.Answer, IdleTimeout: l.Idle,
 		MaxHeaderBytes: l.HeaderBytes,
 		// OPTIONS * is a request like any other.
 		DisableGeneralOptionsHandler: true,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, visitorKey{}, c)
+			return context.WithValue(ctx, connectionKey{}, c)
 		},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}
@@ -86,7 +84,7 @@ func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
 
 // Serve takes connections until Shutdown or Close; then it returns
 // http.ErrServerClosed.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(newDoor(l, s.limits)) }
+func (s *Server) Serve(l net.Listener) error { return s.http.Serve(newLimitedListener(l, s.limits)) }
 
 // Shutdown takes no more requests and waits for those under way until ctx ends.
 // The others are cut off then: their transactions roll back.

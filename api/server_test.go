@@ -113,7 +113,7 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
 	t.Parallel()
 	const room = 8
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.Patience = room, brief }))
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = room, brief }))
 	n := app.Tenant(t)
 	const post = "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 900\r\n"
 	for name, start := range map[string]string{
@@ -159,7 +159,7 @@ func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 // A vote waits for the post's row, which the test holds.
 func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = 2 }))
+	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = 2, brief }))
 	n := newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	s := dial(t, app)

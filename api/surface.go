@@ -88,6 +88,11 @@ func (g *Grant) end() {
 // token of its budget; pages of foreign origins are refused.
 func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request, *Grant)) {
 	a.engine.POST(path, a.server.checkOrigin, a.server.authorize, a.server.limit, func(c *gin.Context) {
+		release, ok := a.server.reserveBody(c, maxMessage)
+		if !ok {
+			return
+		}
+		defer release()
 		caller, _ := callerOf(c)
 		g := &Grant{engine: a.engine, requestID: requestID(c), caller: caller, rooms: map[*Call]func(){}}
 		defer g.end()
@@ -139,12 +144,16 @@ func (w *recorder) Write(b []byte) (int, error) {
 // callOf is the call that an operation runs for; nil for a request that came over the
 // network. A call's operation answers to a recorder, which nothing from outside does.
 func callOf(c *gin.Context) *Call {
-	if w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }); ok {
-		if w, ok := w.Unwrap().(*recorder); ok {
-			return w.call
+	for w := http.ResponseWriter(c.Writer); ; {
+		if r, ok := w.(*recorder); ok {
+			return r.call
 		}
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil
+		}
+		w = wrapper.Unwrap()
 	}
-	return nil
 }
 
 // checkOrigin refuses what a browser sends for a page that isn't ours. A page that

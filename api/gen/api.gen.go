@@ -167,6 +167,7 @@ const (
 	ErrorCodeERRRATELIMITED          ErrorCode = "ERR_RATE_LIMITED"
 	ErrorCodeERRSCOPEINSUFFICIENT    ErrorCode = "ERR_SCOPE_INSUFFICIENT"
 	ErrorCodeERRUNAUTHORIZED         ErrorCode = "ERR_UNAUTHORIZED"
+	ErrorCodeERRUNAVAILABLE          ErrorCode = "ERR_UNAVAILABLE"
 	ErrorCodeERRUNSUPPORTEDMEDIATYPE ErrorCode = "ERR_UNSUPPORTED_MEDIA_TYPE"
 	ErrorCodeERRVALIDATION           ErrorCode = "ERR_VALIDATION"
 )
@@ -193,6 +194,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeERRSCOPEINSUFFICIENT:
 		return true
 	case ErrorCodeERRUNAUTHORIZED:
+		return true
+	case ErrorCodeERRUNAVAILABLE:
 		return true
 	case ErrorCodeERRUNSUPPORTEDMEDIATYPE:
 		return true

@@ -17,6 +17,7 @@ import (
 	"earshot/dispatch"
 	"earshot/internal/config"
 	"earshot/internal/feedback"
+	"earshot/internal/memory"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/mcp"
@@ -101,6 +102,7 @@ func runService(ctx context.Context, environ []string, r role, logs io.Writer) e
 	if err != nil {
 		return err
 	}
+	memory.Limit()
 	l := newLogger(c, logs)
 	temporal, err := temporalOptions(environ, l)
 	if err != nil {

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/batch":    nil,
 	"internal/config":   {"webhook"}, // the retry schedule
 	"internal/devstack": nil,
+	"internal/memory":   nil,
 	"internal/problem":  nil,
 	"internal/publicid": nil,
 	"internal/seal":     nil,
@@ -48,8 +49,8 @@ var allowed = map[string][]string{
 	// The domain. It owns the port through which deliveries are started, so it
 	// never sees a workflow.
 	"internal/feedback": {
-		"ent/db/...", "internal/config", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid",
-		"internal/seal", "internal/send", "internal/store", "webhook",
+		"ent/db/...", "internal/config", "internal/event", "internal/failpoint", "internal/memory", "internal/problem",
+		"internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"activities": {
 		"internal/batch", "internal/event", "internal/failpoint", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
@@ -65,7 +66,7 @@ var allowed = map[string][]string{
 	"api/gen": nil,
 	"api": {
 		"api/gen", "ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/feedback",
-		"internal/problem", "internal/publicid", "webhook",
+		"internal/memory", "internal/problem", "internal/publicid", "webhook",
 	},
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},

@@ -70,9 +70,9 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Caller, error)
 		return nil, errors.Wrap(err, "load the key's organization")
 	}
 	if found.LastUsedAt == nil || at.Sub(*found.LastUsedAt) >= lastUsedEvery {
-		if err := s.store.Client().APIKey.UpdateOneID(found.ID).SetLastUsedAt(at).Exec(ctx); err != nil {
+		if err := s.store.NoteKeyUse(ctx, found.ID, at); err != nil {
 			// Worth a line, not a refused request.
-			s.log.WarnContext(ctx, "note the use of an API key", "error", err, "keyId", found.ID)
+			s.log.WarnContext(ctx, "the use of an API key isn't noted", "error", err, "keyId", found.ID)
 		}
 	}
 	return &Caller{Organization: organization, User: found.Edges.User, Key: found}, nil

@@ -151,7 +151,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 	}
 	place := byID(func(e *db.ChangelogEntry) string { return e.ID.String() })
 	cut, err := heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
-		list: list, place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
+		list: list, memory: q.Memory, place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
 		sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).
 				Order(store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).

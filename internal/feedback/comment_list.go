@@ -55,7 +55,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		return []string{c.ID.String(), c.ID.String()}
 	}
 	return heavy[publicid.Comment, *db.Comment]{
-		list: list, place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
+		list: list, memory: q.Memory, place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
 		sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).
 				Order(store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).Select(comment.FieldID).All(ctx)

@@ -116,7 +116,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (Page[*db.Conta
 		out.NextCursor = cursor(in.list(), sorted.place(*stopped))
 	}
 	return heavy[publicid.Contact, *db.Contact]{
-		list: in.list(), place: sorted.place, id: func(c *db.Contact) publicid.Contact { return c.ID },
+		list: in.list(), memory: in.Memory, place: sorted.place, id: func(c *db.Contact) publicid.Contact { return c.ID },
 		sizes: func(ids ...publicid.Contact) ([]*db.Contact, error) {
 			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).
 				Order(store.Sized(contact.FieldMetadata)).Select(contact.FieldID).All(ctx)

@@ -33,9 +33,10 @@ func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) 
 type heavy[ID comparable, T interface {
 	Value(name string) (ent.Value, error)
 }] struct {
-	list  string
-	place func(T) []string
-	id    func(T) ID
+	list   string
+	memory *AnswerMemory
+	place  func(T) []string
+	id     func(T) ID
 	// sizes reads rows with store.Sized.
 	sizes func(ids ...ID) ([]T, error)
 	load  func(ids ...ID) ([]T, error)
@@ -46,7 +47,7 @@ type heavy[ID comparable, T interface {
 
 // filled is the page with whole rows. Those that were deleted between the steps are
 // left out, and the places are still those of the first. It refuses where answers under
-// way leave no room for the rows.
+// way leave no memory for the rows.
 func (h heavy[ID, T]) filled(ctx context.Context, p Page[T]) (Page[T], error) {
 	measured, err := h.rows(h.sizes, p)
 	if err != nil {
@@ -57,7 +58,7 @@ func (h heavy[ID, T]) filled(ctx context.Context, p Page[T]) (Page[T], error) {
 	for _, row := range p.Items {
 		total += sizeIn(measured, h.id(row), stored[T])
 	}
-	if err := takeRoom(ctx, total); err != nil {
+	if err := h.memory.reserve(ctx, total); err != nil {
 		return Page[T]{}, err
 	}
 	whole, err := h.rows(h.load, p)

@@ -30,10 +30,18 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
+	if err := mayWrite(ctx, CallerOf(ctx)); err != nil {
+		return nil, false, err
+	}
+	release, err := s.acquire(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
 	if found, err = s.seeAgain(ctx, externalUserID, in, meta); found != nil || err != nil {
 		return found, false, err
 	}
-	err = s.change(ctx, func(c *change) error {
+	err = s.perform(ctx, &change{caller: CallerOf(ctx)}, func(c *change) error {
 		// Again where another request inserted it between the two looks, and a
 		// third one deleted it.
 		for range identifyTries {
@@ -59,11 +67,10 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 // whom nothing new is told, as most are. It returns nil, and has changed nothing,
 // where there is more to do. Metadata is looked at under the lock only.
 func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
-	caller := CallerOf(ctx)
-	if err := mayWrite(ctx, caller); err != nil || len(meta) > 0 {
-		return nil, err
+	if len(meta) > 0 {
+		return nil, nil
 	}
-	return s.store.SeeContact(ctx, caller.Organization.ID, externalUserID, now(), store.Told{
+	return s.store.SeeContact(ctx, CallerOf(ctx).Organization.ID, externalUserID, now(), store.Told{
 		Email: value(in.Email) != nil, Name: value(in.Name) != nil,
 		Plan: value(in.Plan) != nil, MRR: value(in.MRRCents) != nil,
 	})

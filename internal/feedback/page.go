@@ -20,9 +20,11 @@ type Page[T any] struct {
 // PageQuery is what a caller asks of a list: a cursor of an earlier page, and a
 // limit, either of which may be nil.
 type PageQuery struct {
-	// Neither is part of what listOf digests.
+	// None of these is part of what listOf digests.
 	Cursor *string `json:"-"`
 	Limit  *int    `json:"-"`
+	// Memory is where a list of large rows reserves what they come to; nil is no bound.
+	Memory *AnswerMemory `json:"-"`
 }
 
 // A cursor is the place of a page's last row in the order of its list, so rows

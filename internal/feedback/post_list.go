@@ -51,6 +51,7 @@ type checkedPostQuery struct {
 	sort     string
 	limit    int
 	list     string
+	memory   *AnswerMemory
 
 	// Where the page before ended: an id, and the part before it of the order.
 	last  *publicid.Post
@@ -60,7 +61,7 @@ type checkedPostQuery struct {
 
 func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
 	var bad problem.Fields
-	out := checkedPostQuery{sort: sortNewest, limit: in.limit(&bad, standardPage, maxPage), tier: titleTier}
+	out := checkedPostQuery{sort: sortNewest, limit: in.limit(&bad, standardPage, maxPage), memory: in.Memory, tier: titleTier}
 	if in.Q != nil {
 		out.q, out.sort = *in.Q, sortRelevance
 		text(&bad, "q", *in.Q, 1, maxSearch)
@@ -172,7 +173,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Pa
 	if stopped != nil {
 		out.NextCursor = cursor(in.list, in.place(*stopped))
 	}
-	return s.wholePosts(ctx, in.list, in.place, out)
+	return s.wholePosts(ctx, in.memory, in.list, in.place, out)
 }
 
 // posts reads the first posts of a list behind its cursor, those of a search only
@@ -219,10 +220,10 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 		}
 		if stopped != nil {
 			next := cursor(in.list, inTier(in.tier, *stopped))
-			return s.wholePosts(ctx, in.list, place, Page[*db.Post]{Items: rows, NextCursor: next})
+			return s.wholePosts(ctx, in.memory, in.list, place, Page[*db.Post]{Items: rows, NextCursor: next})
 		}
 	}
-	return s.wholePosts(ctx, in.list, place, page(in.list, rows, in.limit, place))
+	return s.wholePosts(ctx, in.memory, in.list, place, page(in.list, rows, in.limit, place))
 }
 
 func inTier(tier int64, p *db.Post) []string { return []string{byNumber.write(tier), p.ID.String()} }
@@ -335,15 +336,15 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQ
 		return Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
 	place := byID(func(p *db.Post) string { return p.ID.String() })
-	return s.wholePosts(ctx, list, place, page(list, rows, limit, place))
+	return s.wholePosts(ctx, q.Memory, list, place, page(list, rows, limit, place))
 }
 
 // wholePosts loads the posts of a page.
 func (s *Service) wholePosts(
-	ctx context.Context, list string, place func(*db.Post) []string, rows Page[*db.Post],
+	ctx context.Context, memory *AnswerMemory, list string, place func(*db.Post) []string, rows Page[*db.Post],
 ) (Page[*Post], error) {
 	rows, err := heavy[publicid.Post, *db.Post]{
-		list: list, place: place, id: func(p *db.Post) publicid.Post { return p.ID },
+		list: list, memory: memory, place: place, id: func(p *db.Post) publicid.Post { return p.ID },
 		sizes: func(ids ...publicid.Post) ([]*db.Post, error) {
 			return s.store.Client().Post.Query().Where(post.IDIn(ids...)).
 				Order(store.Sized(post.FieldBodyText, post.FieldBodyJSON)).Select(post.FieldID).All(ctx)

@@ -20,6 +20,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/internal/failpoint"
+	"earshot/internal/memory"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -76,15 +77,15 @@ type Service struct {
 	secrets  *seal.Box
 	settings Settings
 	log      *slog.Logger
-	// pages is the room of answers with large rows.
-	pages *semaphore.Weighted
+	// answers is the memory for large ones.
+	answers *semaphore.Weighted
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, d Dispatcher, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
 	return &Service{
 		store: s, dispatch: d, guard: guard, secrets: secrets, settings: settings, log: log,
-		pages: semaphore.NewWeighted(roomForPages),
+		answers: semaphore.NewWeighted(memory.Answers),
 	}
 }
 
@@ -104,7 +105,7 @@ type change struct {
 
 // change runs fn in one transaction for the caller in the context and
 // dispatches after the commit. It refuses when the organization may not write, and
-// when the organization's other changes leave no room for long.
+// when the organization's other changes take too long to end.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	if err := mayWrite(ctx, CallerOf(ctx)); err != nil {
@@ -119,19 +120,25 @@ func (s *Service) changeUnpaid(ctx context.Context, fn func(c *change) error) er
 	if ctx.Value(checkOnlyKey{}) != nil {
 		return ErrChecked
 	}
-	c := &change{caller: CallerOf(ctx)}
-	leave, err := s.store.Enter(ctx, c.caller.Organization.ID)
-	if errors.Is(err, store.ErrBusy) {
-		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
-	}
+	release, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	return s.perform(ctx, c, fn)
+	defer release()
+	return s.perform(ctx, &change{caller: CallerOf(ctx)}, fn)
 }
 
-// perform is change for whoever acts.
+// acquire has the caller have one of the transactions that its organization may have,
+// until release is called. Whatever may wait for a row needs one.
+func (s *Service) acquire(ctx context.Context) (release func(), err error) {
+	release, err = s.store.AcquireTransaction(ctx, CallerOf(ctx).Organization.ID)
+	if errors.Is(err, store.ErrBusy) {
+		return nil, problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
+	}
+	return release, err
+}
+
+// perform is change for whoever acts, and has acquired a transaction.
 func (s *Service) perform(ctx context.Context, c *change, fn func(c *change) error) error {
 	err := s.store.InTx(ctx, func(tx *db.Tx) error {
 		c.Tx, c.deliveries, c.schedules, c.recoveries, c.streaks = tx, nil, nil, nil, nil
@@ -173,9 +180,18 @@ func (s *Service) forService(
 	if err != nil {
 		return errors.Wrap(err, "load the organization")
 	}
+	release, err := s.store.AcquireTransaction(ctx, organization)
+	if err != nil {
+		return err
+	}
+	defer release()
 	c := &change{caller: &Caller{Organization: found}}
 	return s.perform(ctx, c, func(c *change) error { return fn(ctx, c) })
 }
+
+// Unavailable reports whether a use case failed because it would have waited for too
+// long, and has changed nothing.
+func Unavailable(err error) bool { return store.Unavailable(err) }
 
 // ErrChecked ends a use case that was asked to check its input only.
 var ErrChecked = errors.New("the input was checked and nothing was done")

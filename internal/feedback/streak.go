@@ -47,10 +47,16 @@ func (s *Service) Streak(ctx context.Context, id publicid.Webhook) (Streak, erro
 // whether it did and which admins to tell of it. Run names who asks: asking again
 // gets the same answer, whatever happened to the webhook meanwhile.
 func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run string) (admins []publicid.User, disabled bool, err error) {
-	ctx = store.System(ctx, "a streak is followed by the service")
-	err = s.store.InTx(ctx, func(tx *db.Tx) error {
+	found, err := s.store.Client().Webhook.Get(store.System(ctx, "a streak is followed by the service"), id)
+	if db.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, errors.Wrap(err, "load the webhook")
+	}
+	err = s.forService(ctx, found.OrganizationID, func(ctx context.Context, c *change) error {
 		admins, disabled = nil, false
-		hook, err := tx.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(noKeyUpdate).Only(ctx)
+		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(noKeyUpdate).Only(ctx)
 		if db.IsNotFound(err) {
 			return nil
 		}
@@ -63,7 +69,7 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 			return nil
 		default:
 			at := now()
-			err := tx.Webhook.UpdateOne(hook).
+			err := c.Webhook.UpdateOne(hook).
 				SetEnabled(false).SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonFailures).
 				SetDisabledByRun(run).SetUpdatedAt(at).Exec(ctx)
 			if err != nil {
@@ -71,7 +77,7 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 			}
 		}
 		disabled = true
-		admins, err = adminsOf(ctx, tx.Client(), hook.OrganizationID)
+		admins, err = adminsOf(ctx, c.Client(), hook.OrganizationID)
 		return err
 	})
 	if err == nil && disabled {

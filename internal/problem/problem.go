@@ -26,6 +26,7 @@ const (
 	UnsupportedMedia  Code = "ERR_UNSUPPORTED_MEDIA_TYPE"
 	Validation        Code = "ERR_VALIDATION"
 	RateLimited       Code = "ERR_RATE_LIMITED"
+	Unavailable       Code = "ERR_UNAVAILABLE"
 	Internal          Code = "ERR_INTERNAL"
 )
 

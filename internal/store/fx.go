@@ -10,7 +10,7 @@ import (
 
 // Module provides the store and refuses to start on a schema that is behind.
 var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config) (*Store, error) {
-	s, err := Open(Options{URL: c.DatabaseURL, MaxConns: c.DatabaseMaxConns})
+	s, err := Open(Options{URL: c.DatabaseURL, MaxConns: c.DatabaseMaxConns, Serving: true})
 	if err != nil {
 		return nil, err
 	}

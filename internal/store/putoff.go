@@ -36,7 +36,7 @@ func (s *Store) PutOffDeliveries(ctx context.Context, workflowID, runID string, 
 	for i, p := range all {
 		ids[i], numbers[i], delays[i] = p.ID.UUID().String(), p.Number, p.Delay.Seconds()
 	}
-	err := again(func() error {
+	err := s.onDeliveries(ctx, func() error {
 		_, err := s.pool.Exec(ctx, putOffSQL, ids, numbers, delays, workflowID, runID)
 		return err
 	})

@@ -139,7 +139,8 @@ FROM held WHERE d.id = held.id AND d.status = 'pending'`
 // EndDeliveries fails those of the deliveries that are pending, without an attempt
 // and for the reason given. Run is the one that does it, empty where none does.
 func (s *Store) EndDeliveries(ctx context.Context, run, reason string, deliveries []publicid.Delivery) error {
-	if err := again(func() error { _, err := s.pool.Exec(ctx, endSQL, uuids(deliveries), reason, run); return err }); err != nil {
+	err := s.onDeliveries(ctx, func() error { _, err := s.pool.Exec(ctx, endSQL, uuids(deliveries), reason, run); return err })
+	if err != nil {
 		return errors.Wrap(err, "end deliveries")
 	}
 	return nil
@@ -169,7 +170,7 @@ type Revived struct {
 // are pending: doing it again, before an attempt was made, returns the same.
 func (s *Store) ReviveDeliveries(ctx context.Context, run string, deliveries []publicid.Delivery) ([]Revived, error) {
 	ids := uuids(deliveries)
-	if err := again(func() error { _, err := s.pool.Exec(ctx, reviveSQL, ids, run); return err }); err != nil {
+	if err := s.onDeliveries(ctx, func() error { _, err := s.pool.Exec(ctx, reviveSQL, ids, run); return err }); err != nil {
 		return nil, errors.Wrap(err, "revive deliveries")
 	}
 	rows, err := s.pool.Query(ctx, pendingSQL, ids)

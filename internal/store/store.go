@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+	"golang.org/x/sync/semaphore"
 
 	"earshot/ent/db"
 	_ "earshot/ent/db/runtime" // the schema's defaults; without it ids stay zero
@@ -31,7 +32,10 @@ type Store struct {
 	pool   *pgxpool.Pool
 	sql    *stdsql.DB
 	client *db.Client
-	rooms  rooms
+	// transactions bounds those of each organization.
+	transactions transactionLimit
+	// deliveries bounds the statements about them that may wait for rows.
+	deliveries *semaphore.Weighted
 }
 
 // Options of a store.
@@ -42,6 +46,8 @@ type Options struct {
 	MaxConns int32
 	// Tracer sees every statement; nil is nobody.
 	Tracer pgx.QueryTracer
+	// Serving bounds how long anything waits for the database: see timeouts.go.
+	Serving bool
 }
 
 // Open makes the pool. It doesn't connect yet: a database that is away shows
@@ -57,11 +63,14 @@ func Open(o Options) (*Store, error) {
 	}
 	config.AfterConnect = readTimesInUTC
 	config.ConnConfig.Tracer = o.Tracer
+	if o.Serving {
+		limited(config.ConnConfig.RuntimeParams)
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, errors.Wrap(err, "make the connection pool")
 	}
-	handle := stdlib.OpenDBFromPool(pool)
+	handle := stdsql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
 	// The pool below keeps the connections; a second layer of idle ones would
 	// hold them back from the raw queries.
 	handle.SetMaxIdleConns(0)
@@ -70,7 +79,8 @@ func Open(o Options) (*Store, error) {
 	size := max(1, int(config.MaxConns)/2)
 	return &Store{
 		pool: pool, sql: handle, client: client,
-		rooms: rooms{size: size, of: map[publicid.Organization]*room{}},
+		transactions: transactionLimit{size: size, of: map[publicid.Organization]*slots{}},
+		deliveries:   semaphore.NewWeighted(int64(max(1, size/2))),
 	}, nil
 }
 
@@ -139,6 +149,17 @@ func again(do func() error) error {
 	}
 }
 
+// onDeliveries is again for a statement about rows of deliveries, which somebody may
+// hold who deletes their webhook. Many want that at once, one for each group of
+// deliveries, so a quarter of the pool is for them.
+func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
+	if err := s.deliveries.Acquire(ctx, 1); err != nil {
+		return errors.Wrap(err, "wait for other statements about deliveries")
+	}
+	defer s.deliveries.Release(1)
+	return again(do)
+}
+
 // InTx runs fn in one transaction and commits when it returns nil. Nothing
 // slow belongs into fn: it holds a connection and row locks. Where the database
 // ended the transaction because of a deadlock, and where fn returns ErrAgain, fn runs
@@ -159,7 +180,7 @@ func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		return errors.Wrap(err, "commit")
+		return errors.Wrap(&unknownOutcome{err}, "commit")
 	}
 	return nil
 }

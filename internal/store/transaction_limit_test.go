@@ -14,41 +14,41 @@ import (
 func TestAnOrganizationHasSoManyTransactionsAtOnceAndOthersHaveTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rooms{size: 2, of: map[publicid.Organization]*room{}}
+		l := &transactionLimit{size: 2, of: map[publicid.Organization]*slots{}}
 		busy, other := publicid.NewOrganization(), publicid.NewOrganization()
-		leave, err := r.enter(t.Context(), busy)
+		release, err := l.acquire(t.Context(), busy)
 		require.NoError(t, err)
-		_, err = r.enter(t.Context(), busy)
+		_, err = l.acquire(t.Context(), busy)
 		require.NoError(t, err)
 
-		_, err = r.enter(t.Context(), busy)
+		_, err = l.acquire(t.Context(), busy)
 		require.ErrorIs(t, err, ErrBusy)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = r.enter(gone, busy)
+		_, err = l.acquire(gone, busy)
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = r.enter(t.Context(), other)
+		_, err = l.acquire(t.Context(), other)
 		require.NoError(t, err)
 
-		leave()
-		_, err = r.enter(t.Context(), busy)
-		require.NoError(t, err, "a place was left")
+		release()
+		_, err = l.acquire(t.Context(), busy)
+		require.NoError(t, err, "one was released")
 	})
 }
 
-func TestARoomThatEverybodyLeftIsForgotten(t *testing.T) {
+func TestTheSlotsOfAnOrganizationThatNobodyUsesAreForgotten(t *testing.T) {
 	t.Parallel()
-	r := &rooms{size: 2, of: map[publicid.Organization]*room{}}
+	l := &transactionLimit{size: 2, of: map[publicid.Organization]*slots{}}
 	id := publicid.NewOrganization()
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			leave, err := r.enter(t.Context(), id)
+			release, err := l.acquire(t.Context(), id)
 			if err == nil {
-				leave()
+				release()
 			}
 		})
 	}
 	all.Wait()
-	require.Empty(t, r.of)
+	require.Empty(t, l.of)
 }
