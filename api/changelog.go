@@ -59,7 +59,7 @@ func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelog
 	}
 	e, err := s.feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Body: postBody(r.Body.Body),
-		Version: patchOf(r.Body.Version), PublishedAt: patchOf(r.Body.PublishedAt),
+		Version: r.Body.Version, PublishedAt: r.Body.PublishedAt,
 	})
 	if err != nil {
 		return nil, err

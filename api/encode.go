@@ -57,15 +57,6 @@ func valueOf[T any](n nullable.Nullable[T]) *T {
 	return &v
 }
 
-// patchOf is nil for a member that was left out, and points to nil for null.
-func patchOf[T any](n nullable.Nullable[T]) **T {
-	if !n.IsSpecified() {
-		return nil
-	}
-	v := valueOf(n)
-	return &v
-}
-
 // texts are the plain texts of a filter.
 func texts[T ~string](in *[]T) *[]string {
 	if in == nil {

@@ -49,7 +49,7 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 	in := feedback.PostPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
 		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
-		ContactID: patchOf(r.Body.ContactID),
+		ContactID: r.Body.ContactID,
 	}
 	p, err := s.feedback.UpdatePost(ctx, id, in)
 	if err != nil {

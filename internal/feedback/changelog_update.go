@@ -7,6 +7,7 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
 
 	"earshot/ent/db"
 	"earshot/ent/db/changelogentry"
@@ -15,13 +16,14 @@ import (
 	"earshot/internal/store"
 )
 
-// EntryPatch is what to change of a changelog entry; a nil member stays as it is.
+// EntryPatch is what to change of a changelog entry; a member that is nil or left out
+// stays as it is.
 type EntryPatch struct {
 	Title, Slug *string
 	Body        *Body
-	// Version and PublishedAt set to nil are emptied.
-	Version     **string
-	PublishedAt **time.Time
+	// Version and PublishedAt set to null are emptied.
+	Version     nullable.Nullable[string]
+	PublishedAt nullable.Nullable[time.Time]
 }
 
 func (in *EntryPatch) check() error {
@@ -34,17 +36,14 @@ func (in *EntryPatch) check() error {
 	if in.Slug != nil {
 		slugText(&bad, *in.Slug, maxPostSlug)
 	}
-	if in.Version != nil && *in.Version != nil {
-		text(&bad, "version", **in.Version, 1, maxVersion)
-	}
+	given(in.Version, func(v string) { text(&bad, "version", v, 1, maxVersion) })
 	if in.Body != nil {
 		in.Body.check(&bad, 0)
 	}
-	if in.PublishedAt != nil {
-		moment(&bad, "publishedAt", *in.PublishedAt)
-		at := atPrecision(*in.PublishedAt)
-		in.PublishedAt = &at
-	}
+	given(in.PublishedAt, func(at time.Time) {
+		moment(&bad, "publishedAt", &at)
+		in.PublishedAt.Set(*atPrecision(&at))
+	})
 	return bad.Err()
 }
 
@@ -106,21 +105,22 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in EntryPatch, at time.Time) {
 	differs(in.Title, old.Title, update.SetTitle)
 	differs(in.Slug, old.Slug, update.SetSlug)
-	if in.Version != nil && !same(*in.Version, old.Version) {
-		orEmpty(*in.Version, update.SetVersion, update.ClearVersion)
+	if version := value(in.Version); in.Version.IsSpecified() && !same(version, old.Version) {
+		orEmpty(version, update.SetVersion, update.ClearVersion)
 	}
 	if in.Body != nil {
 		differs(&in.Body.Text, old.BodyText, update.SetBodyText)
 		patchDocument(*in.Body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
 	}
-	if in.PublishedAt == nil {
+	if !in.PublishedAt.IsSpecified() {
 		return
 	}
-	if !sameTime(*in.PublishedAt, old.PublishedAt) {
-		orEmpty(*in.PublishedAt, update.SetPublishedAt, update.ClearPublishedAt)
+	publishedAt := value(in.PublishedAt)
+	if !sameTime(publishedAt, old.PublishedAt) {
+		orEmpty(publishedAt, update.SetPublishedAt, update.ClearPublishedAt)
 	}
 	// Also where the moment is the same and has come meanwhile.
-	if state := stateAt(*in.PublishedAt, at); state != old.State {
+	if state := stateAt(publishedAt, at); state != old.State {
 		update.SetState(state)
 	}
 }

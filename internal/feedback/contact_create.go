@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"context"
+	"encoding/json"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -17,20 +18,20 @@ import (
 // id that another contact has is problem.Conflict, no room under the plan's cap
 // problem.PlanLimit.
 func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Contact, error) {
-	meta, err := in.check()
-	if err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 	var made *db.Contact
-	err = s.change(ctx, func(c *change) error {
+	err := s.change(ctx, func(c *change) error {
 		if err := s.mustHaveRoom(ctx, c); problem.Is(err, problem.PlanLimit) {
 			// The conflict before the cap: who meets it wants to update, not to pay.
 			return c.takenOr(ctx, value(in.ExternalUserID), err)
 		} else if err != nil {
 			return err
 		}
+		var err error
 		made, err = s.insertContact(ctx, c, newContact{
-			externalUserID: value(in.ExternalUserID), traits: in.Traits, meta: meta,
+			externalUserID: value(in.ExternalUserID), traits: in.Traits,
 			source: "admin", consentBasis: "admin_created",
 		})
 		if made == nil && err == nil {
@@ -59,7 +60,6 @@ func (c *change) takenOr(ctx context.Context, id *string, otherwise error) error
 type newContact struct {
 	externalUserID       *string
 	traits               Traits
-	meta                 metadata
 	source, consentBasis string
 }
 
@@ -67,17 +67,15 @@ type newContact struct {
 // user id is taken.
 func (s *Service) insertContact(ctx context.Context, c *change, in newContact) (*db.Contact, error) {
 	id, at := publicid.NewContact(), now()
-	mail := value(in.traits.Email)
 	row := c.Contact.Create()
-	if mail != nil {
-		row.SetEmailHash(s.emailHash(*mail))
+	row.SetMetadata(json.RawMessage("{}")) // where none is told
+	for column, told := range in.traits.told() {
+		if err := s.put(row.Mutation(), column, told); err != nil {
+			return nil, err
+		}
 	}
 	fresh, err := inserted(row.
 		SetID(id).SetNillableExternalUserID(in.externalUserID).
-		SetNillableEmail(mail).
-		SetNillableName(value(in.traits.Name)).SetNillablePlan(value(in.traits.Plan)).
-		SetNillableMrrCents(value(in.traits.MRRCents)).SetNillableCurrency(value(in.traits.Currency)).
-		SetMetadata(in.meta.text()).
 		SetSource(in.source).SetConsentBasis(in.consentBasis).
 		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at).
 		OnConflict(sql.DoNothing()).Exec(ctx))

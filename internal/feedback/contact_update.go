@@ -21,11 +21,11 @@ type ContactInput struct {
 	ExternalUserID nullable.Nullable[string]
 }
 
-func (in *ContactInput) check() (metadata, error) {
+func (in *ContactInput) check() error {
 	var bad problem.Fields
 	given(in.ExternalUserID, func(v string) { text(&bad, "externalUserId", v, 1, maxExternalUserID) })
-	meta := in.Traits.check(&bad)
-	return meta, bad.Err()
+	in.Traits.check(&bad)
+	return bad.Err()
 }
 
 func externalIDTaken() error {
@@ -36,18 +36,20 @@ func externalIDTaken() error {
 // contact.updated where one changes (specification, Identify rule 3). Sending
 // back what was read changes nothing.
 func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in ContactInput) (*db.Contact, error) {
-	meta, err := in.check()
-	if err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 	var changed *db.Contact
-	err = s.change(ctx, func(c *change) error {
+	err := s.change(ctx, func(c *change) error {
 		old, err := c.lockContact(ctx, id)
 		if err != nil {
 			return err
 		}
 		update := c.Contact.UpdateOne(old)
-		changes := s.overwrite(update, old, in, meta)
+		changes, err := s.overwrite(update, old, in)
+		if err != nil {
+			return err
+		}
 		if changed = old; len(changes) == 0 {
 			return nil
 		}
@@ -65,40 +67,18 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 	return changed, err
 }
 
-// overwrite puts the traits that differ into the update, and returns them.
-func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in ContactInput, meta metadata) map[string]event.Change {
-	changes := map[string]event.Change{}
-	setTrait(changes, "externalUserId", old.ExternalUserID, in.ExternalUserID, update.SetExternalUserID, update.ClearExternalUserID)
-	if setTrait(changes, "email", old.Email, in.Email, update.SetEmail, update.ClearEmail) {
-		if mail := value(in.Email); mail == nil {
-			update.ClearEmailHash()
-		} else {
-			update.SetEmailHash(s.emailHash(*mail))
-		}
+// overwrite puts the traits that differ into the update, and returns them. The
+// external user id is told like one.
+func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in ContactInput) (map[string]event.Change, error) {
+	changes, err := s.merge(update.Mutation(), old, func(t trait) (any, bool, error) {
+		told, specified := t.told(&in.Traits)
+		return told, specified, nil
+	})
+	if next := value(in.ExternalUserID); in.ExternalUserID.IsSpecified() && !same(next, old.ExternalUserID) && err == nil {
+		orEmpty(next, update.SetExternalUserID, update.ClearExternalUserID)
+		changes["externalUserId"] = event.Change{From: old.ExternalUserID, To: next}
 	}
-	setTrait(changes, "name", old.Name, in.Name, update.SetName, update.ClearName)
-	setTrait(changes, "plan", old.Plan, in.Plan, update.SetPlan, update.ClearPlan)
-	setTrait(changes, "mrrCents", old.MrrCents, in.MRRCents, update.SetMrrCents, update.ClearMrrCents)
-	setTrait(changes, "currency", old.Currency, in.Currency, update.SetCurrency, update.ClearCurrency)
-	if meta != nil && !sameJSON(meta.text(), old.Metadata) {
-		update.SetMetadata(meta.text())
-		changes["metadata"] = event.Change{From: old.Metadata, To: meta.text()}
-	}
-	return changes
-}
-
-// setTrait overwrites one trait where it was specified and is another, and notes
-// the change.
-func setTrait[T comparable](changes map[string]event.Change, name string, old *T, in nullable.Nullable[T],
-	set func(T) *db.ContactUpdateOne, empty func() *db.ContactUpdateOne,
-) bool {
-	next := value(in)
-	if !in.IsSpecified() || same(next, old) {
-		return false
-	}
-	orEmpty(next, set, empty)
-	changes[name] = event.Change{From: old, To: next}
-	return true
+	return changes, err
 }
 
 // DeleteContact removes a contact and records contact.deleted. Its posts stay,

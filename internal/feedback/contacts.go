@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/go-faster/errors"
@@ -21,77 +19,6 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
-
-// The specification's limits of a contact.
-const (
-	maxExternalUserID = 255
-	maxContactName    = 200
-	maxContactPlan    = 100
-	maxMRRCents       = 100_000_000
-	maxMetadataKeys   = 100
-	// As for a body's document. Identify adds keys bit by bit, and every event
-	// about a contact carries them all.
-	maxMetadataBytes = 256 << 10
-)
-
-var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
-
-// Traits are what a caller knows of a contact. A member that isn't specified
-// was left out of the request, which isn't the same as null.
-type Traits struct {
-	Email    nullable.Nullable[string]
-	Name     nullable.Nullable[string]
-	Plan     nullable.Nullable[string]
-	MRRCents nullable.Nullable[int64]
-	Currency nullable.Nullable[string]
-	// Metadata is nil when it was left out.
-	Metadata json.RawMessage
-}
-
-// check trims and lower-cases where the specification says so, and validates.
-func (t *Traits) check(bad *problem.Fields) metadata {
-	trimmed(&t.Email, strings.ToLower)
-	trimmed(&t.Name, nil)
-	trimmed(&t.Plan, nil)
-	given(t.Email, func(v string) { email(bad, "email", v) })
-	given(t.Name, func(v string) { text(bad, "name", v, 1, maxContactName) })
-	given(t.Plan, func(v string) { text(bad, "plan", v, 1, maxContactPlan) })
-	given(t.MRRCents, func(v int64) {
-		if v < 0 {
-			bad.Add("mrrCents", "minimum", "must be at least 0")
-		}
-		if v > maxMRRCents {
-			bad.Add("mrrCents", "maximum", "must be at most %d", maxMRRCents)
-		}
-	})
-	given(t.Currency, func(v string) {
-		if !currencyPattern.MatchString(v) {
-			bad.Add("currency", "pattern", "must be three upper-case letters (ISO 4217)")
-		}
-	})
-	if t.MRRCents.IsSpecified() != t.Currency.IsSpecified() || t.MRRCents.IsNull() != t.Currency.IsNull() {
-		bad.Add("mrrCents", "paired", "mrrCents and currency must be set together, or both left out or null")
-	}
-	if t.Metadata == nil {
-		return nil
-	}
-	m, err := parseMetadata(t.Metadata)
-	if err != nil {
-		bad.Add("metadata", "type", "must be an object")
-	}
-	m.check(bad)
-	return m
-}
-
-func trimmed(n *nullable.Nullable[string], also func(string) string) {
-	if v, err := n.Get(); err == nil {
-		v = strings.TrimSpace(v)
-		if also != nil {
-			v = also(v)
-		}
-		n.Set(v)
-	}
-}
 
 // given calls fn where the member has a value, neither left out nor null.
 func given[T any](n nullable.Nullable[T], fn func(T)) {

@@ -1,9 +1,9 @@
 package feedback
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -13,7 +13,6 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/event"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 // identifyTries bounds a race that takes two other requests to lose once.
@@ -26,7 +25,7 @@ const identifyTries = 10
 func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
 	var bad problem.Fields
 	text(&bad, "externalUserId", externalUserID, 1, maxExternalUserID)
-	meta := in.check(&bad)
+	in.check(&bad)
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
@@ -38,7 +37,7 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 		return nil, false, err
 	}
 	defer release()
-	if found, err = s.seeAgain(ctx, externalUserID, in, meta); found != nil || err != nil {
+	if found, err = s.seeAgain(ctx, externalUserID, in); found != nil || err != nil {
 		return found, false, err
 	}
 	err = s.perform(ctx, &change{caller: CallerOf(ctx)}, func(c *change) error {
@@ -50,10 +49,10 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 			}
 			if found != nil {
 				created = false
-				found, err = s.fill(ctx, c, found, in, meta)
+				found, err = s.fill(ctx, c, found, in)
 				return err
 			}
-			found, err = s.insertIdentified(ctx, c, externalUserID, in, meta)
+			found, err = s.insertIdentified(ctx, c, externalUserID, in)
 			if created = found != nil; created || err != nil {
 				return err
 			}
@@ -66,18 +65,16 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 // seeAgain is the whole of identify for a contact that is known already and of
 // whom nothing new is told, as most are. It returns nil, and has changed nothing,
 // where there is more to do. Metadata is looked at under the lock only.
-func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
-	if len(meta) > 0 {
+func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (*db.Contact, error) {
+	if in.Metadata != nil && string(in.Metadata) != "{}" {
 		return nil, nil
 	}
-	return s.store.SeeContact(ctx, CallerOf(ctx).Organization.ID, externalUserID, now(), store.Told{
-		Email: value(in.Email) != nil, Name: value(in.Name) != nil,
-		Plan: value(in.Plan) != nil, MRR: value(in.MRRCents) != nil,
-	})
+	told := slices.Sorted(maps.Keys(in.told())) // in one order: one statement for each set of traits
+	return s.store.SeeContact(ctx, CallerOf(ctx).Organization.ID, externalUserID, now(), told)
 }
 
 // insertIdentified returns nil when the id was taken in the meantime.
-func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
+func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserID string, in Traits) (*db.Contact, error) {
 	err := s.mustHaveRoom(ctx, c)
 	if problem.Is(err, problem.PlanLimit) {
 		// Who is there already never meets the cap, so look again now that the
@@ -90,96 +87,42 @@ func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserI
 		return nil, err
 	}
 	return s.insertContact(ctx, c, newContact{
-		externalUserID: &externalUserID, traits: in, meta: meta, source: "identify", consentBasis: "sdk_identify",
+		externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify",
 	})
 }
 
 // fill sets what is null so far and never overwrites (Identify rule 2). When
 // nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
-func (s *Service) fill(ctx context.Context, c *change, old *db.Contact, in Traits, meta metadata) (*db.Contact, error) {
-	next, changes, err := s.filled(old, in, meta)
+func (s *Service) fill(ctx context.Context, c *change, old *db.Contact, in Traits) (*db.Contact, error) {
+	update := c.Contact.UpdateOne(old)
+	changes, err := s.merge(update.Mutation(), old, func(t trait) (any, bool, error) {
+		told, _ := t.told(&in)
+		if told == nil {
+			return nil, false, nil
+		}
+		next, err := t.filled(t.known(old), told)
+		return next, true, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	update := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(next.LastSeenAt).SetUpdatedAt(next.UpdatedAt)
-	for trait := range changes {
-		switch trait {
-		case "email":
-			update.SetEmail(*next.Email).SetEmailHash(*next.EmailHash)
-		case "name":
-			update.SetName(*next.Name)
-		case "plan":
-			update.SetPlan(*next.Plan)
-		case "mrrCents":
-			update.SetMrrCents(*next.MrrCents).SetCurrency(*next.Currency)
-		case "metadata":
-			update.SetMetadata(next.Metadata)
-		}
-	}
-	if err := update.Exec(ctx); err != nil {
-		return nil, errors.Wrap(err, "update the contact")
-	}
+	// The clock of another process may be ahead: time only advances.
+	seen := later(now(), old.LastSeenAt)
 	if len(changes) == 0 {
-		return next, nil
+		next := *old
+		next.LastSeenAt = seen
+		if err := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(seen).Exec(ctx); err != nil {
+			return nil, errors.Wrap(err, "note that a contact was seen")
+		}
+		return &next, nil
+	}
+	next, err := update.SetLastSeenAt(seen).SetUpdatedAt(later(seen, old.UpdatedAt)).Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "update the contact")
 	}
 	return next, c.record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
 		Contact: eventContact(next), Changes: changes,
 	})
-}
-
-// filled is what becomes of a contact that is identified now, and what of it
-// changes besides the time.
-func (s *Service) filled(old *db.Contact, in Traits, meta metadata) (*db.Contact, map[string]event.Change, error) {
-	next, changes := *old, map[string]event.Change{}
-	if fillTrait(changes, "email", &next.Email, in.Email) {
-		hash := s.emailHash(*next.Email)
-		next.EmailHash = &hash
-	}
-	fillTrait(changes, "name", &next.Name, in.Name)
-	fillTrait(changes, "plan", &next.Plan, in.Plan)
-	// The amount and its currency are one trait.
-	if fillTrait(changes, "mrrCents", &next.MrrCents, in.MRRCents) {
-		fillTrait(changes, "currency", &next.Currency, in.Currency)
-	}
-	if err := fillMetadata(changes, &next, meta); err != nil {
-		return nil, nil, err
-	}
-	// The clock of another process may be ahead: time only advances.
-	next.LastSeenAt = later(now(), old.LastSeenAt)
-	if len(changes) > 0 {
-		next.UpdatedAt = later(next.LastSeenAt, old.UpdatedAt)
-	}
-	return &next, changes, nil
-}
-
-// fillTrait sets a trait that is null so far and notes the change.
-func fillTrait[T any](changes map[string]event.Change, name string, old **T, in nullable.Nullable[T]) bool {
-	v := value(in)
-	if *old != nil || v == nil {
-		return false
-	}
-	changes[name] = event.Change{From: nil, To: *v}
-	*old = v
-	return true
-}
-
-// fillMetadata adds what isn't known yet of the metadata, as far as it fits.
-func fillMetadata(changes map[string]event.Change, c *db.Contact, meta metadata) error {
-	if len(meta) == 0 {
-		return nil
-	}
-	old, err := parseMetadata(c.Metadata)
-	if err != nil {
-		return errors.Wrap(err, "read the stored metadata")
-	}
-	next, changed := old.filled(meta)
-	if !changed {
-		return nil
-	}
-	from := json.RawMessage(bytes.Clone(c.Metadata))
-	c.Metadata = next.text()
-	changes["metadata"] = event.Change{From: from, To: c.Metadata}
-	return nil
 }
 
 // value is nil for a member that was left out or is null.

@@ -8,6 +8,7 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
 
 	"earshot/ent/db"
 	"earshot/ent/db/post"
@@ -17,15 +18,16 @@ import (
 	"earshot/internal/publicid"
 )
 
-// PostPatch is what to change of a post; a nil member stays as it is.
+// PostPatch is what to change of a post; a member that is nil or left out stays as it
+// is.
 type PostPatch struct {
 	Title           *string
 	Slug            *string
 	Status          *string
 	Body            *Body
 	HideFromRoadmap *bool
-	// ContactID set to nil takes the contact off.
-	ContactID **string
+	// ContactID set to null takes the contact off.
+	ContactID nullable.Nullable[string]
 	TagIDs    *[]string
 }
 
@@ -58,10 +60,10 @@ func (in PostPatch) check() (checkedPatch, error) {
 	if in.Body != nil {
 		in.Body.check(&bad, 0)
 	}
-	if in.ContactID != nil && *in.ContactID != nil {
-		id := bodyID[publicid.Contact](&bad, "contactId", **in.ContactID)
+	given(in.ContactID, func(v string) {
+		id := bodyID[publicid.Contact](&bad, "contactId", v)
 		out.contact = &id
-	}
+	})
 	if in.TagIDs != nil {
 		out.tags = tagIDs(&bad, *in.TagIDs)
 	}
@@ -123,7 +125,7 @@ func (c *change) patchPost(ctx context.Context, update *db.PostUpdateOne, old *d
 	if patch.Body != nil {
 		patchBody(update, old, *patch.Body)
 	}
-	if patch.ContactID == nil || same(patch.contact, old.ContactID) {
+	if !patch.ContactID.IsSpecified() || same(patch.contact, old.ContactID) {
 		return nil
 	}
 	if err := c.keepContact(ctx, patch.contact); err != nil {

@@ -13,26 +13,24 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Told says which traits a caller knows of a contact.
-type Told struct{ Email, Name, Plan, MRR bool }
+const seeSQL = `
+UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3)
+WHERE organization_id = $1 AND external_user_id = $2`
 
 // The columns by name: a schema that is ahead may have more.
-//
-//nolint:gosec // G202: joined from generated constants
-var seeSQL = `
-UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3)
-WHERE organization_id = $1 AND external_user_id = $2
-  AND (email IS NOT NULL OR NOT $4) AND (name IS NOT NULL OR NOT $5)
-  AND (plan IS NOT NULL OR NOT $6) AND (mrr_cents IS NOT NULL OR NOT $7)
-RETURNING ` + strings.Join(contact.Columns, ", ")
+var seenSQL = " RETURNING " + strings.Join(contact.Columns, ", ")
 
 // SeeContact notes that an organization's contact was seen and returns it. It
 // returns nil, and notes nothing, when there is no such contact or the caller can
-// tell it a trait that is still null. It is one statement, because identifying a
+// tell it a trait, by its column, that is still null. It is one statement, because identifying a
 // contact that is known is what integrators do most; Ent would take a transaction
 // for it. Time only advances, whatever the clock of another process says.
-func (s *Store) SeeContact(ctx context.Context, of publicid.Organization, externalUserID string, at time.Time, told Told) (*db.Contact, error) {
-	rows, err := s.sql.QueryContext(ctx, seeSQL, of, externalUserID, at, told.Email, told.Name, told.Plan, told.MRR)
+func (s *Store) SeeContact(ctx context.Context, of publicid.Organization, externalUserID string, at time.Time, told []string) (*db.Contact, error) {
+	query := seeSQL
+	for _, column := range told {
+		query += " AND " + column + " IS NOT NULL"
+	}
+	rows, err := s.sql.QueryContext(ctx, query+seenSQL, of, externalUserID, at)
 	if err != nil {
 		return nil, errors.Wrap(err, "note that a contact was seen")
 	}

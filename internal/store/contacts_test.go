@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -28,7 +27,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 	for name, create := range map[string]interface{ ExecX(ctx context.Context) }{"full": full, "bare": bare} {
 		create.ExecX(ctx)
 		later := at.Add(time.Minute)
-		seen, err := s.SeeContact(t.Context(), organization, name, later, store.Told{})
+		seen, err := s.SeeContact(t.Context(), organization, name, later, nil)
 		require.NoError(t, err)
 		require.Equal(t, later, seen.LastSeenAt)
 		read, err := s.Client().Contact.Get(ctx, seen.ID)
@@ -54,7 +53,7 @@ func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
 	r := seed(t, s)
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
-	seen, err := s.SeeContact(t.Context(), r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour), store.Told{})
+	seen, err := s.SeeContact(t.Context(), r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour), nil)
 	require.NoError(t, err)
 	require.Equal(t, before.LastSeenAt, seen.LastSeenAt)
 }
@@ -66,7 +65,7 @@ func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
 	for _, of := range []publicid.Organization{publicid.NewOrganization(), seed(t, s).organization} {
-		seen, err := s.SeeContact(t.Context(), of, *before.ExternalUserID, time.Now(), store.Told{})
+		seen, err := s.SeeContact(t.Context(), of, *before.ExternalUserID, time.Now(), nil)
 		require.NoError(t, err)
 		if seen != nil { // the other organization's, of the same external id
 			require.Equal(t, of, seen.OrganizationID)
@@ -85,14 +84,14 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 	bare := s.Client().Contact.Create().SetExternalUserID("bare").SetMetadata(json.RawMessage(`{}`)).
 		SetSource("identify").SetConsentBasis("sdk_identify").
 		SetFirstSeenAt(at).SetLastSeenAt(at).SaveX(ctx)
-	for _, told := range []store.Told{{Email: true}, {Name: true}, {Plan: true}, {MRR: true}} {
-		seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), told)
+	for _, told := range []string{"email", "name", "plan", "mrr_cents", "currency"} {
+		seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), []string{told})
 		require.NoError(t, err)
-		require.Nil(t, seen, "%+v", told)
+		require.Nil(t, seen, told)
 	}
 	require.Equal(t, at, s.Client().Contact.GetX(ctx, bare.ID).LastSeenAt)
 	bare.Update().SetEmail("a@example.com").SetName("Ada").SetPlan("pro").SetMrrCents(1).SetCurrency("EUR").ExecX(ctx)
-	seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), store.Told{Email: true, Name: true, Plan: true, MRR: true})
+	seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), []string{"email", "name", "plan", "mrr_cents", "currency", "metadata"})
 	require.NoError(t, err)
 	require.NotNil(t, seen)
 }
