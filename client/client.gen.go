@@ -858,8 +858,8 @@ type CreatePostRequest struct {
 
 // CreateTagRequest defines model for CreateTagRequest.
 type CreateTagRequest struct {
-	// Color The tag's colour, as #rrggbb; `#6b7280`, a grey, when left out.
-	Color *string `json:"color,omitempty"`
+	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name TagName `json:"name"`
@@ -1420,7 +1420,7 @@ type Tag struct {
 	// BoardID A board's id.
 	BoardID BoardID `json:"boardId"`
 
-	// Color The tag's colour, as #rrggbb.
+	// Color The tag's colour, as #rrggbb in lower case.
 	Color TagColor `json:"color"`
 
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -1436,8 +1436,11 @@ type Tag struct {
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
-// TagColor The tag's colour, as #rrggbb.
+// TagColor The tag's colour, as #rrggbb in lower case.
 type TagColor = string
+
+// TagColorInput The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+type TagColorInput = string
 
 // TagEnvelope defines model for TagEnvelope.
 type TagEnvelope struct {
@@ -1547,8 +1550,8 @@ type UpdatePostRequest struct {
 
 // UpdateTagRequest defines model for UpdateTagRequest.
 type UpdateTagRequest struct {
-	// Color The tag's colour, as #rrggbb.
-	Color *TagColor `json:"color,omitempty"`
+	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name *TagName `json:"name,omitempty"`
@@ -1556,7 +1559,7 @@ type UpdateTagRequest struct {
 
 // UpdateWebhookRequest defines model for UpdateWebhookRequest.
 type UpdateWebhookRequest struct {
-	// Enabled Whether anything is sent. True also resets the count of failures in a row.
+	// Enabled Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events The events to send. Repeated ones count once.
@@ -2770,7 +2773,8 @@ type ClientInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// Takes any type of body and a specified content type.
@@ -2784,7 +2788,8 @@ type ClientInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4202,7 +4207,8 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID WebhookIDParam, reqEd
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // Takes any type of body and a specified content type.
@@ -4226,7 +4232,8 @@ func (c *Client) UpdateWebhookWithBody(ctx context.Context, webhookID WebhookIDP
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // Takes a body of the `application/json` content type.
@@ -7863,7 +7870,8 @@ type ClientWithResponsesInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7877,7 +7885,8 @@ type ClientWithResponsesInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -13799,7 +13808,8 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhoo
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13819,7 +13829,8 @@ func (c *ClientWithResponses) UpdateWebhookWithBodyWithResponse(ctx context.Cont
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 
 	"earshot/api"
@@ -60,7 +59,7 @@ func (s *Surface) run(ctx context.Context, r *ready, op *operation, req *request
 		return refusal(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
-		return s.failure(answer, req)
+		return s.failure(answer)
 	}
 	note := ""
 	if op.lists() {
@@ -145,7 +144,7 @@ type envelope struct {
 }
 
 // failure is what an operation refused, in the tools' names.
-func (s *Surface) failure(answer *api.Answer, req *request) result {
+func (s *Surface) failure(answer *api.Answer) result {
 	var e envelope
 	d := json.NewDecoder(bytes.NewReader(answer.Body))
 	d.UseNumber()
@@ -160,7 +159,7 @@ func (s *Surface) failure(answer *api.Answer, req *request) result {
 		p = p.With(snake(name), value)
 	}
 	if fields := list(p.Details["fields"]); fields != nil {
-		p, _ = problem.As(s.fields(fields, req).Err())
+		p, _ = problem.As(s.fields(fields).Err())
 	}
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
 		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
@@ -168,17 +167,11 @@ func (s *Surface) failure(answer *api.Answer, req *request) result {
 	return refusal(p)
 }
 
-// fields are the failures of a validation. What wasn't given at all is missing,
-// whatever the operation found in its place.
-func (s *Surface) fields(all []any, req *request) (bad problem.Fields) {
+// fields are the failures of a validation.
+func (s *Surface) fields(all []any) (bad problem.Fields) {
 	for _, item := range all {
 		field := item.(object)
-		name := path(text(field["field"]))
-		if slices.Contains(req.missing, name) {
-			bad.Add(name, "required", "is required")
-			continue
-		}
-		bad.Add(name, text(field["rule"]), "%s", s.contract.prose(text(field["message"])))
+		bad.Add(path(text(field["field"])), text(field["rule"]), "%s", s.contract.prose(text(field["message"])))
 	}
 	return bad
 }

@@ -93,7 +93,8 @@ func (c *contract) shapeOf(v any) *shape {
 	for name, of := range at(in, "properties") {
 		s.add(name, c.shapeOf(of))
 	}
-	if items, ok := in["items"]; ok {
+	// Without a schema the items are the caller's own.
+	if items := at(in, "items"); len(items) > 0 {
 		s.items = c.shapeOf(items)
 	}
 	for _, part := range append(list(in["allOf"]), list(in["oneOf"])...) {

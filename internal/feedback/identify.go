@@ -60,7 +60,7 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 // where there is more to do. Metadata is looked at under the lock only.
 func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits, meta metadata) (*db.Contact, error) {
 	caller := CallerOf(ctx)
-	if err := mayWrite(ctx, caller); err != nil || len(meta) > 0 {
+	if err := mayWrite(caller); err != nil || len(meta) > 0 {
 		return nil, err
 	}
 	return s.store.SeeContact(ctx, caller.Organization.ID, externalUserID, now(), store.Told{

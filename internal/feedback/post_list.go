@@ -72,7 +72,7 @@ func (in PostQuery) check() (checkedPostQuery, error) {
 		out.tags = tagIDs(&bad, *in.TagIDs)
 	}
 	if in.ContactID != nil {
-		id := bodyID[publicid.Contact](&bad, "contactId", *in.ContactID)
+		id := publicid.Read[publicid.Contact](*in.ContactID)
 		out.contact = &id
 	}
 	if in.Sort != nil {

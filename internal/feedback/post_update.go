@@ -59,7 +59,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 		in.Body.check(&bad, 0)
 	}
 	if in.ContactID != nil && *in.ContactID != nil {
-		id := bodyID[publicid.Contact](&bad, "contactId", **in.ContactID)
+		id := publicid.Read[publicid.Contact](**in.ContactID)
 		out.contact = &id
 	}
 	if in.TagIDs != nil {

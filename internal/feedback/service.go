@@ -108,7 +108,7 @@ type change struct {
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 	c := &change{caller: CallerOf(ctx)}
-	if err := mayWrite(ctx, c.caller); err != nil {
+	if err := mayWrite(c.caller); err != nil {
 		return err
 	}
 	leave, err := s.store.Enter(ctx, c.caller.Organization.ID)
@@ -168,23 +168,8 @@ func (s *Service) forService(
 	return s.perform(ctx, c, func(c *change) error { return fn(ctx, c) })
 }
 
-// ErrChecked ends a use case that was asked to check its input only.
-var ErrChecked = errors.New("the input was checked and nothing was done")
-
-type checkOnlyKey struct{}
-
-// CheckOnly lets use cases validate their whole input and then end with
-// ErrChecked, instead of making the change.
-func CheckOnly(ctx context.Context) context.Context {
-	return context.WithValue(ctx, checkOnlyKey{}, true)
-}
-
-// mayWrite returns problem.Forbidden while the organization's bills are unpaid,
-// and ErrChecked where nothing is to be written at all.
-func mayWrite(ctx context.Context, caller *Caller) error {
-	if ctx.Value(checkOnlyKey{}) != nil {
-		return ErrChecked
-	}
+// mayWrite returns problem.Forbidden while the organization's bills are unpaid.
+func mayWrite(caller *Caller) error {
 	if caller.Organization.BillingState == organization.BillingStateReadOnly {
 		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
 			With("reason", "billing_read_only")
