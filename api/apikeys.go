@@ -29,10 +29,7 @@ func (s *server) CreateAPIKey(ctx context.Context, r gen.CreateAPIKeyRequestObje
 }
 
 func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObject) (gen.RotateAPIKeyResponseObject, error) {
-	id, err := feedback.PathID[publicid.APIKey]("keyId", r.KeyID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.APIKey](r.KeyID)
 	secret, k, err := s.feedback.RotateAPIKey(ctx, id, r.Body.OverlapSeconds)
 	if err != nil {
 		return nil, err
@@ -42,10 +39,7 @@ func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObje
 }
 
 func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObject) (gen.RevokeAPIKeyResponseObject, error) {
-	id, err := feedback.PathID[publicid.APIKey]("keyId", r.KeyID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.APIKey](r.KeyID)
 	if err := s.feedback.WithdrawAPIKey(ctx, id); err != nil {
 		return nil, err
 	}

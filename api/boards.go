@@ -31,10 +31,7 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 }
 
 func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen.GetBoardResponseObject, error) {
-	id, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Board](r.BoardID)
 	b, err := s.feedback.Board(ctx, id)
 	if err != nil {
 		return nil, err
@@ -43,10 +40,7 @@ func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen
 }
 
 func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject) (gen.UpdateBoardResponseObject, error) {
-	id, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Board](r.BoardID)
 	b, err := s.feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
 		Name: r.Body.Name, Slug: r.Body.Slug, Description: r.Body.Description,
 		ShowChangelog: r.Body.ShowChangelog, ShowRoadmap: r.Body.ShowRoadmap,
@@ -58,10 +52,7 @@ func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject
 }
 
 func (s *server) DeleteBoard(ctx context.Context, r gen.DeleteBoardRequestObject) (gen.DeleteBoardResponseObject, error) {
-	id, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Board](r.BoardID)
 	if err := s.feedback.DeleteBoard(ctx, id, r.Body.ConfirmName); err != nil {
 		return nil, err
 	}

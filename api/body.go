@@ -6,9 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"regexp"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
@@ -20,19 +18,11 @@ import (
 // maxBody is the largest request body (docs/decisions.md, Errors).
 const maxBody = 1 << 20
 
-const bodyKey = "body"
-
-// readBody takes the whole body in and refuses what isn't one JSON object in
-// UTF-8, before anything is decoded: the decoder would mend some of it silently.
-func (s *server) readBody(c *gin.Context) {
-	op := s.operation(c)
-	if op.body == nil {
-		return
-	}
+// readBody takes the whole body in.
+func readBody(c *gin.Context) ([]byte, error) {
 	if t, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); c.GetHeader("Content-Type") != "" &&
 		(err != nil || (t != "application/json" && !strings.HasSuffix(t, "+json"))) {
-		s.refuse(c, problem.New(problem.UnsupportedMedia, "The body must be application/json."))
-		return
+		return nil, problem.New(problem.UnsupportedMedia, "The body must be application/json.")
 	}
 	var body []byte
 	var err error = &http.MaxBytesError{Limit: maxBody}
@@ -42,33 +32,11 @@ func (s *server) readBody(c *gin.Context) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		s.refuse(c, problem.New(problem.PayloadTooLarge, "The body has more than 1 MiB."))
-		return
+		return nil, problem.New(problem.PayloadTooLarge, "The body has more than 1 MiB.")
 	case err != nil:
-		s.refuseForm(c, problem.Invalid("", "json", "the body could not be read to its end"))
-		return
+		return nil, problem.Invalid("", "json", "the body could not be read to its end")
 	}
-	exact, err := s.checkBody(op, body)
-	if exact != nil {
-		keepBody(c, exact)
-	}
-	if err != nil {
-		s.refuseForm(c, err)
-	}
-}
-
-// checkBody returns the body in the contract's spelling, and what is wrong with it.
-// Without the first it is no body at all.
-func (s *server) checkBody(op operation, body []byte) (exact []byte, err error) {
-	defer s.decoding(len(body))()
-	if err := checkJSON(body); err != nil {
-		return nil, err
-	}
-	exact = op.members.exact(body)
-	if op.lacks(body) || (bytes.Contains(body, []byte("null")) && op.refusesNull(body)) {
-		return exact, op.failures(body).Err()
-	}
-	return exact, nil
+	return body, nil
 }
 
 // closeAfterChunks lets no request follow a body in chunks on the same connection.
@@ -81,26 +49,23 @@ func closeAfterChunks(c *gin.Context) {
 	}
 }
 
-// refuseForm is refuse for a body that can't be decoded as it is.
-func (s *server) refuseForm(c *gin.Context, err error) {
-	p, _ := problem.As(err)
-	s.gather(c, p, true)
-}
-
-func checkJSON(body []byte) error {
+// checkJSON refuses what isn't one JSON object in UTF-8: the decoder would mend
+// some of it silently.
+func checkJSON(bad *problem.Fields, body []byte) bool {
+	before := len(*bad)
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case !json.Valid(body):
-		return problem.Invalid("", "json", "the body is not valid JSON")
+		bad.Add("", "json", "the body is not valid JSON")
 	case !utf8.Valid(body):
-		return problem.Invalid("", "encoding", "the body is not valid UTF-8")
+		bad.Add("", "encoding", "the body is not valid UTF-8")
 	case hasLoneSurrogate(body):
-		return problem.Invalid("", "encoding", `the body has half of a surrogate pair (\ud800 to \udfff) standing alone`)
+		bad.Add("", "encoding", `the body has half of a surrogate pair (\ud800 to \udfff) standing alone`)
 	case trimmed[0] != '{':
-		return problem.Invalid("", "type", "the body must be an object")
+		bad.Add("", "type", "the body must be an object")
 	case depth(body) > maxDepth:
-		return problem.Invalid("", "maxDepth", "the body must nest at most %d levels deep", maxDepth)
+		bad.Add("", "maxDepth", "the body must nest at most %d levels deep", maxDepth)
 	}
-	return nil
+	return len(*bad) == before
 }
 
 // maxDepth is far from the 10,000 levels that decoders stop at: what is kept comes
@@ -155,41 +120,4 @@ func hasLoneSurrogate(document []byte) bool {
 		i += size
 	}
 	return low >= 0
-}
-
-// refuseBody answers a body that doesn't fit its Go type with everything that
-// the contract finds wrong with it.
-func (s *server) refuseBody(c *gin.Context, err error) {
-	body, _ := c.Get(bodyKey)
-	raw, _ := body.([]byte)
-	op := s.operation(c)
-	over := s.decoding(len(raw))
-	bad := op.failures(raw)
-	over()
-	if len(bad) == 0 {
-		// 1.0 and 1e3 are integers to JSON Schema and none to Go.
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
-			bad.Add(op.members.nameIn(wrong.Field), "type", "has the wrong type or notation")
-		} else {
-			bad.Add("", "json", "the body can't be decoded")
-		}
-	}
-	s.refuseForm(c, bad.Err())
-}
-
-var parameterName = regexp.MustCompile(`parameter (\w+)`)
-
-// refuseParameter answers a query or path parameter that doesn't fit its type.
-func (s *server) refuseParameter(c *gin.Context, err error, _ int) {
-	name := ""
-	if m := parameterName.FindStringSubmatch(err.Error()); m != nil {
-		name = m[1]
-	}
-	var noMoment *time.ParseError
-	if errors.As(err, &noMoment) {
-		s.refuse(c, notAMoment(name))
-		return
-	}
-	s.refuse(c, problem.Invalid(name, "type", "has the wrong type or format; several values are separated by commas"))
 }

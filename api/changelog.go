@@ -9,10 +9,7 @@ import (
 )
 
 func (s *server) ListChangelog(ctx context.Context, r gen.ListChangelogRequestObject) (gen.ListChangelogResponseObject, error) {
-	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Board](r.BoardID)
 	p, err := s.feedback.Entries(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
@@ -21,10 +18,7 @@ func (s *server) ListChangelog(ctx context.Context, r gen.ListChangelogRequestOb
 }
 
 func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelogEntryRequestObject) (gen.CreateChangelogEntryResponseObject, error) {
-	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Board](r.BoardID)
 	in := feedback.NewEntry{
 		Title: r.Body.Title, Slug: r.Body.Slug,
 		Version: valueOf(r.Body.Version), PublishedAt: valueOf(r.Body.PublishedAt),
@@ -41,10 +35,7 @@ func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelog
 }
 
 func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryRequestObject) (gen.GetChangelogEntryResponseObject, error) {
-	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	e, err := s.feedback.Entry(ctx, id)
 	if err != nil {
 		return nil, err
@@ -53,10 +44,7 @@ func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryR
 }
 
 func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelogEntryRequestObject) (gen.UpdateChangelogEntryResponseObject, error) {
-	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	e, err := s.feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Body: postBody(r.Body.Body),
 		Version: r.Body.Version, PublishedAt: r.Body.PublishedAt,
@@ -68,10 +56,7 @@ func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelog
 }
 
 func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPostsRequestObject) (gen.ReplaceLinkedPostsResponseObject, error) {
-	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	e, err := s.feedback.LinkPosts(ctx, id, r.Body.PostIDs)
 	if err != nil {
 		return nil, err
@@ -80,10 +65,7 @@ func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPost
 }
 
 func (s *server) DeleteChangelogEntry(ctx context.Context, r gen.DeleteChangelogEntryRequestObject) (gen.DeleteChangelogEntryResponseObject, error) {
-	id, err := feedback.PathID[publicid.ChangelogEntry]("entryId", r.EntryID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	if err := s.feedback.DeleteEntry(ctx, id); err != nil {
 		return nil, err
 	}

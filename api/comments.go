@@ -12,10 +12,7 @@ import (
 )
 
 func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestObject) (gen.CreateCommentResponseObject, error) {
-	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Post](r.PostID)
 	c, err := s.feedback.CreateComment(ctx, on, feedback.NewComment{
 		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
 	})
@@ -27,10 +24,7 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 }
 
 func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObject) (gen.ListCommentsResponseObject, error) {
-	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Post](r.PostID)
 	p, err := s.feedback.Comments(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
@@ -39,11 +33,7 @@ func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObje
 }
 
 func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) (gen.GetCommentResponseObject, error) {
-	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.feedback.Comment(ctx, id)
+	c, err := s.feedback.Comment(ctx, publicid.Read[publicid.Comment](r.CommentID))
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +41,7 @@ func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) 
 }
 
 func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestObject) (gen.UpdateCommentResponseObject, error) {
-	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Comment](r.CommentID)
 	c, err := s.feedback.UpdateComment(ctx, id, feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text})
 	if err != nil {
 		return nil, err
@@ -63,10 +50,7 @@ func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestOb
 }
 
 func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestObject) (gen.DeleteCommentResponseObject, error) {
-	id, err := feedback.PathID[publicid.Comment]("commentId", r.CommentID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Comment](r.CommentID)
 	if err := s.feedback.DeleteComment(ctx, id); err != nil {
 		return nil, err
 	}

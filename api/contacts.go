@@ -23,10 +23,7 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 }
 
 func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) (gen.GetContactResponseObject, error) {
-	id, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Contact](r.ContactID)
 	c, err := s.feedback.Contact(ctx, id)
 	if err != nil {
 		return nil, err
@@ -49,10 +46,7 @@ func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestOb
 }
 
 func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestObject) (gen.UpdateContactResponseObject, error) {
-	id, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Contact](r.ContactID)
 	c, err := s.feedback.UpdateContact(ctx, id, feedback.ContactInput{
 		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
 	})
@@ -63,10 +57,7 @@ func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestOb
 }
 
 func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestObject) (gen.DeleteContactResponseObject, error) {
-	id, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Contact](r.ContactID)
 	if err := s.feedback.DeleteContact(ctx, id); err != nil {
 		return nil, err
 	}
@@ -74,9 +65,6 @@ func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestOb
 }
 
 func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObject) (gen.ListContactsResponseObject, error) {
-	if err := wholeTime(ctx, "updatedSince"); err != nil {
-		return nil, err
-	}
 	p, err := s.feedback.Contacts(ctx, feedback.ContactQuery{
 		PageQuery: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
 		ExternalUserID: r.Params.ExternalUserID, Email: r.Params.Email, Source: r.Params.Source,
@@ -89,10 +77,7 @@ func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObje
 }
 
 func (s *server) ListContactPosts(ctx context.Context, r gen.ListContactPostsRequestObject) (gen.ListContactPostsResponseObject, error) {
-	of, err := feedback.PathID[publicid.Contact]("contactId", r.ContactID)
-	if err != nil {
-		return nil, err
-	}
+	of := publicid.Read[publicid.Contact](r.ContactID)
 	p, err := s.feedback.ContactPosts(ctx, of, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err

@@ -10,13 +10,7 @@ import (
 )
 
 func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequestObject) (gen.ListDeliveriesResponseObject, error) {
-	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
-	if err := wholeTime(ctx, "since"); err != nil {
-		return nil, err
-	}
+	of := publicid.Read[publicid.Webhook](r.WebhookID)
 	p, err := s.feedback.Deliveries(ctx, of, feedback.DeliveryQuery{
 		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit),
 		Status:    (*string)(r.Params.Status), EventType: (*string)(r.Params.EventType), Since: r.Params.Since,
@@ -28,10 +22,7 @@ func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequest
 }
 
 func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject) (gen.GetDeliveryResponseObject, error) {
-	of, id, err := deliveryPath(r.WebhookID, r.DeliveryID)
-	if err != nil {
-		return nil, err
-	}
+	of, id := publicid.Read[publicid.Webhook](r.WebhookID), publicid.Read[publicid.Delivery](r.DeliveryID)
 	d, err := s.feedback.Delivery(ctx, of, id)
 	if err != nil {
 		return nil, err
@@ -42,10 +33,7 @@ func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject
 }
 
 func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequestObject) (gen.ReplayDeliveryResponseObject, error) {
-	of, id, err := deliveryPath(r.WebhookID, r.DeliveryID)
-	if err != nil {
-		return nil, err
-	}
+	of, id := publicid.Read[publicid.Webhook](r.WebhookID), publicid.Read[publicid.Delivery](r.DeliveryID)
 	d, err := s.feedback.ReplayDelivery(ctx, of, id)
 	if err != nil {
 		return nil, err
@@ -54,23 +42,12 @@ func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequest
 }
 
 func (s *server) TestWebhook(ctx context.Context, r gen.TestWebhookRequestObject) (gen.TestWebhookResponseObject, error) {
-	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
+	of := publicid.Read[publicid.Webhook](r.WebhookID)
 	d, err := s.feedback.TryWebhook(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	return gen.TestWebhook201JSONResponse{Data: delivery(d)}, nil
-}
-
-func deliveryPath(webhook, delivery string) (of publicid.Webhook, id publicid.Delivery, err error) {
-	if of, err = feedback.PathID[publicid.Webhook]("webhookId", webhook); err != nil {
-		return of, id, err
-	}
-	id, err = feedback.PathID[publicid.Delivery]("deliveryId", delivery)
-	return of, id, err
 }
 
 func delivery(d *db.Delivery) gen.DeliveryFields {

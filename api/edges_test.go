@@ -112,8 +112,8 @@ var patterns = map[string]func(p *place, low, high int) string{
 		s := fmt.Sprintf("%04d", p.n) + strings.Repeat("-9", size)
 		return s[:size-1] + "z"
 	},
-	"^#[0-9a-fA-F]{6}$": func(*place, int, int) string { return "#09afAF" },
-	"^[A-Z]{3}$":        func(*place, int, int) string { return "AZZ" },
+	"^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$": func(*place, int, int) string { return "#09afaf" },
+	"^[A-Z]{3}$":                         func(*place, int, int) string { return "AZZ" },
 }
 
 // formats have the texts that are only just of the format.

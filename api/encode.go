@@ -1,17 +1,13 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
 
 	"earshot/api/gen"
 	"earshot/internal/feedback"
-	"earshot/internal/problem"
 )
 
 // orNull turns a pointer into a member that is there or null. A Nullable that
@@ -64,25 +60,6 @@ func texts[T ~string](in *[]T) *[]string {
 	}
 	out := each(*in, func(v T) string { return string(v) })
 	return &out
-}
-
-// wholeTime refuses what the generated code takes for a moment though it isn't one:
-// nothing, a date alone, and the first of several.
-func wholeTime(ctx context.Context, name string) error {
-	given := ctx.(*gin.Context).QueryArray(name)
-	if len(given) > 1 {
-		return problem.Invalid(name, "type", "must be given once")
-	}
-	for _, text := range given {
-		if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
-			return notAMoment(name)
-		}
-	}
-	return nil
-}
-
-func notAMoment(name string) error {
-	return problem.Invalid(name, "format", "must be a date and time, as 2026-03-12T10:41:07Z")
 }
 
 func deleted(id fmt.Stringer) gen.DeletedResource { return gen.DeletedResource{ID: id.String()} }

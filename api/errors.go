@@ -48,11 +48,7 @@ type errorBody struct {
 // problem of the caller is logged, and the caller learns the request's id only.
 func (s *server) refuse(c *gin.Context, err error) {
 	p, ok := problem.As(err)
-	_, checking := gathered(c)
 	switch {
-	case checking || (ok && p.Code == problem.Validation):
-		s.gather(c, p, false)
-		return
 	case ok:
 	case c.Request.Context().Err() != nil:
 		// The caller left, or the server stops: nobody reads the answer.
@@ -68,6 +64,13 @@ func (s *server) refuse(c *gin.Context, err error) {
 			"route", c.FullPath())
 	}
 	s.answer(c, p)
+}
+
+// undecoded answers what the contract takes and the generated code doesn't: the two
+// disagree, which is ours to mend.
+func (s *server) undecoded(c *gin.Context, err error) {
+	s.log.ErrorContext(c, "request could not be decoded", "error", err, "requestId", requestID(c), "route", c.FullPath())
+	s.refuse(c, problem.Invalid("", "type", "the request can't be decoded"))
 }
 
 // recovered answers a panic like any other fault of ours.

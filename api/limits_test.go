@@ -117,8 +117,8 @@ func trimmedFirst(t *testing.T, app *testkit.App) {
 
 // ours are the rules that no keyword of the member itself states.
 var ours = []struct{ field, rule, words string }{
-	{"mrrCents", "dependentRequired", comeTogether},
-	{"currency", "dependentRequired", comeTogether},
+	{"mrrCents", "required", comeTogether},
+	{"currency", "required", comeTogether},
 	{"mrrCents", "paired", words["paired"]},
 	{"url", "invalid_url", words["invalid_url"]},
 	{"confirmName", "match", words["match"]},

@@ -10,10 +10,7 @@ import (
 )
 
 func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) (gen.CreatePostResponseObject, error) {
-	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Board](r.BoardID)
 	in := feedback.NewPost{Title: r.Body.Title, ContactID: valueOf(r.Body.ContactID)}
 	if b := postBody(r.Body.Body); b != nil {
 		in.Body = *b
@@ -30,10 +27,7 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 }
 
 func (s *server) GetPost(ctx context.Context, r gen.GetPostRequestObject) (gen.GetPostResponseObject, error) {
-	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Post](r.PostID)
 	p, err := s.feedback.Post(ctx, id)
 	if err != nil {
 		return nil, err
@@ -42,10 +36,7 @@ func (s *server) GetPost(ctx context.Context, r gen.GetPostRequestObject) (gen.G
 }
 
 func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) (gen.UpdatePostResponseObject, error) {
-	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Post](r.PostID)
 	in := feedback.PostPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
 		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
@@ -59,10 +50,7 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 }
 
 func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (gen.ListPostsResponseObject, error) {
-	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Board](r.BoardID)
 	p, err := s.feedback.Posts(ctx, on, feedback.PostQuery{
 		PageQuery: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
 		Statuses: texts(r.Params.Status), TagIDs: r.Params.TagIDs, ContactID: r.Params.ContactID,
@@ -75,10 +63,7 @@ func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (g
 }
 
 func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) (gen.DeletePostResponseObject, error) {
-	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Post](r.PostID)
 	if err := s.feedback.DeletePost(ctx, id); err != nil {
 		return nil, err
 	}
@@ -86,10 +71,7 @@ func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) 
 }
 
 func (s *server) MergePosts(ctx context.Context, r gen.MergePostsRequestObject) (gen.MergePostsResponseObject, error) {
-	id, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Post](r.PostID)
 	p, err := s.feedback.MergePosts(ctx, id, r.Body.SourceIDs)
 	if err != nil {
 		return nil, err

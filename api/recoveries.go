@@ -10,10 +10,7 @@ import (
 )
 
 func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequestObject) (gen.RecoverWebhookResponseObject, error) {
-	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
+	of := publicid.Read[publicid.Webhook](r.WebhookID)
 	made, err := s.feedback.RecoverWebhook(ctx, of, feedback.NewRecovery{
 		Since: r.Body.Since, Until: r.Body.Until, EventType: (*string)(r.Body.EventType),
 	})
@@ -25,10 +22,7 @@ func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequest
 }
 
 func (s *server) ListRecoveries(ctx context.Context, r gen.ListRecoveriesRequestObject) (gen.ListRecoveriesResponseObject, error) {
-	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
+	of := publicid.Read[publicid.Webhook](r.WebhookID)
 	p, err := s.feedback.Recoveries(ctx, of, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
@@ -37,14 +31,8 @@ func (s *server) ListRecoveries(ctx context.Context, r gen.ListRecoveriesRequest
 }
 
 func (s *server) GetRecovery(ctx context.Context, r gen.GetRecoveryRequestObject) (gen.GetRecoveryResponseObject, error) {
-	of, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
-	id, err := feedback.PathID[publicid.Recovery]("recoveryId", r.RecoveryID)
-	if err != nil {
-		return nil, err
-	}
+	of := publicid.Read[publicid.Webhook](r.WebhookID)
+	id := publicid.Read[publicid.Recovery](r.RecoveryID)
 	found, err := s.feedback.Recovery(ctx, of, id)
 	if err != nil {
 		return nil, err

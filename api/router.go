@@ -85,17 +85,29 @@ func New(f *feedback.Service, o Options) (*API, error) {
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
 	})
-	r.GET("/healthz", live)
-	r.GET("/readyz", (&readiness{checks: o.Checks, log: o.Log}).ready)
-	s.serveDocs(r)
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.readBody)
+	routes := withHead{r}
+	routes.GET("/healthz", live)
+	routes.GET("/readyz", (&readiness{checks: o.Checks, log: o.Log}).ready)
+	s.serveDocs(routes)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
-		RequestErrorHandlerFunc:  s.refuseBody,
+		RequestErrorHandlerFunc:  s.undecoded,
 		HandlerErrorFunc:         s.refuse,
 		ResponseErrorHandlerFunc: s.refuse,
 	})
-	gen.RegisterHandlersWithOptions(operations, strict, gen.GinServerOptions{ErrorHandler: s.refuseParameter})
+	gen.RegisterHandlersWithOptions(withHead{operations}, strict, gen.GinServerOptions{
+		ErrorHandler: func(c *gin.Context, err error, _ int) { s.undecoded(c, err) },
+	})
 	return &API{server: s, engine: r}, nil
+}
+
+// withHead answers HEAD wherever it answers GET, by the same handlers: net/http
+// leaves the body out.
+type withHead struct{ gin.IRouter }
+
+func (w withHead) GET(path string, handlers ...gin.HandlerFunc) gin.IRoutes {
+	w.HEAD(path, handlers...)
+	return w.IRouter.GET(path, handlers...)
 }
 
 // ownContext gives the operation a Gin context that isn't used again for another
@@ -108,15 +120,15 @@ func (s *server) ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHand
 		defer cancel()
 		own := c.Copy()
 		own.Request = own.Request.WithContext(ctx)
-		answer, err := next(own, request)
-		if _, checking := gathered(c); checking && err == nil {
-			return nil, feedback.ErrChecked
-		}
-		return answer, err
+		return next(own, request)
 	}
 }
 
 // operation is the contract's, of the request's route.
 func (s *server) operation(c *gin.Context) operation {
-	return s.contract.operations[c.Request.Method+" "+c.FullPath()]
+	method := c.Request.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return s.contract.operations[method+" "+c.FullPath()]
 }

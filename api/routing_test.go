@@ -22,7 +22,7 @@ func TestARequest(t *testing.T) {
 		"with a method that the route lacks is 405":           wrongMethods,
 		"keeps its id when that is sane":                      saneRequestIDs,
 		"gets an id when it has none that is sane":            insaneRequestIDs,
-		"with a malformed id in the path is 422":              malformedPaths,
+		"with a malformed id in the path is 404":              malformedPaths,
 		"for a resource that isn't there is 404":              unknownResources,
 		"for a resource of another organization is 404":       foreignResources,
 		"that names a foreign resource in its body is 404":    foreignReferences,
@@ -71,7 +71,10 @@ func methodsOf(t *testing.T, path string) []string {
 		}
 	}
 	if methods == nil {
-		return []string{http.MethodGet}
+		methods = []string{http.MethodGet}
+	}
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
 	}
 	return methods
 }
@@ -106,13 +109,13 @@ func malformedPaths(t *testing.T, app *testkit.App) {
 	everyOperation(t, hasParameters, func(t *testing.T, o operation) {
 		for _, parameter := range o.parameters() {
 			good := n.ids[parameter]
-			for _, id := range []string{"x", "0", "%00", "%FF", "%F0%9F%90%99", "usr_01keee2dtse16839j67pjda81z",
+			for _, id := range []string{"x", "0", "%00", "%FF", "%25zz", "%F0%9F%90%99", "usr_01keee2dtse16839j67pjda81z",
 				good[:len(good)-1], good + "0", strings.ToUpper(good), good + "%0A"} {
 				ids := maps.Clone(n.ids)
 				ids[parameter] = id
 				a := n.Do(t, o.method, o.filled(t, ids), o.request(t))
-				require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s: %s", id, a.Raw)
-				require.Equal(t, []string{parameter}, a.Fields())
+				require.Equal(t, http.StatusNotFound, a.Status, "%s: %s", id, a.Raw)
+				requireMissing(t, a)
 			}
 		}
 	})
@@ -203,7 +206,7 @@ func badPages(t *testing.T, app *testkit.App) {
 	everyOperation(t, isList, func(t *testing.T, o operation) {
 		at := o.filled(t, n.ids)
 		high := int(*o.Parameters.GetByInAndName("query", "limit").Schema.Value.Max)
-		for _, limit := range []string{"0", "-1", "x", "1.5", "", "1e1", "99999999999999999999", strconv.Itoa(high + 1)} {
+		for _, limit := range []string{"0", "-1", "x", "1.5", "", "1e-1", "05", "%205", "99999999999999999999", strconv.Itoa(high + 1)} {
 			a := n.Do(t, o.method, at+"?limit="+limit, nil)
 			require.Equal(t, http.StatusUnprocessableEntity, a.Status, "limit=%s: %s", limit, a.Raw)
 			require.Equal(t, []string{"limit"}, a.Fields(), limit)
@@ -213,7 +216,7 @@ func badPages(t *testing.T, app *testkit.App) {
 			require.Equal(t, http.StatusUnprocessableEntity, a.Status, "cursor=%s: %s", cursor, a.Raw)
 			require.Equal(t, []string{"cursor"}, a.Fields(), cursor)
 		}
-		require.ElementsMatch(t, []string{"limit", "cursor"}, n.Do(t, o.method, at+"?limit=0&cursor=x", nil).Fields())
+		require.ElementsMatch(t, []string{"limit", "cursor"}, n.Do(t, o.method, at+"?limit=0&cursor=", nil).Fields())
 		for _, limit := range []string{"1", strconv.Itoa(high)} {
 			require.Equal(t, http.StatusOK, n.Do(t, o.method, at+"?limit="+limit, nil).Status, limit)
 		}

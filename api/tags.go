@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -10,10 +11,7 @@ import (
 )
 
 func (s *server) ListTags(ctx context.Context, r gen.ListTagsRequestObject) (gen.ListTagsResponseObject, error) {
-	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Board](r.BoardID)
 	p, err := s.feedback.Tags(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
@@ -22,10 +20,7 @@ func (s *server) ListTags(ctx context.Context, r gen.ListTagsRequestObject) (gen
 }
 
 func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (gen.CreateTagResponseObject, error) {
-	on, err := feedback.PathID[publicid.Board]("boardId", r.BoardID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Board](r.BoardID)
 	t, err := s.feedback.CreateTag(ctx, on, feedback.TagInput{Name: &r.Body.Name, Color: r.Body.Color})
 	if err != nil {
 		return nil, err
@@ -35,10 +30,7 @@ func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (g
 }
 
 func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (gen.UpdateTagResponseObject, error) {
-	on, id, err := tagPath(r.BoardID, r.TagID)
-	if err != nil {
-		return nil, err
-	}
+	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
 	t, err := s.feedback.UpdateTag(ctx, on, id, feedback.TagInput{Name: r.Body.Name, Color: r.Body.Color})
 	if err != nil {
 		return nil, err
@@ -47,27 +39,17 @@ func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (g
 }
 
 func (s *server) DeleteTag(ctx context.Context, r gen.DeleteTagRequestObject) (gen.DeleteTagResponseObject, error) {
-	on, id, err := tagPath(r.BoardID, r.TagID)
-	if err != nil {
-		return nil, err
-	}
+	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
 	if err := s.feedback.DeleteTag(ctx, on, id); err != nil {
 		return nil, err
 	}
 	return gen.DeleteTag200JSONResponse{Data: deleted(id)}, nil
 }
 
-func tagPath(board, tag string) (on publicid.Board, id publicid.Tag, err error) {
-	if on, err = feedback.PathID[publicid.Board]("boardId", board); err != nil {
-		return on, id, err
-	}
-	id, err = feedback.PathID[publicid.Tag]("tagId", tag)
-	return on, id, err
-}
-
 func tag(t *db.Tag) gen.Tag {
 	return gen.Tag{
-		ID: t.ID.String(), BoardID: t.BoardID.String(), Name: t.Name, Color: t.Color,
+		ID: t.ID.String(), BoardID: t.BoardID.String(), Name: t.Name,
+		Color:     strings.ToLower(t.Color), // older rows may have upper case
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 	}
 }

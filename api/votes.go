@@ -10,10 +10,7 @@ import (
 )
 
 func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
-	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Post](r.PostID)
 	v, fresh, err := s.feedback.CastVote(ctx, on)
 	if err != nil {
 		return nil, err
@@ -26,10 +23,7 @@ func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen
 }
 
 func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {
-	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Post](r.PostID)
 	v, from, err := s.feedback.RetractVote(ctx, on)
 	if err != nil {
 		return nil, err
@@ -42,10 +36,7 @@ func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject
 }
 
 func (s *server) ListVotes(ctx context.Context, r gen.ListVotesRequestObject) (gen.ListVotesResponseObject, error) {
-	on, err := feedback.PathID[publicid.Post]("postId", r.PostID)
-	if err != nil {
-		return nil, err
-	}
+	on := publicid.Read[publicid.Post](r.PostID)
 	p, err := s.feedback.Votes(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err

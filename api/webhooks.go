@@ -27,10 +27,7 @@ func (s *server) ListWebhooks(ctx context.Context, r gen.ListWebhooksRequestObje
 }
 
 func (s *server) GetWebhook(ctx context.Context, r gen.GetWebhookRequestObject) (gen.GetWebhookResponseObject, error) {
-	id, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	w, err := s.feedback.Webhook(ctx, id)
 	if err != nil {
 		return nil, err
@@ -39,10 +36,7 @@ func (s *server) GetWebhook(ctx context.Context, r gen.GetWebhookRequestObject) 
 }
 
 func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestObject) (gen.UpdateWebhookResponseObject, error) {
-	id, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	in := feedback.WebhookInput{URL: r.Body.URL, Enabled: r.Body.Enabled}
 	if r.Body.Events != nil {
 		names := eventNames(*r.Body.Events)
@@ -56,10 +50,7 @@ func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestOb
 }
 
 func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
-	id, err := feedback.PathID[publicid.Webhook]("webhookId", r.WebhookID)
-	if err != nil {
-		return nil, err
-	}
+	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	if err := s.feedback.DeleteWebhook(ctx, id); err != nil {
 		return nil, err
 	}

@@ -861,8 +861,8 @@ type CreatePostRequest struct {
 
 // CreateTagRequest defines model for CreateTagRequest.
 type CreateTagRequest struct {
-	// Color The tag's colour, as #rrggbb; `#6b7280`, a grey, when left out.
-	Color *string `json:"color,omitempty"`
+	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name TagName `json:"name"`
@@ -1423,7 +1423,7 @@ type Tag struct {
 	// BoardID A board's id.
 	BoardID BoardID `json:"boardId"`
 
-	// Color The tag's colour, as #rrggbb.
+	// Color The tag's colour, as #rrggbb in lower case.
 	Color TagColor `json:"color"`
 
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -1439,8 +1439,11 @@ type Tag struct {
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
-// TagColor The tag's colour, as #rrggbb.
+// TagColor The tag's colour, as #rrggbb in lower case.
 type TagColor = string
+
+// TagColorInput The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+type TagColorInput = string
 
 // TagEnvelope defines model for TagEnvelope.
 type TagEnvelope struct {
@@ -1550,8 +1553,8 @@ type UpdatePostRequest struct {
 
 // UpdateTagRequest defines model for UpdateTagRequest.
 type UpdateTagRequest struct {
-	// Color The tag's colour, as #rrggbb.
-	Color *TagColor `json:"color,omitempty"`
+	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name *TagName `json:"name,omitempty"`
@@ -1559,7 +1562,7 @@ type UpdateTagRequest struct {
 
 // UpdateWebhookRequest defines model for UpdateWebhookRequest.
 type UpdateWebhookRequest struct {
-	// Enabled Whether anything is sent. True also resets the count of failures in a row.
+	// Enabled Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events The events to send. Repeated ones count once.
@@ -2794,7 +2797,8 @@ type ClientInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -2811,7 +2815,8 @@ type ClientInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -4259,7 +4264,8 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID WebhookIDParam, reqEd
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -4286,7 +4292,8 @@ func (c *Client) UpdateWebhookWithBody(ctx context.Context, webhookID WebhookIDP
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -7979,7 +7986,8 @@ type ClientWithResponsesInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -7996,7 +8004,8 @@ type ClientWithResponsesInterface interface {
 	// corrected one serves the retries of deliveries that are pending already.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-	// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+	// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 	// what happens from then on.
 	//
 	// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -14393,7 +14402,8 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhoo
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
@@ -14416,7 +14426,8 @@ func (c *ClientWithResponses) UpdateWebhookWithBodyWithResponse(ctx context.Cont
 // corrected one serves the retries of deliveries that are pending already.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` starts again from now and resets the count of failures in a row. Changed events apply to
+// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
+// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
 // what happens from then on.
 //
 // A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your

@@ -33,11 +33,13 @@ func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
 		{"get_post", object{"post_id": nil}, "ERR_VALIDATION", []string{"post_id"}},
 		{"get_post", object{"post_id": object{}}, "ERR_VALIDATION", []string{"post_id"}},
 		// An id never becomes a part of another path.
-		{"get_post", object{"post_id": post + "/comments"}, "ERR_VALIDATION", []string{"post_id"}},
-		{"get_post", object{"post_id": "../contacts"}, "ERR_VALIDATION", []string{"post_id"}},
-		{"get_post", object{"post_id": post + "?limit=1"}, "ERR_VALIDATION", []string{"post_id"}},
-		{"manage_post", object{"action": "update", "title": "", "contact_id": "x"}, "ERR_VALIDATION", []string{"post_id", "title", "contact_id"}},
-		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"q"}},
+		{"get_post", object{"post_id": post + "/comments"}, "ERR_NOT_FOUND", nil},
+		{"get_post", object{"post_id": "../contacts"}, "ERR_NOT_FOUND", nil},
+		{"get_post", object{"post_id": post + "?limit=1"}, "ERR_NOT_FOUND", nil},
+		{"get_post", object{"post_id": ""}, "ERR_VALIDATION", []string{"post_id"}},
+		{"manage_post", object{"action": "update", "title": ""}, "ERR_VALIDATION", []string{"post_id"}},
+		{"manage_post", object{"action": "update", "post_id": post, "title": "", "contact_id": ""}, "ERR_VALIDATION", []string{"title", "contact_id"}},
+		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"board_id", "q"}},
 		// The contract's own spelling is not the tools'.
 		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"external_user_id"}},
 		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 2<<20)}}, "ERR_PAYLOAD_TOO_LARGE", nil},

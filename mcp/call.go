@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 
 	"earshot/api"
@@ -68,7 +67,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 		return refusal(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
-		return s.failure(answer, req)
+		return s.failure(answer)
 	}
 	body := success(op, answer)
 	if _, asked := arguments["part"]; asked && !op.writes() {
@@ -151,7 +150,7 @@ type envelope[Details any] struct {
 }
 
 // failure is what an operation refused, in the tools' names.
-func (s *Surface) failure(answer *api.Answer, req *request) result {
+func (s *Surface) failure(answer *api.Answer) result {
 	var e envelope[map[string]json.RawMessage]
 	if err := json.Unmarshal(answer.Body, &e); err != nil {
 		return refusal(problem.New(problem.Internal, "Something went wrong on our side."))
@@ -166,7 +165,7 @@ func (s *Surface) failure(answer *api.Answer, req *request) result {
 	}
 	var fields problem.Fields
 	if json.Unmarshal(e.Error.Details["fields"], &fields) == nil {
-		p, _ = problem.As(s.fields(fields, req).Err())
+		p, _ = problem.As(s.fields(fields).Err())
 	}
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
 		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
@@ -174,16 +173,10 @@ func (s *Surface) failure(answer *api.Answer, req *request) result {
 	return refusal(p)
 }
 
-// fields are the failures of a validation. What wasn't given at all is missing,
-// whatever the operation found in its place.
-func (s *Surface) fields(all problem.Fields, req *request) (bad problem.Fields) {
+// fields are the failures of a validation.
+func (s *Surface) fields(all problem.Fields) (bad problem.Fields) {
 	for _, f := range all {
-		name := path(f.Field)
-		if slices.Contains(req.missing, name) {
-			bad.Add(name, "required", "is required")
-			continue
-		}
-		bad.Add(name, f.Rule, "%s", s.contract.prose(f.Message))
+		bad.Add(path(f.Field), f.Rule, "%s", s.contract.prose(f.Message))
 	}
 	return bad
 }

@@ -15,8 +15,6 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         []byte
-	// missing are the parameters of the path that nobody gave, by the tools' names.
-	missing []string
 }
 
 func (r *request) target() string {
@@ -58,8 +56,7 @@ func (r *ready) names() words {
 	return all
 }
 
-// nobody stands in a path for an id that can't be one. The operation refuses it,
-// and says what else is wrong with the request.
+// nobody stands in a path for an id that can't be one: there is nothing with it.
 const nobody = "-"
 
 // Whatever an id is, a slash or a dot in it would make another path.
@@ -74,10 +71,11 @@ func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMe
 		switch {
 		case !ok:
 			bad.Add(snake(p.name), "type", "must be a %s", p.kind())
+		case p.inPath && !given:
+			bad.Add(snake(p.name), "required", "is required")
+		case p.inPath && value == "":
+			bad.Add(snake(p.name), "minLength", "must have at least 1 character")
 		case p.inPath:
-			if !given {
-				req.missing = append(req.missing, snake(p.name))
-			}
 			if !word.MatchString(value) {
 				value = nobody
 			}

@@ -29,7 +29,8 @@ func shapeOf(of *openapi3.SchemaRef) *shape {
 	for name, p := range of.Value.Properties {
 		s.add(name, shapeOf(p))
 	}
-	if of.Value.Items != nil {
+	// Without a schema the items are the caller's own.
+	if of.Value.Items != nil && !of.Value.Items.Value.IsEmpty() {
 		s.items = shapeOf(of.Value.Items)
 	}
 	for _, part := range slices.Concat(of.Value.AllOf, of.Value.OneOf) {

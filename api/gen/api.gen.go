@@ -860,8 +860,8 @@ type CreatePostRequest struct {
 
 // CreateTagRequest defines model for CreateTagRequest.
 type CreateTagRequest struct {
-	// Color The tag's colour, as #rrggbb; `#6b7280`, a grey, when left out.
-	Color *string `json:"color,omitempty"`
+	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name TagName `json:"name"`
@@ -1422,7 +1422,7 @@ type Tag struct {
 	// BoardID A board's id.
 	BoardID BoardID `json:"boardId"`
 
-	// Color The tag's colour, as #rrggbb.
+	// Color The tag's colour, as #rrggbb in lower case.
 	Color TagColor `json:"color"`
 
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -1438,8 +1438,11 @@ type Tag struct {
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
-// TagColor The tag's colour, as #rrggbb.
+// TagColor The tag's colour, as #rrggbb in lower case.
 type TagColor = string
+
+// TagColorInput The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+type TagColorInput = string
 
 // TagEnvelope defines model for TagEnvelope.
 type TagEnvelope struct {
@@ -1549,8 +1552,8 @@ type UpdatePostRequest struct {
 
 // UpdateTagRequest defines model for UpdateTagRequest.
 type UpdateTagRequest struct {
-	// Color The tag's colour, as #rrggbb.
-	Color *TagColor `json:"color,omitempty"`
+	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name *TagName `json:"name,omitempty"`
@@ -1558,7 +1561,7 @@ type UpdateTagRequest struct {
 
 // UpdateWebhookRequest defines model for UpdateWebhookRequest.
 type UpdateWebhookRequest struct {
-	// Enabled Whether anything is sent. True also resets the count of failures in a row.
+	// Enabled Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events The events to send. Repeated ones count once.

@@ -122,8 +122,11 @@ func updateTag(t *testing.T, n *tenant) {
 	require.Equal(t, "Mobile #000000", fmt.Sprint(changed["name"], " ", changed["color"]))
 	require.Greater(t, changed["updatedAt"], made["updatedAt"])
 	require.Equal(t, changed, n.patch(t, tag, changed))
+	for given, kept := range map[string]string{"#Abc": "#aabbcc", "#A0B1C2": "#a0b1c2", "#fff": "#ffffff"} {
+		require.Equal(t, kept, n.patch(t, tag, object{"color": given})["color"], given)
+	}
 	n.refused(t, "ERR_CONFLICT", http.MethodPatch, tag, object{"name": "TAKEN", "color": "#ffffff"})
-	for _, color := range []string{"", "red", "#fff", "#gggggg", "000000", "#0000000", "#000000\n"} {
+	for _, color := range []string{"", "red", "#ffff", "#ggg", "#gggggg", "000000", "#0000000", "#000000\n"} {
 		n.refused(t, "ERR_VALIDATION", http.MethodPatch, tag, object{"color": color})
 	}
 }

@@ -257,8 +257,8 @@ func linkedPosts(given []string) ([]publicid.Post, error) {
 	}
 	var ids []publicid.Post
 	seen := map[publicid.Post]bool{}
-	for i, text := range given {
-		id := bodyID[publicid.Post](&bad, item("postIds", i), text)
+	for _, text := range given {
+		id := publicid.Read[publicid.Post](text)
 		if !seen[id] {
 			ids = append(ids, id)
 		}

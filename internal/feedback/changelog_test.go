@@ -227,12 +227,12 @@ func badEntry(t *testing.T, n *tenant) {
 	board := n.board(t)
 	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
 	for _, bad := range []object{
-		{"title": "", "slug": "", "version": "", "body": object{"text": "\x00"}, "publishedAt": "9999-12-31T23:59:59-01:00"},
+		{"title": "", "slug": "", "version": "", "body": object{"text": 1}, "publishedAt": "9999-12-31T23:59:59-01:00"},
 		{
 			"title": strings.Repeat("é", 201), "slug": strings.Repeat("a", 81), "version": strings.Repeat("é", 41),
 			"body": object{"text": strings.Repeat("é", 50_001)}, "publishedAt": "0001-01-01T00:00:00+00:01",
 		},
-		{"title": " \t", "slug": "A b", "version": "\x00", "body": object{"text": "\x00"}, "publishedAt": "0000-12-31T00:00:00Z"},
+		{"title": " \t", "slug": "A b", "version": 1, "body": object{"text": nil}, "publishedAt": "0000-12-31T00:00:00Z"},
 	} {
 		want := []string{"title", "slug", "version", "body.text", "publishedAt"}
 		a := n.refused(t, "ERR_VALIDATION", http.MethodPost, board+"/changelog", bad)
@@ -316,8 +316,7 @@ func foreignEntry(t *testing.T, n *tenant) {
 	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/changelog", nil)
 	n.refused(t, "ERR_NOT_FOUND", http.MethodPost, board+"/changelog", object{"title": "x"})
 	unchanged(t)
-	malformed := n.refused(t, "ERR_VALIDATION", http.MethodGet, "/v1/changelog/"+post[0].(string), nil)
-	require.Equal(t, []string{"entryId"}, malformed.Fields())
+	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/changelog/"+post[0].(string), nil)
 }
 
 func everyPublication(t *testing.T, n *tenant) {
@@ -544,14 +543,13 @@ func linksToNowhere(t *testing.T, n *tenant) {
 	n.put(t, entry+"/linked-posts", object{"postIds": p[:1]})
 	for why, id := range map[string]any{
 		"deleted": p[2], "unknown": publicid.NewPost().String(), "foreign": n.on(t, "business").newPosts(t, 1)[0],
+		"no id": "x", "of another kind": strings.TrimPrefix(entry, "/v1/changelog/"),
 	} {
 		a := n.refused(t, "ERR_NOT_FOUND", http.MethodPut, entry+"/linked-posts", object{"postIds": []any{p[1], id}})
 		require.Equal(t, "postIds", a.Details()["field"], why)
 	}
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPut, entry+"/linked-posts", object{"postIds": []any{
-		p[1], "x", "", strings.TrimPrefix(entry, "/v1/changelog/"),
-	}})
-	require.ElementsMatch(t, []string{"postIds[1]", "postIds[2]", "postIds[3]"}, a.Fields(), "%s", a.Raw)
+	a := n.refused(t, "ERR_VALIDATION", http.MethodPut, entry+"/linked-posts", object{"postIds": []any{p[1], ""}})
+	require.Equal(t, []string{"postIds[1]"}, a.Fields(), "%s", a.Raw)
 }
 
 func linkedPostDeleted(t *testing.T, n *tenant) {

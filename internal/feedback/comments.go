@@ -26,7 +26,7 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 	in.Body.check(&bad, 1)
 	var parent *publicid.Comment
 	if in.ParentID != nil {
-		id := bodyID[publicid.Comment](&bad, "parentId", *in.ParentID)
+		id := publicid.Read[publicid.Comment](*in.ParentID)
 		parent = &id
 	}
 	if err := bad.Err(); err != nil {

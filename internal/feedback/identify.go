@@ -29,7 +29,7 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
-	if err := mayWrite(ctx, CallerOf(ctx)); err != nil {
+	if err := mayWrite(CallerOf(ctx)); err != nil {
 		return nil, false, err
 	}
 	release, err := s.acquire(ctx)

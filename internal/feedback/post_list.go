@@ -74,7 +74,7 @@ func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
 		out.tags = tagIDs(&bad, *in.TagIDs)
 	}
 	if in.ContactID != nil {
-		id := bodyID[publicid.Contact](&bad, "contactId", *in.ContactID)
+		id := publicid.Read[publicid.Contact](*in.ContactID)
 		out.contact = &id
 	}
 	if in.Sort != nil {

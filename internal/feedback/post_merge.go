@@ -56,7 +56,7 @@ func checkSources(target publicid.Post, given []string) ([]publicid.Post, error)
 	}
 	sources := make([]publicid.Post, len(given))
 	for i, text := range given {
-		if sources[i] = bodyID[publicid.Post](&bad, item("sourceIds", i), text); sources[i] == target && !target.IsZero() {
+		if sources[i] = publicid.Read[publicid.Post](text); sources[i] == target && !target.IsZero() {
 			bad.Add(item("sourceIds", i), "notTarget", "is the post to merge into")
 		}
 	}

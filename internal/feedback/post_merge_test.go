@@ -25,10 +25,10 @@ func TestAMergeOfPosts(t *testing.T) {
 		"takes sources that are new beside those merged before": mergedMore,
 		"counts a source that is named several times once":      mergedTwins,
 		"takes 20 sources": mergedTwenty,
-		"points what was merged before to the new target":           mergedChain,
-		"is refused for posts that it can't merge, all or none":     badMerges,
-		"is refused for lists of sources that can't be right":       badSources,
-		"is refused with the path's failure and the body's at once": badMergeTogether,
+		"points what was merged before to the new target":       mergedChain,
+		"is refused for posts that it can't merge, all or none": badMerges,
+		"is refused for lists of sources that can't be right":   badSources,
+		"of what isn't there is refused":                        mergeOfNothing,
 	})
 }
 
@@ -309,8 +309,8 @@ func badSources(t *testing.T, n *tenant) {
 		{nil, []string{"sourceIds type"}},
 		{source, []string{"sourceIds type"}},
 		{[]any{source, 1}, []string{"sourceIds[1] type"}},
-		{[]string{source, "x", posts[1]}, []string{"sourceIds[1] pattern", "sourceIds[2] pattern"}},
-		{[]string{"x", idsOf(posts[0])[0]}, []string{"sourceIds[0] pattern", "sourceIds[1] notTarget"}},
+		{[]string{source, ""}, []string{"sourceIds[1] minLength"}},
+		{[]string{"x", idsOf(posts[0])[0]}, []string{"sourceIds[1] notTarget"}},
 	} {
 		a := n.refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": test.sources})
 		require.Equal(t, test.want, fieldRules(a))
@@ -320,9 +320,11 @@ func badSources(t *testing.T, n *tenant) {
 	n.Make(t, http.MethodPost, posts[0]+"/merge", object{"sourceIds": twenty})
 }
 
-func badMergeTogether(t *testing.T, n *tenant) {
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/posts/x/merge", object{"sourceIds": []string{"y"}})
-	require.Equal(t, []string{"postId pattern", "sourceIds[0] pattern"}, fieldRules(a))
+func mergeOfNothing(t *testing.T, n *tenant) {
+	a := n.refused(t, "ERR_NOT_FOUND", http.MethodPost, "/v1/posts/x/merge", object{"sourceIds": []string{"x"}})
+	require.NotContains(t, a.Details(), "field")
+	a = n.refused(t, "ERR_NOT_FOUND", http.MethodPost, n.post(t)+"/merge", object{"sourceIds": []string{"x"}})
+	require.Equal(t, "sourceIds", a.Details()["field"])
 }
 
 func TestAPostThatWasMerged(t *testing.T) {

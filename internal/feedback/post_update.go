@@ -61,7 +61,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 		in.Body.check(&bad, 0)
 	}
 	given(in.ContactID, func(v string) {
-		id := bodyID[publicid.Contact](&bad, "contactId", v)
+		id := publicid.Read[publicid.Contact](v)
 		out.contact = &id
 	})
 	if in.TagIDs != nil {

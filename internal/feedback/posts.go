@@ -47,7 +47,7 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	tags := tagIDs(&bad, in.TagIDs)
 	var from *publicid.Contact
 	if in.ContactID != nil {
-		id := bodyID[publicid.Contact](&bad, "contactId", *in.ContactID)
+		id := publicid.Read[publicid.Contact](*in.ContactID)
 		from = &id
 	}
 	if err := bad.Err(); err != nil {
@@ -128,7 +128,7 @@ func tagIDs(bad *problem.Fields, given []string) []publicid.Tag {
 	}
 	ids := make([]publicid.Tag, len(given))
 	for i, id := range given {
-		ids[i] = bodyID[publicid.Tag](bad, item("tagIds", i), id)
+		ids[i] = publicid.Read[publicid.Tag](id)
 	}
 	return ids
 }

@@ -108,7 +108,7 @@ type change struct {
 // when the organization's other changes take too long to end.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
-	if err := mayWrite(ctx, CallerOf(ctx)); err != nil {
+	if err := mayWrite(CallerOf(ctx)); err != nil {
 		return err
 	}
 	return s.changeUnpaid(ctx, fn)
@@ -117,9 +117,6 @@ func (s *Service) change(ctx context.Context, fn func(c *change) error) error {
 // changeUnpaid is change in the read-only billing state too, for what only stops
 // something: a key that leaked, or a webhook.
 func (s *Service) changeUnpaid(ctx context.Context, fn func(c *change) error) error {
-	if ctx.Value(checkOnlyKey{}) != nil {
-		return ErrChecked
-	}
 	release, err := s.acquire(ctx)
 	if err != nil {
 		return err
@@ -193,23 +190,8 @@ func (s *Service) forService(
 // long, and has changed nothing.
 func Unavailable(err error) bool { return store.Unavailable(err) }
 
-// ErrChecked ends a use case that was asked to check its input only.
-var ErrChecked = errors.New("the input was checked and nothing was done")
-
-type checkOnlyKey struct{}
-
-// CheckOnly lets use cases validate their whole input and then end with
-// ErrChecked, instead of making the change.
-func CheckOnly(ctx context.Context) context.Context {
-	return context.WithValue(ctx, checkOnlyKey{}, true)
-}
-
-// mayWrite returns problem.Forbidden while the organization's bills are unpaid,
-// and ErrChecked where nothing is to be written at all.
-func mayWrite(ctx context.Context, caller *Caller) error {
-	if ctx.Value(checkOnlyKey{}) != nil {
-		return ErrChecked
-	}
+// mayWrite returns problem.Forbidden while the organization's bills are unpaid.
+func mayWrite(caller *Caller) error {
 	if caller.Organization.BillingState == organization.BillingStateReadOnly {
 		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
 			With("reason", "billing_read_only")

@@ -25,7 +25,16 @@ const (
 	defaultTagColor = "#6b7280"
 )
 
-var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+var colorPattern = regexp.MustCompile(`^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$`)
+
+// plainColor writes a colour as #rrggbb in lower case.
+func plainColor(color string) string {
+	c := strings.ToLower(color)
+	if len(c) == len("#rgb") {
+		c = string([]byte{'#', c[1], c[1], c[2], c[2], c[3], c[3]})
+	}
+	return c
+}
 
 // TagInput is what a tag is made of, or what is changed of it; nil leaves a
 // member as it is.
@@ -40,6 +49,9 @@ func (in *TagInput) check() error {
 	}
 	if in.Color != nil && !colorPattern.MatchString(*in.Color) {
 		bad.Add("color", "pattern", "must look like #6b7280")
+	} else if in.Color != nil {
+		plain := plainColor(*in.Color)
+		in.Color = &plain
 	}
 	return bad.Err()
 }
@@ -144,7 +156,8 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 		if in.Name != nil && *in.Name != old.Name {
 			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
 		}
-		differs(in.Color, old.Color, update.SetColor)
+		// Older rows may have upper case, which isn't another colour.
+		differs(in.Color, plainColor(old.Color), update.SetColor)
 		if changed = old; unchanged(update.Mutation()) {
 			return nil
 		}

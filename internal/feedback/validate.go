@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"earshot/internal/problem"
-	"earshot/internal/publicid"
 )
 
 // The limits of the specification and of docs/decisions.md that several nouns
@@ -79,32 +78,4 @@ func (b Body) document() json.RawMessage {
 		return nil
 	}
 	return b.JSON
-}
-
-// bodyID reads an id that stands in a request body.
-func bodyID[T any, P interface {
-	*T
-	UnmarshalText(text []byte) error
-}](bad *problem.Fields, field, value string) T {
-	var id T
-	switch {
-	case value == "":
-		bad.Add(field, "minLength", "must have at least 1 character")
-	case P(&id).UnmarshalText([]byte(value)) != nil:
-		bad.Add(field, "pattern", "is not an id of the right kind")
-	}
-	return id
-}
-
-// PathID reads an id that stands in a path or a query; field is the
-// parameter's name. It returns problem.Validation for malformed text.
-func PathID[T any, P interface {
-	*T
-	UnmarshalText(text []byte) error
-}](field, value string) (T, error) {
-	id, err := publicid.Parse[T, P](value)
-	if err != nil {
-		return id, problem.Invalid(field, "pattern", "is not an id of the right kind")
-	}
-	return id, nil
 }

@@ -103,7 +103,10 @@ func (f Fields) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	message := fmt.Sprintf("%s: %s", f[0].Field, f[0].Message)
+	message := f[0].Message
+	if f[0].Field != "" {
+		message = f[0].Field + ": " + message
+	}
 	if len(f) > 1 {
 		message = fmt.Sprintf("%s (and %d more, see details.fields)", message, len(f)-1)
 	}

@@ -78,6 +78,13 @@ func TestASingleFailureSpeaksInTheMessage(t *testing.T) {
 	}, p.Details["fields"])
 }
 
+func TestAFailureOfTheWholeBodySpeaksWithoutAName(t *testing.T) {
+	t.Parallel()
+	p, ok := problem.As(problem.Invalid("", "json", "the body is not valid JSON"))
+	require.True(t, ok)
+	require.Equal(t, "the body is not valid JSON", p.Message)
+}
+
 func TestEveryFailureStandsInTheDetailsInTheOrderItWasFound(t *testing.T) {
 	t.Parallel()
 	var f problem.Fields

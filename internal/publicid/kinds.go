@@ -138,3 +138,14 @@ func Parse[T any, P parser[T]](text string) (T, error) {
 	err := P(&v).UnmarshalText([]byte(text))
 	return v, err
 }
+
+// Read is Parse for the text of a caller, to whom ids are opaque: one that can't be
+// of that kind gives the zero id, which nothing has. So it is answered like any other
+// that isn't there.
+func Read[T any, P parser[T]](text string) T {
+	id, err := Parse[T, P](text)
+	if err != nil {
+		return *new(T)
+	}
+	return id
+}

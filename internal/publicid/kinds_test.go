@@ -102,3 +102,12 @@ func TestAnIDOfAnotherKindIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestATextThatIsNoIDOfTheKindIsReadAsNobodys(t *testing.T) {
+	t.Parallel()
+	id := publicid.NewPost()
+	require.Equal(t, id, publicid.Read[publicid.Post](id.String()))
+	for _, text := range []string{"", "nonsense", id.String() + "0", publicid.NewBoard().String()} {
+		require.True(t, publicid.Read[publicid.Post](text).IsZero(), text)
+	}
+}

@@ -96,7 +96,7 @@ func (c contractTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func isJSON(r *http.Response) bool {
-	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
+	return r.Request.Method != http.MethodHead && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
 }
 
 func checkAnswer(r *http.Request, answer *http.Response, body []byte) error {
