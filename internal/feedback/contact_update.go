@@ -70,7 +70,7 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 // overwrite puts the traits that differ into the update, and returns them. The
 // external user id is told like one.
 func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in ContactInput) (map[string]event.Change, error) {
-	changes, err := s.merge(update.Mutation(), old, func(t trait) (any, bool, error) {
+	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
 		told, specified := t.told(&in.Traits)
 		return told, specified, nil
 	})

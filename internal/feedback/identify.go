@@ -95,7 +95,7 @@ func (s *Service) insertIdentified(ctx context.Context, c *change, externalUserI
 // nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
 func (s *Service) fill(ctx context.Context, c *change, old *db.Contact, in Traits) (*db.Contact, error) {
 	update := c.Contact.UpdateOne(old)
-	changes, err := s.merge(update.Mutation(), old, func(t trait) (any, bool, error) {
+	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
 		told, _ := t.told(&in)
 		if told == nil {
 			return nil, false, nil

@@ -158,37 +158,8 @@ func TestACursorBelongsToItsList(t *testing.T) {
 			n.cursorsDiffer(t, board+"/posts?limit=1&q=x&sort=", "newest", "votes", "active", "relevance")
 			n.cursorsDiffer(t, "/v1/contacts?limit=1&sort=", "created", "last_seen", "mrr")
 		},
-		"and is refused by that of another parent": func(t *testing.T, n *tenant) {
-			for _, list := range []func() string{
-				func() string { return n.board(t) + "/tags" },
-				func() string { return n.board(t) + "/posts" },
-				func() string { return n.board(t) + "/changelog" },
-				func() string { return n.post(t) + "/comments" },
-			} {
-				of, other := list(), list()
-				for i := range 4 {
-					n.ID(t, []string{of, other}[i%2], object{"name": fmt.Sprint(i), "title": "x", "body": object{"text": "x"}})
-				}
-				n.cursorsDiffer(t, "", of+"?limit=1", other+"?limit=1")
-			}
-			hooks := []string{"/v1/webhooks/" + n.listen(t) + "/", "/v1/webhooks/" + n.listen(t) + "/"}
-			n.post(t)
-			n.post(t)
-			n.cursorsDiffer(t, "", hooks[0]+"deliveries?limit=1", hooks[1]+"deliveries?limit=1")
-		},
-		"and is refused by that of other filters": func(t *testing.T, n *tenant) {
-			board, contact := n.board(t), n.ID(t, "/v1/contacts", object{"plan": "a"})
-			tag := n.ID(t, board+"/tags", object{"name": "x"})
-			n.ID(t, "/v1/contacts", object{"plan": "a"})
-			hook := "/v1/webhooks/" + n.listen(t)
-			for range 2 {
-				n.ID(t, board+"/posts", object{"title": "x", "contactId": contact, "tagIds": []string{tag}})
-			}
-			n.cursorsDiffer(t, board+"/posts?limit=1&sort=newest", "", "&status=open", "&status=open,planned", "&tagIds="+tag,
-				"&contactId="+contact, "&q=x")
-			n.cursorsDiffer(t, "/v1/contacts?limit=1", "", "&plan=a", "&plan=a,b", "&source=admin", "&updatedSince=2026-03-12T10:41:07Z")
-			n.cursorsDiffer(t, hook+"/deliveries?limit=1", "", "&eventType=post.created", "&since=2026-03-12T10:41:07Z")
-		},
+		"and is refused by that of another parent": cursorsOfParents,
+		"and is refused by that of other filters":  cursorsOfFilters,
 		"and takes another limit": func(t *testing.T, n *tenant) {
 			board := n.board(t)
 			for range 3 {
@@ -219,6 +190,39 @@ func TestACursorBelongsToItsList(t *testing.T) {
 			}
 		},
 	})
+}
+
+func cursorsOfParents(t *testing.T, n *tenant) {
+	for _, list := range []func() string{
+		func() string { return n.board(t) + "/tags" },
+		func() string { return n.board(t) + "/posts" },
+		func() string { return n.board(t) + "/changelog" },
+		func() string { return n.post(t) + "/comments" },
+	} {
+		of, other := list(), list()
+		for i := range 4 {
+			n.ID(t, []string{of, other}[i%2], object{"name": fmt.Sprint(i), "title": "x", "body": object{"text": "x"}})
+		}
+		n.cursorsDiffer(t, "", of+"?limit=1", other+"?limit=1")
+	}
+	hooks := []string{"/v1/webhooks/" + n.listen(t) + "/", "/v1/webhooks/" + n.listen(t) + "/"}
+	n.post(t)
+	n.post(t)
+	n.cursorsDiffer(t, "", hooks[0]+"deliveries?limit=1", hooks[1]+"deliveries?limit=1")
+}
+
+func cursorsOfFilters(t *testing.T, n *tenant) {
+	board, contact := n.board(t), n.ID(t, "/v1/contacts", object{"plan": "a"})
+	tag := n.ID(t, board+"/tags", object{"name": "x"})
+	n.ID(t, "/v1/contacts", object{"plan": "a"})
+	hook := "/v1/webhooks/" + n.listen(t)
+	for range 2 {
+		n.ID(t, board+"/posts", object{"title": "x", "contactId": contact, "tagIds": []string{tag}})
+	}
+	n.cursorsDiffer(t, board+"/posts?limit=1&sort=newest", "", "&status=open", "&status=open,planned", "&tagIds="+tag,
+		"&contactId="+contact, "&q=x")
+	n.cursorsDiffer(t, "/v1/contacts?limit=1", "", "&plan=a", "&plan=a,b", "&source=admin", "&updatedSince=2026-03-12T10:41:07Z")
+	n.cursorsDiffer(t, hook+"/deliveries?limit=1", "", "&eventType=post.created", "&since=2026-03-12T10:41:07Z")
 }
 
 // cursorsDiffer takes the cursor of each list to all the others.

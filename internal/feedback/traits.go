@@ -127,9 +127,9 @@ func (s *Service) put(m *db.ContactMutation, column string, value any) error {
 	return nil
 }
 
-// merge puts into a mutation what becomes of the traits of a contact, and returns what
+// mergeTraits puts into a mutation what becomes of the traits of a contact, and returns what
 // changes. Becomes tells the next value of a trait, and whether there is one.
-func (s *Service) merge(m *db.ContactMutation, old *db.Contact, becomes func(t trait) (value any, specified bool, err error)) (map[string]event.Change, error) {
+func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes func(t trait) (value any, specified bool, err error)) (map[string]event.Change, error) {
 	changes := map[string]event.Change{}
 	for _, t := range traits {
 		next, specified, err := becomes(t)
