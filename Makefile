@@ -35,11 +35,13 @@ build: ## build .earshot/bin/earshot
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
-# What has goroutines of its own. The detector makes the rest, which waits for the
-# database and for Temporal, several times as slow.
-RACE := ./activities/... ./dispatch/... ./internal/send/... ./internal/store/... ./webhook/... ./worker/...
-race: withstack ## look for data races in what has goroutines of its own; PKG=./api/... for others
-	@$(BIN)/withstack -- go test -race $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
+# What has goroutines of its own. The detector makes everything several times as slow, so
+# -short leaves out what takes most of the time of api and mcp and has little to show it:
+# tests that go through the contract one request at a time, and those that move many
+# megabytes.
+RACE := ./activities/... ./api/... ./dispatch/... ./internal/batch/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
+race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
+	@$(BIN)/withstack -- go test -race -short $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
 # go test fuzzes one target at a time. What breaks one is kept in testdata/fuzz
 # beside it, and is a test case from then on.

@@ -23,6 +23,9 @@ const (
 
 func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("moves many megabytes")
+	}
 	app := testkit.Start(t, testkit.Options{})
 	for name, text := range map[string]object{
 		"that are large in the database":   {"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}},
@@ -50,6 +53,9 @@ func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
 
 func TestAPageOfContactsWithMuchMetadataEndsEarly(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("moves many megabytes")
+	}
 	n := testkit.Start(t, testkit.Options{}).Tenant(t)
 	for i := range largeRows {
 		n.ID(t, "/v1/contacts", object{

@@ -15,6 +15,9 @@ import (
 // for ten such pages.
 func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("moves many megabytes")
+	}
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)
 	board := "/v1/boards/" + n.ids["boardId"]

@@ -65,6 +65,9 @@ func owned(example object, ids map[string]string, other string) object {
 
 func TestTheExampleOfEveryActionWorks(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("goes through the contract, one call at a time")
+	}
 	app := testkit.Start(t, testkit.Options{})
 	ran := 0
 	tools := newAgent(t, app, app.Tenant(t).Key).everyTool(t)

@@ -119,6 +119,9 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 // answer of a batch holds what all its calls answered, so they take it together.
 func TestThePagesOfABatchKeepTheirRoomUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("moves many megabytes")
+	}
 	app := testkit.Start(t, testkit.Options{})
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})

@@ -255,6 +255,9 @@ func (s *sides) anonymous(side int, value any) string {
 
 func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("goes through the contract, one call at a time")
+	}
 	s := newSides(t)
 	done := map[string]bool{}
 	for _, step := range story() {
