@@ -48,8 +48,8 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 			}, true, 50, false})
 		},
 		"of recoveries": func(t *testing.T, n *tenant) {
-			hook := n.hook(t)
-			walks(t, n, list{hook + "/recoveries", func(int) string { return n.recover(t, hook, minute()).String() }, true, 25, false})
+			hook := n.listen(t)
+			walks(t, n, list{"/v1/webhooks/" + hook + "/recoveries", func(int) string { return n.Recovered(t, hook) }, true, 25, false})
 		},
 		"of posts": func(t *testing.T, n *tenant) {
 			path := n.board(t) + "/posts"
