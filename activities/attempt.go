@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 // attempt is the life of one attempt: a slot and memory, the claim, the request, the
@@ -96,7 +96,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
 	}
-	url, err := feedback.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
+	url, err := webhooks.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
 	}

@@ -6,19 +6,19 @@ import (
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/temporal"
 
-	"earshot/internal/feedback"
 	"earshot/internal/mail"
 	"earshot/internal/publicid"
+	"earshot/internal/webhooks"
 )
 
 // Mails tells people what they should know.
 type Mails struct {
-	feedback *feedback.Service
+	webhooks *webhooks.Service
 	mailer   *mail.Mailer
 }
 
 // NewMails makes the activity.
-func NewMails(f *feedback.Service, m *mail.Mailer) *Mails { return &Mails{f, m} }
+func NewMails(w *webhooks.Service, m *mail.Mailer) *Mails { return &Mails{w, m} }
 
 // MailAdminParams name a webhook that was disabled and whom to tell.
 type MailAdminParams struct {
@@ -37,7 +37,7 @@ type MailResult struct {
 // MailAdmin tells an admin that a webhook was disabled. What will be refused again
 // is an error that isn't retried.
 func (m *Mails) MailAdmin(ctx context.Context, p MailAdminParams) (MailResult, error) {
-	notice, err := m.feedback.DisabledNotice(ctx, p.Webhook, p.Admin)
+	notice, err := m.webhooks.DisabledNotice(ctx, p.Webhook, p.Admin)
 	if err != nil || notice == nil {
 		return MailResult{}, err
 	}

@@ -9,10 +9,11 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/change"
 	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 const (
@@ -51,7 +52,7 @@ type Runs interface {
 // Outbox finds deliveries that nobody is looking after.
 type Outbox struct {
 	store    *store.Store
-	dispatch feedback.Dispatcher
+	dispatch change.Dispatcher
 	streaks  StreakFollower
 	runs     Runs
 	log      *slog.Logger
@@ -59,7 +60,7 @@ type Outbox struct {
 
 // Engine is what the sweep needs of Temporal.
 type Engine interface {
-	feedback.Dispatcher
+	change.Dispatcher
 	StreakFollower
 	Runs
 }
@@ -177,7 +178,7 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 	if err != nil {
 		return err
 	}
-	var start []feedback.PendingDelivery
+	var start []change.PendingDelivery
 	var end []publicid.Delivery
 	for _, r := range rows {
 		switch state := states[r.WorkflowID]; {
@@ -217,9 +218,9 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 	if err != nil {
 		return err
 	}
-	late := make([]feedback.ScheduledEntry, len(due))
+	late := make([]change.ScheduledEntry, len(due))
 	for i, e := range due {
-		late[i] = feedback.ScheduledEntry{Entry: e.ID, Organization: e.Organization}
+		late[i] = change.ScheduledEntry{Entry: e.ID, Organization: e.Organization}
 	}
 	o.dispatch.PublishWhenDue(late)
 	result.Entries = len(late)
@@ -228,7 +229,7 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 
 // sweepStreaks has those followed whose last signal was lost with its process.
 func (o *Outbox) sweepStreaks(ctx context.Context, _ time.Duration, result *SweepResult) error {
-	failing, err := o.store.FailingWebhooks(ctx, feedback.MaxConsecutiveFailures)
+	failing, err := o.store.FailingWebhooks(ctx, webhooks.MaxConsecutiveFailures)
 	if err != nil {
 		return err
 	}
@@ -299,8 +300,8 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 	return len(end), o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
 }
 
-func dispatchOf(r store.Overdue) feedback.PendingDelivery {
-	d := feedback.PendingDelivery{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
+func dispatchOf(r store.Overdue) change.PendingDelivery {
+	d := change.PendingDelivery{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
 	if u, err := url.Parse(r.URL); err == nil {
 		d.Host = u.Host
 	}

@@ -6,7 +6,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/store"
 )
 
@@ -35,7 +35,7 @@ func (o *Outbox) sweepRecoveries(ctx context.Context, grace time.Duration, resul
 					return err
 				}
 			case RunOver:
-				o.dispatch.RunRecoveries([]feedback.RunningRecovery{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
+				o.dispatch.RunRecoveries([]change.RunningRecovery{{Recovery: r.ID, Webhook: r.Webhook, Organization: r.Organization}})
 				result.Recoveries++
 			}
 		}

@@ -7,21 +7,21 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 // Recoveries sends again what was sent before: one delivery, or all that failed at
 // a webhook.
 type Recoveries struct {
-	feedback *feedback.Service
+	webhooks *webhooks.Service
 	store    *store.Store
 }
 
 // NewRecoveries makes the activities.
-func NewRecoveries(f *feedback.Service, s *store.Store) *Recoveries { return &Recoveries{f, s} }
+func NewRecoveries(w *webhooks.Service, s *store.Store) *Recoveries { return &Recoveries{w, s} }
 
 // ReplayParams name the delivery to replay, in the words of who asks, and the one
 // that is to be made.
@@ -38,7 +38,7 @@ func (r *Recoveries) ReplayDelivery(ctx context.Context, p ReplayParams) error {
 		// Without what was typed, which may be anything.
 		return refusal(problem.New(problem.Validation, `The input is not the id of a delivery, which looks like "dlv_…".`))
 	}
-	err = r.feedback.ReplayAs(ctx, of, p.As)
+	err = r.webhooks.ReplayAs(ctx, of, p.As)
 	if refused, ok := problem.As(err); ok {
 		return refusal(refused)
 	}
@@ -76,13 +76,13 @@ func (p RecoverProgress) Running() bool { return p.Status == "running" }
 
 // CountFailed counts what is to be replayed, once.
 func (r *Recoveries) CountFailed(ctx context.Context, p RecoverParams) (RecoverProgress, error) {
-	progress, err := r.feedback.CountRecovery(ctx, p.Recovery)
+	progress, err := r.webhooks.CountRecovery(ctx, p.Recovery)
 	return RecoverProgress(progress), err
 }
 
 // ReplayFailed replays the next page.
 func (r *Recoveries) ReplayFailed(ctx context.Context, p RecoverParams) (RecoverProgress, error) {
-	progress, err := r.feedback.RecoverNext(ctx, p.Recovery)
+	progress, err := r.webhooks.RecoverNext(ctx, p.Recovery)
 	failpoint.Hit(failpoint.AfterRecoveryPage)
 	return RecoverProgress(progress), err
 }

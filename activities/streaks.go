@@ -6,8 +6,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
+	"earshot/internal/webhooks"
 )
 
 // StreakFollower sees to it that a webhook's streak of failures is followed by a
@@ -63,10 +63,10 @@ func (d *Deliveries) followStreaks(ctx context.Context, of []Due, outcomes []out
 }
 
 // Streaks are the activities of the workflow that follows a streak.
-type Streaks struct{ feedback *feedback.Service }
+type Streaks struct{ webhooks *webhooks.Service }
 
 // NewStreaks makes the activities.
-func NewStreaks(f *feedback.Service) *Streaks { return &Streaks{f} }
+func NewStreaks(w *webhooks.Service) *Streaks { return &Streaks{w} }
 
 // StreakParams name the webhook.
 type StreakParams struct {
@@ -86,9 +86,9 @@ type Streak struct {
 
 // LookAtStreak reads the streak.
 func (s *Streaks) LookAtStreak(ctx context.Context, p StreakParams) (Streak, error) {
-	found, err := s.feedback.Streak(ctx, p.Webhook)
+	found, err := s.webhooks.Streak(ctx, p.Webhook)
 	return Streak{
-		Open: found.Open, Organization: found.Organization, Failures: found.Failures, Limit: feedback.MaxConsecutiveFailures,
+		Open: found.Open, Organization: found.Organization, Failures: found.Failures, Limit: webhooks.MaxConsecutiveFailures,
 	}, err
 }
 
@@ -107,7 +107,7 @@ type Disabled struct {
 // DisableWebhook disables the webhook if its streak is long enough. Doing it again
 // for the same run answers the same.
 func (s *Streaks) DisableWebhook(ctx context.Context, p DisableParams) (Disabled, error) {
-	admins, disabled, err := s.feedback.DisableFailing(ctx, p.Webhook, p.Run)
+	admins, disabled, err := s.webhooks.DisableFailing(ctx, p.Webhook, p.Run)
 	if disabled {
 		failpoint.Hit(failpoint.AfterDisable)
 	}

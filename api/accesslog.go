@@ -6,14 +6,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 )
 
 // logAccess writes one line per request: what was asked, by whom, what it
 // touched, what came of it. Never the body, the query or the key.
 func (s *server) logAccess(c *gin.Context) {
 	began := time.Now()
-	ctx, touched := feedback.WithTouched(c.Request.Context())
+	ctx, touched := change.WithTouched(c.Request.Context())
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
 	attrs := []slog.Attr{

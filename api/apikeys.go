@@ -5,12 +5,13 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 )
 
 func (s *server) ListAPIKeys(ctx context.Context, r gen.ListAPIKeysRequestObject) (gen.ListAPIKeysResponseObject, error) {
-	p, err := s.feedback.APIKeys(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.Access.APIKeys(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -18,29 +19,29 @@ func (s *server) ListAPIKeys(ctx context.Context, r gen.ListAPIKeysRequestObject
 }
 
 func (s *server) CreateAPIKey(ctx context.Context, r gen.CreateAPIKeyRequestObject) (gen.CreateAPIKeyResponseObject, error) {
-	secret, k, err := s.feedback.MintAPIKey(ctx, feedback.NewAPIKey{
+	secret, k, err := s.Access.MintAPIKey(ctx, access.NewAPIKey{
 		Name: r.Body.Name, Scope: string(r.Body.Scope), ExpiresAt: valueOf(r.Body.ExpiresAt),
 	})
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "keyId", k.ID)
+	change.Touch(ctx, "keyId", k.ID)
 	return gen.CreateAPIKey201JSONResponse{Data: gen.APIKeyWithSecret{APIKeyFields: apiKey(k), Key: secret}}, nil
 }
 
 func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObject) (gen.RotateAPIKeyResponseObject, error) {
 	id := publicid.Read[publicid.APIKey](r.KeyID)
-	secret, k, err := s.feedback.RotateAPIKey(ctx, id, r.Body.OverlapSeconds)
+	secret, k, err := s.Access.RotateAPIKey(ctx, id, r.Body.OverlapSeconds)
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "keyId", k.ID)
+	change.Touch(ctx, "keyId", k.ID)
 	return gen.RotateAPIKey201JSONResponse{Data: gen.APIKeyWithSecret{APIKeyFields: apiKey(k), Key: secret}}, nil
 }
 
 func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObject) (gen.RevokeAPIKeyResponseObject, error) {
 	id := publicid.Read[publicid.APIKey](r.KeyID)
-	if err := s.feedback.WithdrawAPIKey(ctx, id); err != nil {
+	if err := s.Access.WithdrawAPIKey(ctx, id); err != nil {
 		return nil, err
 	}
 	return gen.RevokeAPIKey200JSONResponse{Data: deleted(id)}, nil
@@ -49,6 +50,6 @@ func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObje
 func apiKey(k *db.APIKey) gen.APIKeyFields {
 	return gen.APIKeyFields{
 		ID: k.ID.String(), UserID: k.UserID.String(), Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
-		CreatedAt: k.CreatedAt, ExpiresAt: orNull(feedback.KeyEnds(k)), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
+		CreatedAt: k.CreatedAt, ExpiresAt: orNull(access.KeyEnds(k)), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/go-faster/errors"
 	"golang.org/x/sync/singleflight"
 
-	"earshot/internal/feedback"
+	"earshot/internal/access"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 )
 
@@ -27,7 +28,7 @@ const lookUpTimeout = 5 * time.Second
 // a look-up takes tells at most how much of a hash was right, which leads nobody to
 // a key, and no key is ever compared with another.
 type keyring struct {
-	authenticate func(ctx context.Context, key string) (*feedback.Caller, error)
+	authenticate func(ctx context.Context, key string) (*change.Caller, error)
 	// there tells of a hash whether some key has it, see newKeyLookup.
 	there *keyLookup
 
@@ -37,14 +38,14 @@ type keyring struct {
 }
 
 type remembered struct {
-	caller *feedback.Caller
+	caller *change.Caller
 	until  time.Time
 }
 
 // maxKnown bounds the memory; beyond, everything is looked up again once.
 const maxKnown = 10_000
 
-func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error) {
+func (k *keyring) find(ctx context.Context, key string) (*change.Caller, error) {
 	hash := sha256.Sum256([]byte(key))
 	k.mu.Lock()
 	r, ok := k.known[hash]
@@ -62,10 +63,10 @@ func (k *keyring) find(ctx context.Context, key string) (*feedback.Caller, error
 	if err != nil {
 		return nil, err
 	}
-	return found.(*feedback.Caller), nil
+	return found.(*change.Caller), nil
 }
 
-func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*feedback.Caller, error) {
+func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*change.Caller, error) {
 	// Taken before the look-up: a revocation that comes during it counts.
 	until := time.Now().Add(rememberKey)
 	if err := k.mustBeThere(ctx, hash); err != nil {
@@ -76,7 +77,7 @@ func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string
 		k.forget(hash)
 		return nil, err
 	}
-	if end := feedback.KeyEnds(caller.Key); end != nil && end.Before(until) {
+	if end := access.KeyEnds(caller.Key); end != nil && end.Before(until) {
 		until = *end
 	}
 	k.mu.Lock()
@@ -101,7 +102,7 @@ func (k *keyring) mustBeThere(ctx context.Context, hash [sha256.Size]byte) error
 		return errors.Wrap(err, "look for the API key")
 	}
 	if !there {
-		return feedback.BadKey()
+		return access.BadKey()
 	}
 	return nil
 }
@@ -121,7 +122,7 @@ func (s *server) authorize(c *gin.Context) {
 	}
 	key, ok := bearer(c.GetHeader("Authorization"))
 	if !ok {
-		s.refuse(c, feedback.BadKey())
+		s.refuse(c, access.BadKey())
 		return
 	}
 	caller, err := s.keys.find(c.Request.Context(), key)
@@ -133,7 +134,7 @@ func (s *server) authorize(c *gin.Context) {
 		s.refuse(c, err)
 		return
 	}
-	c.Request = c.Request.WithContext(feedback.WithCaller(c.Request.Context(), caller))
+	c.Request = c.Request.WithContext(change.WithCaller(c.Request.Context(), caller))
 	c.Set(callerKey, caller)
 }
 
@@ -161,10 +162,10 @@ func bearer(header string) (string, bool) {
 
 const callerKey = "caller"
 
-func callerOf(c *gin.Context) (*feedback.Caller, bool) {
+func callerOf(c *gin.Context) (*change.Caller, bool) {
 	v, ok := c.Get(callerKey)
 	if !ok {
 		return nil, false
 	}
-	return v.(*feedback.Caller), true
+	return v.(*change.Caller), true
 }

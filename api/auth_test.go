@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/apikey"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 	"earshot/internal/testkit"
 )
 
@@ -78,16 +78,16 @@ func bearerHasNoCase(t *testing.T, app *testkit.App) {
 
 func endedKeys(t *testing.T, app *testkit.App) {
 	n := app.Tenant(t)
-	revoked := n.NewKey(t, feedback.NewAPIKey{Name: "revoked", Scope: "read"})
+	revoked := n.NewKey(t, access.NewAPIKey{Name: "revoked", Scope: "read"})
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+revoked).Status)
 	ctx := n.Context(t.Context())
 	id := app.Store.Client().APIKey.Query().Where(apikey.Name("revoked")).OnlyX(ctx).ID
-	_, err := app.Feedback.RevokeAPIKey(ctx, id)
+	_, err := app.Access.RevokeAPIKey(ctx, id)
 	require.NoError(t, err)
 	within := time.Now().Add(time.Second)
 	require.Less(t, lastAccepted(t, n, revoked), within)
 	end := time.Now().Add(2 * time.Second)
-	expiring := n.NewKey(t, feedback.NewAPIKey{Name: "expiring", Scope: "read", ExpiresAt: &end})
+	expiring := n.NewKey(t, access.NewAPIKey{Name: "expiring", Scope: "read", ExpiresAt: &end})
 	require.Less(t, lastAccepted(t, n, expiring), end)
 }
 
@@ -142,7 +142,7 @@ func readOnly(t *testing.T, app *testkit.App) {
 	n := newFixture(t, app)
 	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
 	// A key that hasn't been used yet, so the state isn't remembered from before.
-	key := "Bearer " + n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read:write"})
+	key := "Bearer " + n.NewKey(t, access.NewAPIKey{Name: "new", Scope: "read:write"})
 	unchanged := n.Watch(t)
 	everyOperation(t, nil, func(t *testing.T, o operation) {
 		if o.OperationID == "revokeApiKey" {

@@ -5,12 +5,13 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
+	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
 
 func (s *server) ListBoards(ctx context.Context, r gen.ListBoardsRequestObject) (gen.ListBoardsResponseObject, error) {
-	p, err := s.feedback.Boards(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Boards(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -22,17 +23,17 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 	if r.Body.Description != nil {
 		in.Description = *r.Body.Description
 	}
-	b, err := s.feedback.CreateBoard(ctx, in)
+	b, err := s.Feedback.CreateBoard(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "boardId", b.ID)
+	change.Touch(ctx, "boardId", b.ID)
 	return gen.CreateBoard200JSONResponse{Data: board(b)}, nil
 }
 
 func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen.GetBoardResponseObject, error) {
 	id := publicid.Read[publicid.Board](r.BoardID)
-	b, err := s.feedback.Board(ctx, id)
+	b, err := s.Feedback.Board(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen
 
 func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject) (gen.UpdateBoardResponseObject, error) {
 	id := publicid.Read[publicid.Board](r.BoardID)
-	b, err := s.feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
+	b, err := s.Feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
 		Name: r.Body.Name, Slug: r.Body.Slug, Description: r.Body.Description,
 		ShowChangelog: r.Body.ShowChangelog, ShowRoadmap: r.Body.ShowRoadmap,
 	})
@@ -53,7 +54,7 @@ func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject
 
 func (s *server) DeleteBoard(ctx context.Context, r gen.DeleteBoardRequestObject) (gen.DeleteBoardResponseObject, error) {
 	id := publicid.Read[publicid.Board](r.BoardID)
-	if err := s.feedback.DeleteBoard(ctx, id, r.Body.ConfirmName); err != nil {
+	if err := s.Feedback.DeleteBoard(ctx, id, r.Body.ConfirmName); err != nil {
 		return nil, err
 	}
 	return gen.DeleteBoard200JSONResponse{Data: deleted(id)}, nil

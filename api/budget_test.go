@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/apikey"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 	"earshot/internal/testkit"
 )
 
@@ -94,7 +94,7 @@ func budgetOfRefusedRequests(t *testing.T, app *testkit.App) {
 
 func budgetOfAKey(t *testing.T, app *testkit.App) {
 	n := app.Tenant(t)
-	key := n.NewKey(t, feedback.NewAPIKey{Name: "busy", Scope: "read"})
+	key := n.NewKey(t, access.NewAPIKey{Name: "busy", Scope: "read"})
 	app.Store.Client().APIKey.Update().Where(apikey.Name("busy")).SetRateLimit(50).ExecX(n.Context(t.Context()))
 	a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+key)
 	require.Equal(t, 50, number(t, a, "X-RateLimit-Limit"))

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"earshot/api/gen"
+	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
 
 func (s *server) ListChangelog(ctx context.Context, r gen.ListChangelogRequestObject) (gen.ListChangelogResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	p, err := s.feedback.Entries(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Entries(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -26,17 +27,17 @@ func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelog
 	if b := postBody(r.Body.Body); b != nil {
 		in.Body = *b
 	}
-	e, err := s.feedback.CreateEntry(ctx, on, in)
+	e, err := s.Feedback.CreateEntry(ctx, on, in)
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "entryId", e.ID)
+	change.Touch(ctx, "entryId", e.ID)
 	return gen.CreateChangelogEntry201JSONResponse{Data: entry(e)}, nil
 }
 
 func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryRequestObject) (gen.GetChangelogEntryResponseObject, error) {
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
-	e, err := s.feedback.Entry(ctx, id)
+	e, err := s.Feedback.Entry(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryR
 
 func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelogEntryRequestObject) (gen.UpdateChangelogEntryResponseObject, error) {
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
-	e, err := s.feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
+	e, err := s.Feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Body: postBody(r.Body.Body),
 		Version: r.Body.Version, PublishedAt: r.Body.PublishedAt,
 	})
@@ -57,7 +58,7 @@ func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelog
 
 func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPostsRequestObject) (gen.ReplaceLinkedPostsResponseObject, error) {
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
-	e, err := s.feedback.LinkPosts(ctx, id, r.Body.PostIDs)
+	e, err := s.Feedback.LinkPosts(ctx, id, r.Body.PostIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPost
 
 func (s *server) DeleteChangelogEntry(ctx context.Context, r gen.DeleteChangelogEntryRequestObject) (gen.DeleteChangelogEntryResponseObject, error) {
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
-	if err := s.feedback.DeleteEntry(ctx, id); err != nil {
+	if err := s.Feedback.DeleteEntry(ctx, id); err != nil {
 		return nil, err
 	}
 	return gen.DeleteChangelogEntry200JSONResponse{Data: deleted(id)}, nil

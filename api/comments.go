@@ -7,25 +7,26 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
+	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
 
 func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestObject) (gen.CreateCommentResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	c, err := s.feedback.CreateComment(ctx, on, feedback.NewComment{
+	c, err := s.Feedback.CreateComment(ctx, on, feedback.NewComment{
 		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
 	})
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "commentId", c.ID)
+	change.Touch(ctx, "commentId", c.ID)
 	return gen.CreateComment201JSONResponse{Data: comment(c)}, nil
 }
 
 func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObject) (gen.ListCommentsResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	p, err := s.feedback.Comments(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Comments(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObje
 }
 
 func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) (gen.GetCommentResponseObject, error) {
-	c, err := s.feedback.Comment(ctx, publicid.Read[publicid.Comment](r.CommentID))
+	c, err := s.Feedback.Comment(ctx, publicid.Read[publicid.Comment](r.CommentID))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) 
 
 func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestObject) (gen.UpdateCommentResponseObject, error) {
 	id := publicid.Read[publicid.Comment](r.CommentID)
-	c, err := s.feedback.UpdateComment(ctx, id, feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text})
+	c, err := s.Feedback.UpdateComment(ctx, id, feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestOb
 
 func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestObject) (gen.DeleteCommentResponseObject, error) {
 	id := publicid.Read[publicid.Comment](r.CommentID)
-	if err := s.feedback.DeleteComment(ctx, id); err != nil {
+	if err := s.Feedback.DeleteComment(ctx, id); err != nil {
 		return nil, err
 	}
 	return gen.DeleteComment200JSONResponse{Data: deleted(id)}, nil

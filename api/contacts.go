@@ -5,16 +5,17 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/publicid"
 )
 
 func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactRequestObject) (gen.IdentifyContactResponseObject, error) {
-	c, created, err := s.feedback.IdentifyContact(ctx, r.Body.ExternalUserID, traits(r.Body.ContactTraits))
+	c, created, err := s.Contacts.IdentifyContact(ctx, r.Body.ExternalUserID, traits(r.Body.ContactTraits))
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "contactId", c.ID)
+	change.Touch(ctx, "contactId", c.ID)
 	answer := contact(c)
 	if created {
 		return gen.IdentifyContact201JSONResponse{Data: answer}, nil
@@ -24,7 +25,7 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 
 func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) (gen.GetContactResponseObject, error) {
 	id := publicid.Read[publicid.Contact](r.ContactID)
-	c, err := s.feedback.Contact(ctx, id)
+	c, err := s.Contacts.Contact(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,19 +36,19 @@ func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) 
 }
 
 func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestObject) (gen.CreateContactResponseObject, error) {
-	c, err := s.feedback.CreateContact(ctx, feedback.ContactInput{
+	c, err := s.Contacts.CreateContact(ctx, contacts.ContactInput{
 		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "contactId", c.ID)
+	change.Touch(ctx, "contactId", c.ID)
 	return gen.CreateContact201JSONResponse{Data: contact(c)}, nil
 }
 
 func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestObject) (gen.UpdateContactResponseObject, error) {
 	id := publicid.Read[publicid.Contact](r.ContactID)
-	c, err := s.feedback.UpdateContact(ctx, id, feedback.ContactInput{
+	c, err := s.Contacts.UpdateContact(ctx, id, contacts.ContactInput{
 		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
 	})
 	if err != nil {
@@ -58,15 +59,15 @@ func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestOb
 
 func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestObject) (gen.DeleteContactResponseObject, error) {
 	id := publicid.Read[publicid.Contact](r.ContactID)
-	if err := s.feedback.DeleteContact(ctx, id); err != nil {
+	if err := s.Contacts.DeleteContact(ctx, id); err != nil {
 		return nil, err
 	}
 	return gen.DeleteContact200JSONResponse{Data: deleted(id)}, nil
 }
 
 func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObject) (gen.ListContactsResponseObject, error) {
-	p, err := s.feedback.Contacts(ctx, feedback.ContactQuery{
-		PageQuery: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
+	p, err := s.Contacts.Contacts(ctx, contacts.ContactQuery{
+		Query: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
 		ExternalUserID: r.Params.ExternalUserID, Email: r.Params.Email, Source: r.Params.Source,
 		ConsentBasis: r.Params.ConsentBasis, UpdatedSince: r.Params.UpdatedSince, Sort: (*string)(r.Params.Sort),
 	})
@@ -78,7 +79,7 @@ func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObje
 
 func (s *server) ListContactPosts(ctx context.Context, r gen.ListContactPostsRequestObject) (gen.ListContactPostsResponseObject, error) {
 	of := publicid.Read[publicid.Contact](r.ContactID)
-	p, err := s.feedback.ContactPosts(ctx, of, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.ContactPosts(ctx, of, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +99,8 @@ func contactFields(c *db.Contact) gen.ContactFields {
 	}
 }
 
-func traits(t gen.ContactTraits) feedback.Traits {
-	return feedback.Traits{
+func traits(t gen.ContactTraits) contacts.Traits {
+	return contacts.Traits{
 		Email: t.Email, Name: t.Name, Plan: t.Plan, MRRCents: t.MRRCents, Currency: t.Currency, Metadata: t.Metadata,
 	}
 }

@@ -5,15 +5,15 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
+	"earshot/internal/webhooks"
 )
 
 func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequestObject) (gen.ListDeliveriesResponseObject, error) {
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
-	p, err := s.feedback.Deliveries(ctx, of, feedback.DeliveryQuery{
-		PageQuery: pageQuery(r.Params.Cursor, r.Params.Limit),
-		Status:    (*string)(r.Params.Status), EventType: (*string)(r.Params.EventType), Since: r.Params.Since,
+	p, err := s.Webhooks.Deliveries(ctx, of, webhooks.DeliveryQuery{
+		Query:  pageQuery(r.Params.Cursor, r.Params.Limit),
+		Status: (*string)(r.Params.Status), EventType: (*string)(r.Params.EventType), Since: r.Params.Since,
 	})
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s *server) ListDeliveries(ctx context.Context, r gen.ListDeliveriesRequest
 
 func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject) (gen.GetDeliveryResponseObject, error) {
 	of, id := publicid.Read[publicid.Webhook](r.WebhookID), publicid.Read[publicid.Delivery](r.DeliveryID)
-	d, err := s.feedback.Delivery(ctx, of, id)
+	d, err := s.Webhooks.Delivery(ctx, of, id)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject
 
 func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequestObject) (gen.ReplayDeliveryResponseObject, error) {
 	of, id := publicid.Read[publicid.Webhook](r.WebhookID), publicid.Read[publicid.Delivery](r.DeliveryID)
-	d, err := s.feedback.ReplayDelivery(ctx, of, id)
+	d, err := s.Webhooks.ReplayDelivery(ctx, of, id)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequest
 
 func (s *server) TestWebhook(ctx context.Context, r gen.TestWebhookRequestObject) (gen.TestWebhookResponseObject, error) {
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
-	d, err := s.feedback.TryWebhook(ctx, of)
+	d, err := s.Webhooks.TryWebhook(ctx, of)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"earshot/api/gen"
-	"earshot/internal/feedback"
+	"earshot/internal/page"
 )
 
 // orNull turns a pointer into a member that is there or null. A Nullable that
@@ -64,6 +64,6 @@ func texts[T ~string](in *[]T) *[]string {
 
 func deleted(id fmt.Stringer) gen.DeletedResource { return gen.DeletedResource{ID: id.String()} }
 
-func pageQuery(cursor *string, limit *int) feedback.PageQuery {
-	return feedback.PageQuery{Cursor: cursor, Limit: limit}
+func pageQuery(cursor *string, limit *int) page.Query {
+	return page.Query{Cursor: cursor, Limit: limit}
 }

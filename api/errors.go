@@ -7,7 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 )
 
@@ -54,7 +54,7 @@ func (s *server) refuse(c *gin.Context, err error) {
 		// The caller left, or the server stops: nobody reads the answer.
 		p = s.internal(c)
 		s.log.InfoContext(c, "request was given up", "error", err, "requestId", requestID(c))
-	case feedback.Unavailable(err):
+	case change.Unavailable(err):
 		p = problem.New(problem.Unavailable, "The service is too busy with something else; try again later.")
 		s.log.WarnContext(c, "request waited too long", "error", err, "requestId", requestID(c),
 			"route", c.FullPath())

@@ -68,7 +68,7 @@ func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
 	require.JSONEq(t, `{"error":{"code":"ERR_INTERNAL","message":"Something went wrong on our side.","details":{"requestId":"the-one"}}}`,
 		w.Body.String())
 	require.Contains(t, lines[0]["error"], "nil pointer")
-	require.Contains(t, lines[0]["error"], "feedback.(*Service).KeysThere", "and where it was")
+	require.Contains(t, lines[0]["error"], "access.(*Service).KeysThere", "and where it was")
 	require.EqualValues(t, 500, lines[1]["status"])
 }
 
@@ -76,7 +76,7 @@ func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
 func serveWithoutDomain(t *testing.T, w http.ResponseWriter, r *http.Request) []map[string]any {
 	t.Helper()
 	book := &logBook{testkit.NewLogs()}
-	handler, err := api.New(nil, api.Options{RateLimit: 1, Log: book.Logger()})
+	handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: book.Logger()})
 	require.NoError(t, err)
 	r.Header.Set("X-Request-Id", "the-one")
 	handler.ServeHTTP(w, r)

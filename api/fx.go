@@ -9,15 +9,18 @@ import (
 	"github.com/go-faster/errors"
 	"go.uber.org/fx"
 
+	"earshot/internal/access"
 	"earshot/internal/config"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/webhooks"
 )
 
 // Handler provides the API and, as an http.Handler, what serves it. It needs the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(f *feedback.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
-		return New(f, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
+	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
+		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )

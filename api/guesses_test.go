@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 	"earshot/internal/testkit"
 )
 
@@ -48,7 +48,7 @@ func TestWhoeverGuessesKeysIsRefusedAndKeepsNobodyElseOut(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := app.Tenant(t)
-	unused := n.NewKey(t, feedback.NewAPIKey{Name: "unused", Scope: "read"})
+	unused := n.NewKey(t, access.NewAPIKey{Name: "unused", Scope: "read"})
 	a, _ := guessOn(t, n)
 	require.Equal(t, http.StatusTooManyRequests, a.Status)
 	require.Equal(t, "ERR_RATE_LIMITED", a.Code())
@@ -90,7 +90,7 @@ func TestAFloodOfGuessesKeepsNoValidKeyWaiting(t *testing.T) {
 	n := app.Tenant(t)
 	guessers(t, app, 64)
 	for range 20 {
-		key := n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read"})
+		key := n.NewKey(t, access.NewAPIKey{Name: "new", Scope: "read"})
 		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/me", key, ""))
 	}
 }

@@ -22,7 +22,7 @@ func TestHoweverManyAskWhetherItIsReadyTheServiceLooksOnceASecond(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int32
 		done := make(chan struct{})
-		handler, err := api.New(nil, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{
+		handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{
 			Name: "postgres", Run: func(context.Context) error { looks.Add(1); <-done; return nil },
 		}}})
 		require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestHoweverManyAskWhetherItIsReadyTheServiceLooksOnceASecond(t *testing.T) 
 func TestWhoAsksWhetherItIsReadyAndLeavesSpoilsNoAnswer(t *testing.T) {
 	t.Parallel()
 	log := testkit.NewLogs().Logger()
-	handler, err := api.New(nil, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{
+	handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{
 		Name: "postgres", Run: func(ctx context.Context) error { return ctx.Err() },
 	}}})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 )
 
 // asked counts the statements of a look-up for which only one hash is there.
@@ -83,7 +83,7 @@ func TestAKeyThatIsNotThereIsNotLookedUp(t *testing.T) {
 	t.Parallel()
 	k := &keyring{known: map[[sha256.Size]byte]remembered{}, there: newKeyLookup(new(asked).ask)}
 	_, err := k.find(t.Context(), "esk_guess") // there is nothing that it could be looked up with
-	require.Equal(t, feedback.BadKey(), err)
+	require.Equal(t, access.BadKey(), err)
 }
 
 func TestWhatIsRememberedOfGuessersIsBounded(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 )
 
 // Whoever joins a look-up late must not remember its result for longer than the
@@ -23,10 +23,10 @@ func TestAKeyIsRememberedFromTheStartOfItsLookUp(t *testing.T) {
 		k := &keyring{
 			known: map[[sha256.Size]byte]remembered{},
 			there: newKeyLookup(func(_ context.Context, all [][]byte) ([][]byte, error) { return all, nil }),
-			authenticate: func(context.Context, string) (*feedback.Caller, error) {
+			authenticate: func(context.Context, string) (*change.Caller, error) {
 				asked++
 				time.Sleep(slow)
-				return &feedback.Caller{Key: &db.APIKey{}}, nil
+				return &change.Caller{Key: &db.APIKey{}}, nil
 			},
 		}
 		find := func() {

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"earshot/api/gen"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 )
 
 func (s *server) GetMe(ctx context.Context, _ gen.GetMeRequestObject) (gen.GetMeResponseObject, error) {
-	c := feedback.CallerOf(ctx)
+	c := change.CallerOf(ctx)
 	return gen.GetMe200JSONResponse{Data: gen.Me{
 		APIKey: apiKey(c.Key),
 		Organization: gen.Organization{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"earshot/api/gen"
+	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
@@ -18,17 +19,17 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if r.Body.TagIDs != nil {
 		in.TagIDs = *r.Body.TagIDs
 	}
-	p, err := s.feedback.CreatePost(ctx, on, in)
+	p, err := s.Feedback.CreatePost(ctx, on, in)
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "postId", p.ID)
+	change.Touch(ctx, "postId", p.ID)
 	return gen.CreatePost201JSONResponse{Data: post(p)}, nil
 }
 
 func (s *server) GetPost(ctx context.Context, r gen.GetPostRequestObject) (gen.GetPostResponseObject, error) {
 	id := publicid.Read[publicid.Post](r.PostID)
-	p, err := s.feedback.Post(ctx, id)
+	p, err := s.Feedback.Post(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
 		ContactID: r.Body.ContactID,
 	}
-	p, err := s.feedback.UpdatePost(ctx, id, in)
+	p, err := s.Feedback.UpdatePost(ctx, id, in)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,8 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 
 func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (gen.ListPostsResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	p, err := s.feedback.Posts(ctx, on, feedback.PostQuery{
-		PageQuery: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
+	p, err := s.Feedback.Posts(ctx, on, feedback.PostQuery{
+		Query: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
 		Statuses: texts(r.Params.Status), TagIDs: r.Params.TagIDs, ContactID: r.Params.ContactID,
 		Sort: (*string)(r.Params.Sort),
 	})
@@ -64,7 +65,7 @@ func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (g
 
 func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) (gen.DeletePostResponseObject, error) {
 	id := publicid.Read[publicid.Post](r.PostID)
-	if err := s.feedback.DeletePost(ctx, id); err != nil {
+	if err := s.Feedback.DeletePost(ctx, id); err != nil {
 		return nil, err
 	}
 	return gen.DeletePost200JSONResponse{Data: deleted(id)}, nil
@@ -72,7 +73,7 @@ func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) 
 
 func (s *server) MergePosts(ctx context.Context, r gen.MergePostsRequestObject) (gen.MergePostsResponseObject, error) {
 	id := publicid.Read[publicid.Post](r.PostID)
-	p, err := s.feedback.MergePosts(ctx, id, r.Body.SourceIDs)
+	p, err := s.Feedback.MergePosts(ctx, id, r.Body.SourceIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -5,25 +5,26 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
+	"earshot/internal/webhooks"
 )
 
 func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequestObject) (gen.RecoverWebhookResponseObject, error) {
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
-	made, err := s.feedback.RecoverWebhook(ctx, of, feedback.NewRecovery{
+	made, err := s.Webhooks.RecoverWebhook(ctx, of, webhooks.NewRecovery{
 		Since: r.Body.Since, Until: r.Body.Until, EventType: (*string)(r.Body.EventType),
 	})
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "recoveryId", made.ID)
+	change.Touch(ctx, "recoveryId", made.ID)
 	return gen.RecoverWebhook202JSONResponse{Data: recovery(made)}, nil
 }
 
 func (s *server) ListRecoveries(ctx context.Context, r gen.ListRecoveriesRequestObject) (gen.ListRecoveriesResponseObject, error) {
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
-	p, err := s.feedback.Recoveries(ctx, of, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.Webhooks.Recoveries(ctx, of, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (s *server) ListRecoveries(ctx context.Context, r gen.ListRecoveriesRequest
 func (s *server) GetRecovery(ctx context.Context, r gen.GetRecoveryRequestObject) (gen.GetRecoveryResponseObject, error) {
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
 	id := publicid.Read[publicid.Recovery](r.RecoveryID)
-	found, err := s.feedback.Recovery(ctx, of, id)
+	found, err := s.Webhooks.Recovery(ctx, of, id)
 	if err != nil {
 		return nil, err
 	}

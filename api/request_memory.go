@@ -8,8 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-faster/errors"
 
-	"earshot/internal/feedback"
 	"earshot/internal/memory"
+	"earshot/internal/page"
 )
 
 const (
@@ -39,7 +39,7 @@ func (s *server) reserveMemory(c *gin.Context) {
 		return
 	}
 	defer release()
-	reserved := s.feedback.AnswerMemory()
+	reserved := s.answers.Reservation()
 	if call := callOf(c); call != nil {
 		defer call.keep(reserved.Release) // until the answer was written that it becomes part of
 	} else {
@@ -51,9 +51,9 @@ func (s *server) reserveMemory(c *gin.Context) {
 }
 
 // largePage is the query of a list whose rows may be large.
-func largePage(ctx context.Context, cursor *string, limit *int) feedback.PageQuery {
+func largePage(ctx context.Context, cursor *string, limit *int) page.Query {
 	q := pageQuery(cursor, limit)
-	q.Memory, _ = ctx.Value(answerMemoryKey).(*feedback.AnswerMemory)
+	q.Memory, _ = ctx.Value(answerMemoryKey).(*page.Reservation)
 	return q
 }
 
@@ -92,7 +92,7 @@ type boundedAnswer struct {
 	gin.ResponseWriter
 	server  *server
 	context *gin.Context
-	memory  *feedback.AnswerMemory
+	memory  *page.Reservation
 }
 
 // Unwrap lets the answer's writer be found.
@@ -104,7 +104,7 @@ func (a *boundedAnswer) Write(b []byte) (int, error) {
 	switch {
 	case a.Written() || a.memory.Fits(len(b)):
 	case a.context.Request.Method == http.MethodGet:
-		a.server.answer(a.context, feedback.NoAnswerMemory())
+		a.server.answer(a.context, page.NoMemory())
 		return len(b), nil
 	default:
 		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(unreadTimeout)) // a tool's has none

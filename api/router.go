@@ -14,9 +14,13 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"earshot/api/gen"
+	"earshot/internal/access"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/memory"
+	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/internal/webhooks"
 )
 
 // Options of the HTTP interface.
@@ -35,8 +39,17 @@ type Options struct {
 // standardWork is as long as a statement may take (store.Options.Serving).
 const standardWork = time.Minute
 
+// UseCases are what the operations call.
+type UseCases struct {
+	Access   *access.Service
+	Contacts *contacts.Service
+	Feedback *feedback.Service
+	Webhooks *webhooks.Service
+}
+
 type server struct {
-	feedback *feedback.Service
+	answers *page.Memory
+	UseCases
 	contract *contract
 	keys     *keyring
 	limits   *limiter
@@ -58,17 +71,17 @@ type API struct {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
 
 // New makes the API. Other surfaces are mounted before it serves.
-func New(f *feedback.Service, o Options) (*API, error) {
+func New(u UseCases, o Options) (*API, error) {
 	c, err := loadContract()
 	if err != nil {
 		return nil, err
 	}
 	s := &server{
-		feedback: f, contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
+		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
 		guesses: newGuesses(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
 		bodies: semaphore.NewWeighted(memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
-			authenticate: f.Authenticate, there: newKeyLookup(f.KeysThere), known: map[[32]byte]remembered{},
+			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},
 		},
 	}
 	gin.SetMode(gin.ReleaseMode)

@@ -13,7 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 )
 
@@ -27,7 +27,7 @@ import (
 type Grant struct {
 	engine    *gin.Engine
 	requestID string
-	caller    *feedback.Caller
+	caller    *change.Caller
 
 	mu sync.Mutex
 	// spent says that a call has the token. Further calls cost tokens of their own.

@@ -6,13 +6,14 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
+	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
 
 func (s *server) ListTags(ctx context.Context, r gen.ListTagsRequestObject) (gen.ListTagsResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	p, err := s.feedback.Tags(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Tags(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -21,17 +22,17 @@ func (s *server) ListTags(ctx context.Context, r gen.ListTagsRequestObject) (gen
 
 func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (gen.CreateTagResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	t, err := s.feedback.CreateTag(ctx, on, feedback.TagInput{Name: &r.Body.Name, Color: r.Body.Color})
+	t, err := s.Feedback.CreateTag(ctx, on, feedback.TagInput{Name: &r.Body.Name, Color: r.Body.Color})
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "tagId", t.ID)
+	change.Touch(ctx, "tagId", t.ID)
 	return gen.CreateTag201JSONResponse{Data: tag(t)}, nil
 }
 
 func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (gen.UpdateTagResponseObject, error) {
 	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
-	t, err := s.feedback.UpdateTag(ctx, on, id, feedback.TagInput{Name: r.Body.Name, Color: r.Body.Color})
+	t, err := s.Feedback.UpdateTag(ctx, on, id, feedback.TagInput{Name: r.Body.Name, Color: r.Body.Color})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (g
 
 func (s *server) DeleteTag(ctx context.Context, r gen.DeleteTagRequestObject) (gen.DeleteTagResponseObject, error) {
 	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
-	if err := s.feedback.DeleteTag(ctx, on, id); err != nil {
+	if err := s.Feedback.DeleteTag(ctx, on, id); err != nil {
 		return nil, err
 	}
 	return gen.DeleteTag200JSONResponse{Data: deleted(id)}, nil

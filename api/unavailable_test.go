@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/api"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 	"earshot/internal/testkit"
 )
 
@@ -59,7 +59,7 @@ func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing
 		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", n.Key, ""))
 		require.Equal(t, http.StatusCreated, meanwhile(t, app, http.MethodPost, "/v1/boards/"+other.ids["boardId"]+"/posts",
 			other.Key, `{"title":"Meanwhile"}`))
-		fresh := other.NewKey(t, feedback.NewAPIKey{Name: "fresh", Scope: "read"})
+		fresh := other.NewKey(t, access.NewAPIKey{Name: "fresh", Scope: "read"})
 		require.Equal(t, http.StatusOK, meanwhile(t, app, http.MethodGet, "/v1/boards", fresh, ""), "a key is looked up")
 	}
 	statuses := map[int]int{}
@@ -111,7 +111,7 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)
-	handler, err := api.New(app.Feedback, api.Options{RateLimit: 100, Work: brief, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases(), api.Options{RateLimit: 100, Work: brief, Log: testkit.Log(t)})
 	require.NoError(t, err)
 	release := hold(t, app, n.ids["postId"])
 	unchanged := n.Watch(t)
@@ -131,7 +131,7 @@ func TestNotingTheUseOfAKeyWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)
-	key, made, err := app.Feedback.CreateAPIKey(n.Context(t.Context()), feedback.NewAPIKey{
+	key, made, err := app.Access.CreateAPIKey(n.Context(t.Context()), access.NewAPIKey{
 		User: n.Owner.ID, Name: "Fresh", Scope: "read",
 	})
 	require.NoError(t, err)

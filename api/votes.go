@@ -5,17 +5,17 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 )
 
 func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, fresh, err := s.feedback.CastVote(ctx, on)
+	v, fresh, err := s.Feedback.CastVote(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "voteId", v.ID)
+	change.Touch(ctx, "voteId", v.ID)
 	if fresh {
 		return gen.CastVote201JSONResponse{Data: vote(v)}, nil
 	}
@@ -24,7 +24,7 @@ func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen
 
 func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, from, err := s.feedback.RetractVote(ctx, on)
+	v, from, err := s.Feedback.RetractVote(ctx, on)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject
 
 func (s *server) ListVotes(ctx context.Context, r gen.ListVotesRequestObject) (gen.ListVotesResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	p, err := s.feedback.Votes(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Votes(ctx, on, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}

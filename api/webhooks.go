@@ -5,21 +5,22 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
+	"earshot/internal/webhooks"
 )
 
 func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestObject) (gen.CreateWebhookResponseObject, error) {
-	w, secret, err := s.feedback.RegisterWebhook(ctx, r.Body.URL, eventNames(r.Body.Events))
+	w, secret, err := s.Webhooks.RegisterWebhook(ctx, r.Body.URL, eventNames(r.Body.Events))
 	if err != nil {
 		return nil, err
 	}
-	feedback.Touch(ctx, "webhookId", w.ID)
+	change.Touch(ctx, "webhookId", w.ID)
 	return gen.CreateWebhook201JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
 }
 
 func (s *server) ListWebhooks(ctx context.Context, r gen.ListWebhooksRequestObject) (gen.ListWebhooksResponseObject, error) {
-	p, err := s.feedback.Webhooks(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	p, err := s.Webhooks.Webhooks(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (s *server) ListWebhooks(ctx context.Context, r gen.ListWebhooksRequestObje
 
 func (s *server) GetWebhook(ctx context.Context, r gen.GetWebhookRequestObject) (gen.GetWebhookResponseObject, error) {
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
-	w, err := s.feedback.Webhook(ctx, id)
+	w, err := s.Webhooks.Webhook(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +38,12 @@ func (s *server) GetWebhook(ctx context.Context, r gen.GetWebhookRequestObject) 
 
 func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestObject) (gen.UpdateWebhookResponseObject, error) {
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
-	in := feedback.WebhookInput{URL: r.Body.URL, Enabled: r.Body.Enabled}
+	in := webhooks.WebhookInput{URL: r.Body.URL, Enabled: r.Body.Enabled}
 	if r.Body.Events != nil {
 		names := eventNames(*r.Body.Events)
 		in.Events = &names
 	}
-	w, err := s.feedback.UpdateWebhook(ctx, id, in)
+	w, err := s.Webhooks.UpdateWebhook(ctx, id, in)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestOb
 
 func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
-	if err := s.feedback.DeleteWebhook(ctx, id); err != nil {
+	if err := s.Webhooks.DeleteWebhook(ctx, id); err != nil {
 		return nil, err
 	}
 	return gen.DeleteWebhook200JSONResponse{Data: deleted(id)}, nil

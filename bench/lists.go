@@ -20,11 +20,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"earshot/api"
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 const (
@@ -125,8 +129,8 @@ func (l *lists) open(ctx context.Context) error {
 		return err
 	}
 	defer own.Close()
-	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
-	key, made, err := f.CreateAPIKey(store.WithOrganization(ctx, org), feedback.NewAPIKey{User: user, Name: "bench", Scope: "read"})
+	keys := access.New(own, change.NewRunner(own, nil), slog.Default())
+	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org), access.NewAPIKey{User: user, Name: "bench", Scope: "read"})
 	if err != nil {
 		return err
 	}
@@ -265,8 +269,12 @@ func (l *lists) explain(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer own.Close()
-	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
-	handler, err := api.New(f, api.Options{RateLimit: 1_000_000, Log: slog.New(slog.DiscardHandler)})
+	changes := change.NewRunner(own, nil)
+	handler, err := api.New(api.UseCases{
+		Access: access.New(own, changes, slog.Default()), Contacts: contacts.New(own, changes, contacts.Settings{}),
+		Feedback: feedback.New(own, changes, feedback.Settings{}, slog.Default()),
+		Webhooks: webhooks.New(own, changes, send.NewGuard(nil, false), seal.New(), webhooks.Settings{}, slog.Default()),
+	}, api.Options{RateLimit: 1_000_000, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return "", err
 	}

@@ -16,10 +16,9 @@ import (
 
 	earshot "earshot/client"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
-	"earshot/internal/seal"
-	"earshot/internal/send"
 	"earshot/internal/store"
 )
 
@@ -79,33 +78,22 @@ func open(ctx context.Context) (*stack, error) {
 	return s, nil
 }
 
-// noDeliveries serves: an organization and its key cause no event.
-type noDeliveries struct{}
-
-func (noDeliveries) Deliver([]feedback.PendingDelivery) {}
-
-func (noDeliveries) PublishWhenDue([]feedback.ScheduledEntry) {}
-
-func (noDeliveries) RunRecoveries([]feedback.RunningRecovery) {}
-
-func (noDeliveries) EndFailureStreaks([]publicid.Webhook) {}
-
 func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {
 		return t, err
 	}
 	defer own.Close()
-	f := feedback.New(own, noDeliveries{}, send.NewGuard(nil, false), seal.New(), feedback.Settings{}, slog.Default())
-	org, owner, err := f.CreateOrganization(ctx, feedback.NewOrganization{
+	keys := access.New(own, change.NewRunner(own, nil), slog.Default())
+	org, owner, err := keys.CreateOrganization(ctx, access.NewOrganization{
 		Name: "bench", Plan: "business", OwnerEmail: "bench@example.com", OwnerName: "Bench",
 	})
 	if err != nil {
 		return t, err
 	}
 	t.organization = org.ID
-	key, made, err := f.CreateAPIKey(store.WithOrganization(ctx, org.ID),
-		feedback.NewAPIKey{User: owner.ID, Name: "bench", Scope: "read:write"})
+	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org.ID),
+		access.NewAPIKey{User: owner.ID, Name: "bench", Scope: "read:write"})
 	if err != nil {
 		return t, err
 	}

@@ -8,13 +8,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"earshot/activities"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/workflows"
 )
 
 // PublishWhenDue queues changelog entries whose publication was set, moved or taken
 // away, and returns at once.
-func (d *Dispatcher) PublishWhenDue(entries []feedback.ScheduledEntry) {
+func (d *Dispatcher) PublishWhenDue(entries []change.ScheduledEntry) {
 	requests := make([]request, len(entries))
 	for i, e := range entries {
 		requests[i] = request{"changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
@@ -26,7 +26,7 @@ func (d *Dispatcher) PublishWhenDue(entries []feedback.ScheduledEntry) {
 
 // reschedule makes a run that is open look at the entry again; a closed one is
 // followed by another.
-func reschedule(ctx context.Context, c client.Client, e feedback.ScheduledEntry) error {
+func reschedule(ctx context.Context, c client.Client, e change.ScheduledEntry) error {
 	_, err := c.SignalWithStartWorkflow(ctx, e.Entry.String(), workflows.RescheduledSignal, nil, client.StartWorkflowOptions{
 		TaskQueue:             workflows.MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 )
 
@@ -25,10 +25,10 @@ func stalled(t *testing.T) (*Dispatcher, *bytes.Buffer) {
 	return New(NewConnection(client.Options{HostPort: listener.Addr().String()}), 1, log), &logged
 }
 
-func pendingDeliveries(n int) []feedback.PendingDelivery {
-	all := make([]feedback.PendingDelivery, n)
+func pendingDeliveries(n int) []change.PendingDelivery {
+	all := make([]change.PendingDelivery, n)
 	for i := range all {
-		all[i] = feedback.PendingDelivery{ID: publicid.NewDelivery(), EventType: "post.created"}
+		all[i] = change.PendingDelivery{ID: publicid.NewDelivery(), EventType: "post.created"}
 	}
 	return all
 }
@@ -39,7 +39,7 @@ func TestNothingRunsAfterAClose(t *testing.T) {
 	t.Parallel()
 	d, logged := stalled(t)
 	d.Deliver(pendingDeliveries(5))
-	d.RunRecoveries([]feedback.RunningRecovery{{Recovery: publicid.NewRecovery()}, {Recovery: publicid.NewRecovery()}})
+	d.RunRecoveries([]change.RunningRecovery{{Recovery: publicid.NewRecovery()}, {Recovery: publicid.NewRecovery()}})
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.Close(over)

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"earshot/internal/change"
 	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/workflows"
 )
 
@@ -28,7 +28,7 @@ const (
 )
 
 // Deliver queues deliveries for their start and returns at once.
-func (d *Dispatcher) Deliver(deliveries []feedback.PendingDelivery) {
+func (d *Dispatcher) Deliver(deliveries []change.PendingDelivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.refuses("deliveries", len(deliveries)) {
@@ -71,7 +71,7 @@ func (d *Dispatcher) startGroups() {
 
 // nextGroup takes a group from the queue. When none is due it ends its caller's turn, and
 // has the queue looked at again when one is.
-func (d *Dispatcher) nextGroup() []feedback.PendingDelivery {
+func (d *Dispatcher) nextGroup() []change.PendingDelivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -94,7 +94,7 @@ func (d *Dispatcher) nextGroup() []feedback.PendingDelivery {
 
 // groupID is the delivery's own id for a group of one; a larger group adds how
 // many more there are.
-func groupID(group []feedback.PendingDelivery) string {
+func groupID(group []change.PendingDelivery) string {
 	if len(group) == 1 {
 		return group[0].ID.String()
 	}
@@ -103,7 +103,7 @@ func groupID(group []feedback.PendingDelivery) string {
 
 // start reports whether the group is done with: its workflow runs, or Temporal answered
 // that it can't, which leaves it to the sweep.
-func (d *Dispatcher) start(group []feedback.PendingDelivery) bool {
+func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 	ctx, cancel := context.WithTimeout(d.life, startTimeout)
 	defer cancel()
 	refs := make([]workflows.DeliveryRef, len(group))

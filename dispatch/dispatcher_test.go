@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"earshot/dispatch"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/workflows"
@@ -27,9 +27,9 @@ func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	// As long as the lists get: every delivery has another webhook and another
 	// organization.
-	deliveries := make([]feedback.PendingDelivery, 100)
+	deliveries := make([]change.PendingDelivery, 100)
 	for i := range deliveries {
-		deliveries[i] = feedback.PendingDelivery{
+		deliveries[i] = change.PendingDelivery{
 			ID: publicid.NewDelivery(), Webhook: publicid.NewWebhook(), Organization: publicid.NewOrganization(),
 			EventType: "post.created", Host: fmt.Sprintf("%d.example.com", i),
 		}
@@ -48,10 +48,10 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	webhook, organization := publicid.NewWebhook(), publicid.NewOrganization()
-	var deliveries []feedback.PendingDelivery
+	var deliveries []change.PendingDelivery
 	for range 10 {
 		for _, event := range []string{"post.created", "vote.created"} {
-			deliveries = append(deliveries, feedback.PendingDelivery{
+			deliveries = append(deliveries, change.PendingDelivery{
 				ID: publicid.NewDelivery(), Webhook: webhook, Organization: organization, EventType: event,
 			})
 		}
@@ -68,11 +68,11 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 10, testkit.Log(t))
 	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
-	var deliveries []feedback.PendingDelivery
+	var deliveries []change.PendingDelivery
 	for range 200 {
-		deliveries = append(deliveries, feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
+		deliveries = append(deliveries, change.PendingDelivery{ID: publicid.NewDelivery(), Organization: busy, EventType: "post.created"})
 	}
-	dispatcher.Deliver(append(deliveries, feedback.PendingDelivery{
+	dispatcher.Deliver(append(deliveries, change.PendingDelivery{
 		ID: publicid.NewDelivery(), Organization: quiet, EventType: "post.created",
 	}))
 	dispatcher.Drain(t.Context())
@@ -95,10 +95,10 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
 	dispatcher.ThroughQueues()
 	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
-		all := make([]feedback.PendingDelivery, n)
+		all := make([]change.PendingDelivery, n)
 		for i := range all {
 			last = publicid.NewDelivery()
-			all[i] = feedback.PendingDelivery{ID: last, Organization: organization, EventType: "post.created"}
+			all[i] = change.PendingDelivery{ID: last, Organization: organization, EventType: "post.created"}
 		}
 		dispatcher.Deliver(all)
 		return last
@@ -144,11 +144,11 @@ func TestARunHasTheFairnessKeyOfItsOrganizationAndASharedOneHasNone(t *testing.T
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	dispatcher := dispatch.New(app.Connection, 2, testkit.Log(t))
-	pending := func(organization publicid.Organization) feedback.PendingDelivery {
-		return feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
+	pending := func(organization publicid.Organization) change.PendingDelivery {
+		return change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
 	}
 	alone, first, second := publicid.NewOrganization(), publicid.NewOrganization(), publicid.NewOrganization()
-	dispatcher.Deliver([]feedback.PendingDelivery{pending(alone), pending(alone), pending(first), pending(second)})
+	dispatcher.Deliver([]change.PendingDelivery{pending(alone), pending(alone), pending(first), pending(second)})
 	dispatcher.Drain(t.Context())
 	for organization, key := range map[publicid.Organization]string{alone: alone.String(), first: "", second: ""} {
 		run := app.Runs(t, fmt.Sprintf("OrganizationID = '%s'", organization), 1)[0].GetExecution()

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
 
+	"earshot/internal/change"
 	"earshot/internal/config"
-	"earshot/internal/feedback"
 	"earshot/internal/telemetry"
 )
 
@@ -39,7 +39,7 @@ var Module = fx.Module("dispatch", fx.Provide(
 		}})
 		return d
 	},
-	func(d *Dispatcher) feedback.Dispatcher { return d },
+	func(d *Dispatcher) change.Dispatcher { return d },
 ))
 
 // Drain starts, when the process stops, what still waits for its start. It is named

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/fx"
 
 	"earshot/dispatch"
+	"earshot/internal/change"
 	"earshot/internal/config"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
@@ -21,13 +21,13 @@ import (
 func TestWhatIsHandedOverWhileTheWorkerStopsIsStarted(t *testing.T) {
 	t.Parallel()
 	temporal := testkit.Namespace(t)
-	last := feedback.PendingDelivery{
+	last := change.PendingDelivery{
 		ID: publicid.NewDelivery(), Organization: publicid.NewOrganization(), EventType: "post.created",
 	}
 	app := fx.New(fx.NopLogger, fx.Supply(config.Config{DeliveryGroupMax: 60, DrainTimeout: testkit.Wait}, temporal),
 		fx.Supply(testkit.Log(t)), telemetry.Module, dispatch.Module,
-		fx.Invoke(func(lc fx.Lifecycle, d feedback.Dispatcher) {
-			lc.Append(fx.StopHook(func() { d.Deliver([]feedback.PendingDelivery{last}) }))
+		fx.Invoke(func(lc fx.Lifecycle, d change.Dispatcher) {
+			lc.Append(fx.StopHook(func() { d.Deliver([]change.PendingDelivery{last}) }))
 		}),
 		dispatch.Drain,
 	)

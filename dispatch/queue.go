@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 )
 
@@ -64,7 +64,7 @@ type streamKey struct {
 // stream has the deliveries with the same key, in the order in which they came.
 type stream struct {
 	streamKey
-	waiting []feedback.PendingDelivery
+	waiting []change.PendingDelivery
 	single  *rate.Limiter
 	// exceeded is when more came than the rate of single starts allows.
 	exceeded time.Time
@@ -79,7 +79,7 @@ func newQueue() *queue {
 // add reports whether there was room. An organization may have as much waiting as there
 // is room left: alone it fills half of the queue, and whoever comes next still finds half
 // of what is left.
-func (q *queue) add(d feedback.PendingDelivery, lagging bool, now time.Time) bool {
+func (q *queue) add(d change.PendingDelivery, lagging bool, now time.Time) bool {
 	b := q.of[d.Organization]
 	if b == nil {
 		b = &backlog{organization: d.Organization}
@@ -127,7 +127,7 @@ func (s *stream) isIdle(now time.Time) bool {
 // itself; those with less share one, because otherwise many small organizations would need a
 // workflow each. When no group is due, take returns nil and how long to wait for the first
 // that is, or 0 when nothing waits.
-func (q *queue) take(most int, now time.Time) (group []feedback.PendingDelivery, wait time.Duration) {
+func (q *queue) take(most int, now time.Time) (group []change.PendingDelivery, wait time.Duration) {
 	first, wait := q.due(most, now)
 	if first == nil {
 		return nil, wait
@@ -163,7 +163,7 @@ func (q *queue) take(most int, now time.Time) (group []feedback.PendingDelivery,
 
 // cut removes up to so many deliveries from a stream, which goes to the end of its
 // organization's turns, or loses its turn when it is empty.
-func (q *queue) cut(s *stream, most int) []feedback.PendingDelivery {
+func (q *queue) cut(s *stream, most int) []change.PendingDelivery {
 	b, n := q.of[s.organization], min(most, len(s.waiting))
 	group := s.waiting[:n:n]
 	s.waiting = s.waiting[n:]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 )
 
@@ -14,7 +14,7 @@ import (
 var at = time.Now()
 
 // taken is the next group, when all that gathers is due.
-func taken(q *queue) []feedback.PendingDelivery {
+func taken(q *queue) []change.PendingDelivery {
 	group, _ := q.take(60, at.Add(busyInterval))
 	return group
 }
@@ -23,7 +23,7 @@ func taken(q *queue) []feedback.PendingDelivery {
 func sends(q *queue, organization publicid.Organization, eventType string, n int) int {
 	added := 0
 	for range n {
-		if q.add(feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
+		if q.add(change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
 			added++
 		}
 	}
@@ -31,7 +31,7 @@ func sends(q *queue, organization publicid.Organization, eventType string, n int
 }
 
 // composition is how many of a group are whose.
-func composition(group []feedback.PendingDelivery) map[publicid.Organization]int {
+func composition(group []change.PendingDelivery) map[publicid.Organization]int {
 	n := map[publicid.Organization]int{}
 	for _, d := range group {
 		n[d.Organization]++
@@ -73,7 +73,7 @@ func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
 	q, organization := newQueue(), publicid.NewOrganization()
 	var in, out []publicid.Delivery
 	for range 130 {
-		d := feedback.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
+		d := change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
 		require.True(t, q.add(d, false, at))
 		in = append(in, d.ID)
 	}
@@ -99,7 +99,7 @@ func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
 	q, organization := newQueue(), publicid.NewOrganization()
 	for i := range 200 {
 		now := at.Add(time.Duration(i) * time.Second / singleRate)
-		require.True(t, q.add(feedback.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now))
+		require.True(t, q.add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now))
 		group, _ := q.take(60, now)
 		require.Len(t, group, 1, i)
 	}
@@ -113,7 +113,7 @@ func TestABusyStreamFormsGroupsAndHoldsUpNoOther(t *testing.T) {
 	groups := 0
 	for i := range 500 {
 		now := at.Add(time.Duration(i) * 2 * time.Millisecond)
-		q.add(feedback.PendingDelivery{Organization: organization, EventType: "contact.created"}, false, now)
+		q.add(change.PendingDelivery{Organization: organization, EventType: "contact.created"}, false, now)
 		group, wait := q.take(60, now)
 		if group != nil {
 			groups++
@@ -121,7 +121,7 @@ func TestABusyStreamFormsGroupsAndHoldsUpNoOther(t *testing.T) {
 			require.LessOrEqual(t, wait, busyInterval)
 		}
 		if i == 400 {
-			q.add(feedback.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now)
+			q.add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now)
 			group, _ = q.take(60, now)
 			require.Equal(t, "post.created", group[0].EventType)
 		}
@@ -133,7 +133,7 @@ func TestDeliveriesToLaggingWebhooksFormGroupsAndHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
 	q, organization := newQueue(), publicid.NewOrganization()
 	add := func(lags bool) {
-		require.True(t, q.add(feedback.PendingDelivery{Organization: organization, EventType: "post.created"}, lags, at))
+		require.True(t, q.add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, lags, at))
 	}
 	add(true)
 	group, _ := q.take(60, at)
@@ -165,7 +165,7 @@ func TestStreamsThatAreIdleAreForgotten(t *testing.T) {
 	q := newQueue()
 	for i := range 3 * manyStreams {
 		now := at.Add(time.Duration(i) * 10 * time.Millisecond)
-		q.add(feedback.PendingDelivery{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
+		q.add(change.PendingDelivery{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
 		q.take(60, now)
 	}
 	require.LessOrEqual(t, len(q.streams), manyStreams)

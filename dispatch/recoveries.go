@@ -8,12 +8,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"earshot/activities"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/workflows"
 )
 
 // RunRecoveries queues recoveries for their start and returns at once.
-func (d *Dispatcher) RunRecoveries(recoveries []feedback.RunningRecovery) {
+func (d *Dispatcher) RunRecoveries(recoveries []change.RunningRecovery) {
 	requests := make([]request, len(recoveries))
 	for i, r := range recoveries {
 		requests[i] = request{"recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
@@ -25,7 +25,7 @@ func (d *Dispatcher) RunRecoveries(recoveries []feedback.RunningRecovery) {
 
 // startRecovery leaves a run that is open alone; a closed one is followed by
 // another, because the row decides what is still to be done.
-func startRecovery(ctx context.Context, c client.Client, r feedback.RunningRecovery) error {
+func startRecovery(ctx context.Context, c client.Client, r change.RunningRecovery) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                    r.Recovery.String(),
 		TaskQueue:             workflows.MainQueue,

@@ -6,12 +6,12 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/workflows"
 )
 
-func attributesOf(group []feedback.PendingDelivery) temporal.SearchAttributes {
+func attributesOf(group []change.PendingDelivery) temporal.SearchAttributes {
 	var deliveries, webhooks, organizations []string
 	for _, d := range group {
 		deliveries = append(deliveries, d.ID.String())
@@ -28,7 +28,7 @@ func attributesOf(group []feedback.PendingDelivery) temporal.SearchAttributes {
 }
 
 // summaryOf is the line that the web UI shows: post.created → example.com.
-func summaryOf(group []feedback.PendingDelivery) string {
+func summaryOf(group []change.PendingDelivery) string {
 	var hosts []string
 	for _, d := range group {
 		hosts = appendNew(hosts, d.Host)
@@ -53,7 +53,7 @@ func appendNew(to []string, s string) []string {
 
 // fairnessOf is that of the organization, and that of none where several share the group: a
 // backlog of one of them mustn't hold the others up.
-func fairnessOf(group []feedback.PendingDelivery) temporal.Priority {
+func fairnessOf(group []change.PendingDelivery) temporal.Priority {
 	for _, d := range group {
 		if d.Organization != group[0].Organization {
 			return temporal.Priority{}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 	"earshot/internal/testkit"
 )
 
@@ -22,7 +22,7 @@ func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T)
 	leaked := a.make(t, "manage_webhook", object{"action": "create_key", "name": "Leaked", "scope": "read"})["id"]
 	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
 	// A key that hasn't been used yet, so the state isn't remembered from before.
-	a = newAgent(t, app, n.NewKey(t, feedback.NewAPIKey{Name: "new", Scope: "read:write"}))
+	a = newAgent(t, app, n.NewKey(t, access.NewAPIKey{Name: "new", Scope: "read:write"}))
 
 	require.Equal(t, "ERR_FORBIDDEN", a.call(t, "manage_webhook", object{
 		"action": "update", "webhook_id": hook, "events": []string{"vote.created"},

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"earshot/dispatch"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/workflows"
@@ -286,7 +286,7 @@ func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
 	require.NoError(t, err)
 	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
 	require.NoError(t, err)
-	dispatcher.Deliver([]feedback.PendingDelivery{{
+	dispatcher.Deliver([]change.PendingDelivery{{
 		ID: id, Webhook: webhook, Organization: b.tenant.Organization.ID, EventType: "post.created",
 	}})
 	dispatcher.Drain(t.Context())

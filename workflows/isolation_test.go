@@ -20,7 +20,7 @@ import (
 
 	"earshot/activities"
 	"earshot/dispatch"
-	"earshot/internal/feedback"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	earshotworker "earshot/worker"
@@ -187,17 +187,17 @@ func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWith
 	quiet := setup(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	quiet.receiver.Answer(answers(500))
 	quiet.post(t)
-	pending := func(b *bundle, delivery string) feedback.PendingDelivery {
+	pending := func(b *bundle, delivery string) change.PendingDelivery {
 		id, err := publicid.Parse[publicid.Delivery](delivery)
 		require.NoError(t, err)
 		webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
 		require.NoError(t, err)
-		return feedback.PendingDelivery{
+		return change.PendingDelivery{
 			ID: id, Webhook: webhook, Organization: b.tenant.Organization.ID, EventType: "post.created",
 		}
 	}
 	dispatcher := dispatch.New(busy.app.Connection, 2, testkit.Log(t))
-	dispatcher.Deliver([]feedback.PendingDelivery{
+	dispatcher.Deliver([]change.PendingDelivery{
 		pending(busy, held), pending(quiet, fmt.Sprint(quiet.delivery(t, "pending")["id"])),
 	})
 	quiet.receiver.Await(t, 2)

@@ -11,19 +11,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"earshot/ent/db"
+	"earshot/internal/access"
+	"earshot/internal/change"
 	"earshot/internal/config"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 // admin is the domain as the command line uses it: organizations and keys,
 // which cause no event and so need no Temporal.
 type admin struct {
 	store    *store.Store
-	feedback *feedback.Service
+	access   *access.Service
+	webhooks *webhooks.Service
 }
 
 // openAdmin makes one. The box is for commands that read what is sealed; the others
@@ -33,23 +36,15 @@ func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := feedback.New(s, noDeliveries{}, send.NewGuard(nil, false), box, feedback.Settings{}, slog.Default())
-	return &admin{store: s, feedback: f}, nil
+	changes := change.NewRunner(s, nil)
+	return &admin{
+		store: s, access: access.New(s, changes, slog.Default()),
+		webhooks: webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.Default()),
+	}, nil
 }
 
 // Close gives the connections back.
 func (a *admin) Close() { a.store.Close() }
-
-// noDeliveries leaves deliveries pending for the service's sweep.
-type noDeliveries struct{}
-
-func (noDeliveries) Deliver([]feedback.PendingDelivery) {}
-
-func (noDeliveries) PublishWhenDue([]feedback.ScheduledEntry) {}
-
-func (noDeliveries) RunRecoveries([]feedback.RunningRecovery) {}
-
-func (noDeliveries) EndFailureStreaks([]publicid.Webhook) {}
 
 // openStore needs the database's URL only, so that an operator's shell doesn't
 // need the service's secrets.
@@ -76,7 +71,7 @@ func withSecrets(run command) func(*cobra.Command, []string) error {
 		if err != nil {
 			return nil, err
 		}
-		return feedback.NewBox(keys)
+		return webhooks.NewBox(keys)
 	}, run)
 }
 
@@ -101,13 +96,13 @@ func withBox(open func() (*seal.Box, error), run command) func(*cobra.Command, [
 // organization finds the one that --org names, or the only one there is.
 func (a *admin) organization(ctx context.Context, text string) (*db.Organization, *db.User, error) {
 	if text == "" {
-		return a.feedback.FindOrganization(ctx, nil)
+		return a.access.FindOrganization(ctx, nil)
 	}
 	id, err := publicid.Parse[publicid.Organization](text)
 	if err != nil {
 		return nil, nil, errors.Errorf("--org %s is not the id of an organization", text)
 	}
-	return a.feedback.FindOrganization(ctx, &id)
+	return a.access.FindOrganization(ctx, &id)
 }
 
 // printJSON is what --json prints.

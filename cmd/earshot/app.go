@@ -15,11 +15,15 @@ import (
 
 	"earshot/api"
 	"earshot/dispatch"
+	"earshot/internal/access"
+	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/memory"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
+	"earshot/internal/webhooks"
 	"earshot/mcp"
 	"earshot/worker"
 )
@@ -49,7 +53,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		// Requests, then starts have the drain time, then three kinds of the
 		// worker's tasks one after the other. What these led to takes seconds.
 		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
-		telemetry.Module, store.Module, feedback.Module, dispatch.Module,
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
 	// has accepted still wants to be started.

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
+	"earshot/internal/page"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -32,7 +33,7 @@ func newKeyCommand() *cobra.Command {
 
 func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 	var (
-		in      feedback.NewAPIKey
+		in      access.NewAPIKey
 		expires time.Duration
 	)
 	cmd := &cobra.Command{
@@ -49,7 +50,7 @@ func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 				at := time.Now().Add(expires)
 				in.ExpiresAt = &at
 			}
-			secret, key, err := a.feedback.CreateAPIKey(store.WithOrganization(cmd.Context(), o.ID), in)
+			secret, key, err := a.access.CreateAPIKey(store.WithOrganization(cmd.Context(), o.ID), in)
 			if err != nil {
 				return inWords(err)
 			}
@@ -80,7 +81,7 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 			if err != nil {
 				return inWords(err)
 			}
-			keys, err := allKeys(store.WithOrganization(cmd.Context(), o.ID), a.feedback)
+			keys, err := allKeys(store.WithOrganization(cmd.Context(), o.ID), a.access)
 			if err != nil {
 				return err
 			}
@@ -102,10 +103,10 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 }
 
 // allKeys reads all pages of the keys.
-func allKeys(ctx context.Context, f *feedback.Service) ([]*db.APIKey, error) {
+func allKeys(ctx context.Context, keys *access.Service) ([]*db.APIKey, error) {
 	var all []*db.APIKey
-	for q := (feedback.PageQuery{}); ; {
-		p, err := f.APIKeys(ctx, q)
+	for q := (page.Query{}); ; {
+		p, err := keys.APIKeys(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 			if err != nil {
 				return errors.Errorf("%s is not the id of an API key; `earshot key list` shows them", args[0])
 			}
-			key, err := a.feedback.RevokeAPIKey(store.System(cmd.Context(), "the operator names the key"), id)
+			key, err := a.access.RevokeAPIKey(store.System(cmd.Context(), "the operator names the key"), id)
 			if err != nil {
 				return inWords(err)
 			}
@@ -142,7 +143,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 func keyJSON(k *db.APIKey) map[string]any {
 	return map[string]any{
 		"id": k.ID, "organizationId": k.OrganizationID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
-		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": feedback.KeyEnds(k),
+		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": access.KeyEnds(k),
 		"lastUsedAt": k.LastUsedAt, "revokedAt": k.RevokedAt,
 	}
 }
@@ -151,7 +152,7 @@ func keyState(k *db.APIKey) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
-	case feedback.KeyEnds(k) != nil && !feedback.KeyEnds(k).After(time.Now()):
+	case access.KeyEnds(k) != nil && !access.KeyEnds(k).After(time.Now()):
 		return "expired"
 	default:
 		return "valid"

@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 )
 
 func newOrgCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "org", Short: "Manage organizations"}
 	var (
-		in     feedback.NewOrganization
+		in     access.NewOrganization
 		asJSON bool
 	)
 	create := &cobra.Command{
@@ -20,7 +20,7 @@ func newOrgCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
 			in.Name = args[0]
-			org, owner, err := a.feedback.CreateOrganization(cmd.Context(), in)
+			org, owner, err := a.access.CreateOrganization(cmd.Context(), in)
 			if err != nil {
 				return inWords(err)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
 
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
+	"earshot/internal/webhooks"
 )
 
 func newSecretsCommand() *cobra.Command {
@@ -34,7 +34,7 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: withSecrets(func(cmd *cobra.Command, _ []string, a *admin) error {
-			r, err := a.feedback.RotateSecrets(cmd.Context(), func(done int) {
+			r, err := a.webhooks.RotateSecrets(cmd.Context(), func(done int) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%d webhooks are sealed anew\n", done)
 			})
 			if err != nil {
@@ -48,7 +48,7 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 	}
 }
 
-func showRotation(w io.Writer, r feedback.Rotation, asJSON bool) error {
+func showRotation(w io.Writer, r webhooks.Rotation, asJSON bool) error {
 	if !asJSON {
 		fmt.Fprintf(w, "%d webhooks were sealed anew with %s, %d are left\n", r.Rotated, r.KeyID, r.Left)
 		return nil
@@ -61,7 +61,7 @@ func showRotation(w io.Writer, r feedback.Rotation, asJSON bool) error {
 }
 
 // whatIsLeft is nil when every webhook is sealed with the first key.
-func whatIsLeft(r feedback.Rotation) error {
+func whatIsLeft(r webhooks.Rotation) error {
 	if len(r.Unreadable) > 0 {
 		text := "these webhooks can't be opened, because their key is not in EARSHOT_SECRET_KEYS or they are damaged:"
 		for _, id := range r.Unreadable {
@@ -85,12 +85,12 @@ func newSecretsListCommand(asJSON *bool) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: withSecrets(func(cmd *cobra.Command, _ []string, a *admin) error {
-			uses, err := a.feedback.SecretKeys(cmd.Context())
+			uses, err := a.webhooks.SecretKeys(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), each(uses, func(u feedback.KeyUse) map[string]any {
+				return printJSON(cmd.OutOrStdout(), each(uses, func(u webhooks.KeyUse) map[string]any {
 					return map[string]any{"keyId": u.Key, "webhooks": u.Webhooks, "readable": u.Readable}
 				}))
 			}

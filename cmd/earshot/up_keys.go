@@ -7,9 +7,9 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
+	"earshot/internal/access"
 	"earshot/internal/config"
 	"earshot/internal/devstack"
-	"earshot/internal/feedback"
 	"earshot/internal/problem"
 	"earshot/internal/store"
 )
@@ -72,7 +72,7 @@ func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key
 		return had, false, err
 	}
 	scoped := store.WithOrganization(ctx, m.owner.OrganizationID)
-	key, _, err = m.admin.feedback.CreateAPIKey(scoped, feedback.NewAPIKey{
+	key, _, err = m.admin.access.CreateAPIKey(scoped, access.NewAPIKey{
 		User: m.owner.ID, Name: "development, " + scope, Scope: scope,
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func authenticates(ctx context.Context, a *admin, key string) (bool, error) {
 	if key == "" {
 		return false, nil
 	}
-	_, err := a.feedback.Authenticate(ctx, key)
+	_, err := a.access.Authenticate(ctx, key)
 	if p, ok := problem.As(err); ok && p.Code == problem.Unauthorized {
 		return false, nil
 	}
@@ -119,7 +119,7 @@ func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err e
 	everywhere := store.System(ctx, "the development stack uses the oldest organization")
 	oldest, err := a.store.Client().Organization.Query().Order(db.Asc(organization.FieldID)).First(everywhere)
 	if db.IsNotFound(err) {
-		_, owner, err = a.feedback.CreateOrganization(ctx, feedback.NewOrganization{
+		_, owner, err = a.access.CreateOrganization(ctx, access.NewOrganization{
 			Name: "Development", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Owner",
 		})
 		if err != nil {
@@ -130,7 +130,7 @@ func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err e
 	if err != nil {
 		return nil, false, errors.Wrap(err, "look for an organization")
 	}
-	_, owner, err = a.feedback.FindOrganization(ctx, &oldest.ID)
+	_, owner, err = a.access.FindOrganization(ctx, &oldest.ID)
 	return owner, false, err
 }
 

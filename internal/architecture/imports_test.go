@@ -48,25 +48,42 @@ var allowed = map[string][]string{
 	"internal/store": {"ent/db/...", "ent/migrations", "internal/publicid", "internal/config"},
 	// The domain. It owns the port through which deliveries are started, so it
 	// never sees a workflow.
+	"internal/page": {"internal/memory", "internal/problem", "internal/store"},
+	"internal/change": {
+		"ent/db/...", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
+	},
+	"internal/access": {
+		"ent/db/...", "internal/change", "internal/page", "internal/problem", "internal/publicid", "internal/store",
+	},
+	"internal/contacts": {
+		"ent/db/...", "internal/change", "internal/config", "internal/event", "internal/page", "internal/problem",
+		"internal/publicid", "internal/store",
+	},
+	"internal/webhooks": {
+		"ent/db/...", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/page",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
+	},
 	"internal/feedback": {
-		"ent/db/...", "internal/config", "internal/event", "internal/failpoint", "internal/memory", "internal/problem",
-		"internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
+		"internal/problem", "internal/publicid", "internal/store",
 	},
 	"activities": {
-		"internal/batch", "internal/event", "internal/failpoint", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
-		"internal/seal", "internal/send", "internal/store", "webhook",
+		"internal/batch", "internal/change", "internal/failpoint", "internal/feedback", "internal/mail",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/webhooks",
+		"webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
 	// What asks Temporal for runs. It knows workflows by their names and arguments.
 	"dispatch": {
-		"activities", "internal/config", "internal/failpoint", "internal/feedback", "internal/publicid",
+		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/publicid",
 		"internal/telemetry", "workflows",
 	},
 	// The edges.
 	"api/gen": nil,
 	"api": {
-		"api/gen", "ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/feedback",
-		"internal/memory", "internal/problem", "internal/publicid", "webhook",
+		"api/gen", "ent/db/...", "internal/access", "internal/batch", "internal/change", "internal/config",
+		"internal/contacts", "internal/feedback", "internal/memory", "internal/page", "internal/problem",
+		"internal/publicid", "internal/webhooks",
 	},
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/vote"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
@@ -20,11 +21,11 @@ import (
 // their numbers. Posts that were deleted before go for good.
 func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmName string) error {
 	var bad problem.Fields
-	text(&bad, "confirmName", confirmName, 1, maxBoardName)
+	bad.Text("confirmName", confirmName, 1, maxBoardName)
 	if err := bad.Err(); err != nil {
 		return err
 	}
-	return s.change(ctx, func(c *change) error {
+	return s.changes.Run(ctx, func(c *change.Change) error {
 		// Whoever puts something on the board keeps it, so what is counted below
 		// is all there will be.
 		found, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate())
@@ -34,10 +35,10 @@ func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmNam
 		if confirmName != found.Name {
 			return problem.Invalid("confirmName", "match", "is not the board's name")
 		}
-		if err := c.mustBeEmpty(ctx, id); err != nil {
+		if err := mustBeEmpty(ctx, c, id); err != nil {
 			return err
 		}
-		if err := c.purgePosts(ctx, id); err != nil {
+		if err := purgePosts(ctx, c, id); err != nil {
 			return err
 		}
 		if err := c.Board.DeleteOne(found).Exec(ctx); err != nil {
@@ -47,7 +48,7 @@ func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmNam
 	})
 }
 
-func (c *change) mustBeEmpty(ctx context.Context, id publicid.Board) error {
+func mustBeEmpty(ctx context.Context, c *change.Change, id publicid.Board) error {
 	posts, err := c.Post.Query().Where(post.BoardID(id), post.DeletedAtIsNil()).Count(ctx)
 	if err != nil {
 		return errors.Wrap(err, "count posts")
@@ -69,7 +70,7 @@ func (c *change) mustBeEmpty(ctx context.Context, id publicid.Board) error {
 
 // purgePosts removes the posts of a board that are deleted already, with what
 // hangs on them.
-func (c *change) purgePosts(ctx context.Context, id publicid.Board) error {
+func purgePosts(ctx context.Context, c *change.Change, id publicid.Board) error {
 	onBoard := post.BoardID(id)
 	if _, err := c.Vote.Delete().Where(vote.HasPostWith(onBoard)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "delete the votes")

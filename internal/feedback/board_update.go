@@ -9,8 +9,10 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/board"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // BoardPatch is what to change of a board; a nil member stays as it is.
@@ -24,13 +26,13 @@ func (in *BoardPatch) check() error {
 	if in.Name != nil {
 		trimmed := strings.TrimSpace(*in.Name)
 		in.Name = &trimmed
-		text(&bad, "name", trimmed, 1, maxBoardName)
+		bad.Text("name", trimmed, 1, maxBoardName)
 	}
 	if in.Slug != nil {
 		slugText(&bad, *in.Slug, maxBoardSlug)
 	}
 	if in.Description != nil {
-		text(&bad, "description", *in.Description, 0, maxBoardDescription)
+		bad.Text("description", *in.Description, 0, maxBoardDescription)
 	}
 	return bad.Err()
 }
@@ -42,21 +44,21 @@ func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPa
 		return nil, err
 	}
 	var changed *db.Board
-	err := s.change(ctx, func(c *change) error {
-		old, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate(noKeyUpdate))
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		old, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate(store.NoKeyUpdate))
 		if err != nil {
 			return err
 		}
 		update := c.Board.UpdateOne(old)
-		differs(in.Name, old.Name, update.SetName)
-		differs(in.Slug, old.Slug, update.SetSlug)
-		differs(in.Description, old.Description, update.SetDescription)
-		differs(in.ShowChangelog, old.ShowChangelog, update.SetShowChangelog)
-		differs(in.ShowRoadmap, old.ShowRoadmap, update.SetShowRoadmap)
-		if changed = old; unchanged(update.Mutation()) {
+		change.Differs(in.Name, old.Name, update.SetName)
+		change.Differs(in.Slug, old.Slug, update.SetSlug)
+		change.Differs(in.Description, old.Description, update.SetDescription)
+		change.Differs(in.ShowChangelog, old.ShowChangelog, update.SetShowChangelog)
+		change.Differs(in.ShowRoadmap, old.ShowRoadmap, update.SetShowRoadmap)
+		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}
-		changed, err = update.SetUpdatedAt(now()).Save(ctx)
+		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return slugTaken()
 		}

@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"context"
-	stdsql "database/sql"
 	"strings"
 
 	"entgo.io/ent/dialect/sql"
@@ -10,8 +9,11 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/board"
+	"earshot/internal/change"
+	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // The specification's limits of a board.
@@ -34,8 +36,8 @@ type NewBoard struct {
 func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	var bad problem.Fields
-	text(&bad, "name", in.Name, 1, maxBoardName)
-	text(&bad, "description", in.Description, 0, maxBoardDescription)
+	bad.Text("name", in.Name, 1, maxBoardName)
+	bad.Text("description", in.Description, 0, maxBoardDescription)
 	if in.Slug != nil {
 		slugText(&bad, *in.Slug, maxBoardSlug)
 	}
@@ -43,14 +45,14 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 		return nil, err
 	}
 	var made *db.Board
-	err := s.change(ctx, func(c *change) error {
-		id, at := publicid.NewBoard(), now()
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		id, at := publicid.NewBoard(), store.Now()
 		insert := func(slug string) (bool, error) {
-			return inserted(c.Board.Create().
+			return store.Inserted(c.Board.Create().
 				SetID(id).SetName(in.Name).SetDescription(in.Description).SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
 				OnConflict(sql.DoNothing()).Exec(ctx))
 		}
-		taken := func(slug string) (bool, error) { return exists(ctx, c.Board.Query().Where(board.Slug(slug))) }
+		taken := func(slug string) (bool, error) { return store.Exists(ctx, c.Board.Query().Where(board.Slug(slug))) }
 		if err := withSlug(in.Slug, slugFrom(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
 			return err
 		}
@@ -78,26 +80,14 @@ func slugTaken() error {
 	return problem.New(problem.Conflict, "The slug is already taken.").With("field", "slug")
 }
 
-// inserted reads the outcome of an insert that does nothing on a conflict: Ent
-// answers sql.ErrNoRows then, and the transaction goes on.
-func inserted(err error) (bool, error) {
-	if errors.Is(err, stdsql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, errors.Wrap(err, "insert")
-	}
-	return true, nil
-}
-
 // Boards lists the organization's boards, oldest first.
-func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], error) {
+func (s *Service) Boards(ctx context.Context, q page.Query) (page.Page[*db.Board], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, boardPage, boardPage)
-	list := listOf("boards")
-	last := after[publicid.Board](&bad, list, q)
+	limit := q.Size(&bad, boardPage, boardPage)
+	list := page.ListOf("boards")
+	last := page.After[publicid.Board](&bad, list, q)
 	if err := bad.Err(); err != nil {
-		return Page[*db.Board]{}, err
+		return page.Page[*db.Board]{}, err
 	}
 	query := s.store.Client().Board.Query().Order(db.Asc(board.FieldID)).Limit(limit + 1)
 	if last != nil {
@@ -105,9 +95,9 @@ func (s *Service) Boards(ctx context.Context, q PageQuery) (Page[*db.Board], err
 	}
 	rows, err := query.All(ctx)
 	if err != nil {
-		return Page[*db.Board]{}, errors.Wrap(err, "list boards")
+		return page.Page[*db.Board]{}, errors.Wrap(err, "list boards")
 	}
-	return page(list, rows, limit, byID(func(b *db.Board) string { return b.ID.String() })), nil
+	return page.Cut(list, rows, limit, page.ByID(func(b *db.Board) string { return b.ID.String() })), nil
 }
 
 // mustHaveBoard returns problem.NotFound unless the board is the organization's.
@@ -117,8 +107,8 @@ func mustHaveBoard(ctx context.Context, client *db.BoardClient, id publicid.Boar
 	return err
 }
 
-func (c *change) keepBoard(ctx context.Context, id publicid.Board) error {
-	_, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForShare(keyShare))
+func keepBoard(ctx context.Context, c *change.Change, id publicid.Board) error {
+	_, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForShare(store.KeyShare))
 	return err
 }
 

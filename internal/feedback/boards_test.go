@@ -35,7 +35,7 @@ func newBoard(t *testing.T, n *tenant) {
 	require.Equal(t, object{
 		"organizationId": n.Organization.ID.String(), "name": "Feature requests", "slug": "feature-requests",
 		"description": " As is. ", "showChangelog": true, "showRoadmap": true,
-	}, without(made, "id", "createdAt", "updatedAt"))
+	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
 	list := n.Do(t, http.MethodGet, "/v1/boards", nil)
 	require.Equal(t, object{"data": []any{made}, "nextCursor": nil}, list.Body)
 }
@@ -74,7 +74,7 @@ func numberedSlugs(t *testing.T, n *tenant) {
 
 func wantedSlug(t *testing.T, n *tenant) {
 	require.Equal(t, "x-1", n.Make(t, http.MethodPost, "/v1/boards", object{"name": "Ideas", "slug": "x-1"})["slug"])
-	a := n.refused(t, "ERR_CONFLICT", http.MethodPost, "/v1/boards", object{"name": "Other", "slug": "x-1"})
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, "/v1/boards", object{"name": "Other", "slug": "x-1"})
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, "slug", a.Details()["field"])
 }
@@ -95,54 +95,54 @@ func boardLimits(t *testing.T, n *tenant) {
 		"name": " " + strings.Repeat("é", 80) + " ", "description": strings.Repeat("é", 500),
 	})
 	require.Equal(t, strings.Repeat("é", 80), made["name"])
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/boards", object{
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/boards", object{
 		"name": strings.Repeat("é", 81), "description": strings.Repeat("é", 501), "slug": "-",
 	})
 	require.ElementsMatch(t, []string{"name", "description", "slug"}, a.Fields())
 }
 
 func tagNames(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	made := n.Make(t, http.MethodPost, board+"/tags", object{"name": " Ärger "})
 	require.Equal(t, "Ärger", made["name"])
 	require.Equal(t, "#6b7280", made["color"])
-	a := n.refused(t, "ERR_CONFLICT", http.MethodPost, board+"/tags", object{"name": "äRGER"})
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, board+"/tags", object{"name": "äRGER"})
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, "name", a.Details()["field"])
-	require.Equal(t, "äRGER", n.Make(t, http.MethodPost, n.board(t)+"/tags", object{"name": "äRGER"})["name"], "another board")
+	require.Equal(t, "äRGER", n.Make(t, http.MethodPost, n.Board(t)+"/tags", object{"name": "äRGER"})["name"], "another board")
 }
 
 func updateTag(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	n.ID(t, board+"/tags", object{"name": "Taken"})
 	made := n.Make(t, http.MethodPost, board+"/tags", object{"name": "mobile", "color": "#AABBCC"})
 	tag := board + "/tags/" + made["id"].(string)
-	require.Equal(t, "Mobile", n.patch(t, tag, object{"name": "Mobile"})["name"], "its own name in another case")
-	changed := n.patch(t, tag, object{"color": "#000000"})
+	require.Equal(t, "Mobile", n.Patch(t, tag, object{"name": "Mobile"})["name"], "its own name in another case")
+	changed := n.Patch(t, tag, object{"color": "#000000"})
 	require.Equal(t, "Mobile #000000", fmt.Sprint(changed["name"], " ", changed["color"]))
 	require.Greater(t, changed["updatedAt"], made["updatedAt"])
-	require.Equal(t, changed, n.patch(t, tag, changed))
+	require.Equal(t, changed, n.Patch(t, tag, changed))
 	for given, kept := range map[string]string{"#Abc": "#aabbcc", "#A0B1C2": "#a0b1c2", "#fff": "#ffffff"} {
-		require.Equal(t, kept, n.patch(t, tag, object{"color": given})["color"], given)
+		require.Equal(t, kept, n.Patch(t, tag, object{"color": given})["color"], given)
 	}
-	n.refused(t, "ERR_CONFLICT", http.MethodPatch, tag, object{"name": "TAKEN", "color": "#ffffff"})
+	n.Refused(t, "ERR_CONFLICT", http.MethodPatch, tag, object{"name": "TAKEN", "color": "#ffffff"})
 	for _, color := range []string{"", "red", "#ffff", "#ggg", "#gggggg", "000000", "#0000000", "#000000\n"} {
-		n.refused(t, "ERR_VALIDATION", http.MethodPatch, tag, object{"color": color})
+		n.Refused(t, "ERR_VALIDATION", http.MethodPatch, tag, object{"color": color})
 	}
 }
 
 func deleteTag(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tag, kept := n.ID(t, board+"/tags", object{"name": "a"}), n.ID(t, board+"/tags", object{"name": "b"})
 	post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "tagIds": []string{tag, kept}})
 	require.Equal(t, object{"id": tag}, n.Make(t, http.MethodDelete, board+"/tags/"+tag, nil))
-	require.Equal(t, []any{kept}, n.get(t, post)["tagIds"])
-	n.refused(t, "ERR_NOT_FOUND", http.MethodDelete, board+"/tags/"+tag, nil)
+	require.Equal(t, []any{kept}, n.Get(t, post)["tagIds"])
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, board+"/tags/"+tag, nil)
 	n.ID(t, board+"/tags", object{"name": "a"})
 }
 
 func fiftyTags(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tags := make([]string, 50)
 	for i := range tags {
 		tags[i] = n.ID(t, board+"/tags", object{"name": fmt.Sprint(i)})
@@ -150,8 +150,8 @@ func fiftyTags(t *testing.T, n *tenant) {
 	made := n.Make(t, http.MethodPost, board+"/posts", object{"title": "x", "tagIds": tags})
 	require.Len(t, made["tagIds"], 50)
 	more := append(tags, n.ID(t, board+"/tags", object{"name": "one more"}))
-	n.refused(t, "ERR_VALIDATION", http.MethodPost, board+"/posts", object{"title": "x", "tagIds": more})
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, "/v1/posts/"+made["id"].(string), object{"tagIds": more})
+	n.Refused(t, "ERR_VALIDATION", http.MethodPost, board+"/posts", object{"title": "x", "tagIds": more})
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, "/v1/posts/"+made["id"].(string), object{"tagIds": more})
 	require.Equal(t, []string{"tagIds"}, a.Fields())
 }
 
@@ -170,7 +170,7 @@ func TestABoardThatIsChangedOrDeleted(t *testing.T) {
 }
 
 func patchBoardEach(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	for _, change := range []object{
 		{"name": "Feature requests"},
 		{"slug": "wishes"},
@@ -180,8 +180,8 @@ func patchBoardEach(t *testing.T, n *tenant) {
 		{"showRoadmap": false},
 		{"name": "Ideas", "slug": "ideas", "showChangelog": true, "showRoadmap": true},
 	} {
-		before := n.get(t, board)
-		got := n.patch(t, board, change)
+		before := n.Get(t, board)
+		got := n.Patch(t, board, change)
 		for name, value := range change {
 			require.Equal(t, value, got[name], name)
 			before[name] = value
@@ -189,50 +189,50 @@ func patchBoardEach(t *testing.T, n *tenant) {
 		require.Greater(t, got["updatedAt"], before["updatedAt"])
 		before["updatedAt"] = got["updatedAt"]
 		require.Equal(t, before, got)
-		require.Equal(t, got, n.get(t, board))
+		require.Equal(t, got, n.Get(t, board))
 	}
-	require.Equal(t, "Trimmed", n.patch(t, board, object{"name": "  Trimmed "})["name"])
+	require.Equal(t, "Trimmed", n.Patch(t, board, object{"name": "  Trimmed "})["name"])
 }
 
 func boardSentBack(t *testing.T, n *tenant) {
-	read := n.get(t, n.board(t))
+	read := n.Get(t, n.Board(t))
 	board := "/v1/boards/" + read["id"].(string)
-	n.listen(t)
+	n.Listen(t)
 	unchanged := n.Watch(t)
-	require.Equal(t, read, n.patch(t, board, read))
-	require.Equal(t, read, n.patch(t, board, object{}))
-	for name, value := range without(read, "id", "organizationId", "createdAt", "updatedAt") {
-		require.Equal(t, read, n.patch(t, board, object{name: value}), name)
+	require.Equal(t, read, n.Patch(t, board, read))
+	require.Equal(t, read, n.Patch(t, board, object{}))
+	for name, value := range testkit.Without(read, "id", "organizationId", "createdAt", "updatedAt") {
+		require.Equal(t, read, n.Patch(t, board, object{name: value}), name)
 	}
-	require.Equal(t, read, n.patch(t, board, object{"name": " Ideas "}), "the name is trimmed before it is compared")
+	require.Equal(t, read, n.Patch(t, board, object{"name": " Ideas "}), "the name is trimmed before it is compared")
 	unchanged(t)
 }
 
 func boardSlugTaken(t *testing.T, n *tenant) {
-	n.board(t)
-	board := n.board(t)
-	a := n.refused(t, "ERR_CONFLICT", http.MethodPatch, board, object{"slug": "ideas", "name": "Other"})
+	n.Board(t)
+	board := n.Board(t)
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPatch, board, object{"slug": "ideas", "name": "Other"})
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, object{"field": "slug"}, a.Details())
 	stranger := n.on(t, "business")
-	stranger.board(t)
-	n.patch(t, board, object{"slug": "wishes"})
-	require.Equal(t, "wishes", stranger.patch(t, stranger.board(t), object{"slug": "wishes"})["slug"], "another organization")
+	stranger.Board(t)
+	n.Patch(t, board, object{"slug": "wishes"})
+	require.Equal(t, "wishes", stranger.Patch(t, stranger.Board(t), object{"slug": "wishes"})["slug"], "another organization")
 }
 
 func badBoardPatch(t *testing.T, n *tenant) {
-	board := n.board(t)
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{
+	board := n.Board(t)
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{
 		"name": strings.Repeat("é", 81), "slug": "a--b", "description": strings.Repeat("é", 501),
 	})
 	require.ElementsMatch(t, []string{"name", "slug", "description"}, a.Fields())
 	for field, value := range map[string]any{
 		"name": " \t ", "slug": "", "description": "a\x00b", "showChangelog": "yes", "showRoadmap": 1,
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{field: value})
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{field: value})
 		require.Equal(t, []string{field}, a.Fields())
 	}
-	n.patch(t, board, object{
+	n.Patch(t, board, object{
 		"name": strings.Repeat("é", 80), "slug": strings.Repeat("a", 60), "description": strings.Repeat("é", 500),
 	})
 }
@@ -241,36 +241,26 @@ func confirmBoardName(t *testing.T, n *tenant) {
 	board := "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Ärger & Ideas", "slug": "ideas"})
 	n.ID(t, board+"/posts", object{"title": "x"})
 	for _, name := range []string{"ärger & ideas", " Ärger & Ideas", "Ärger & Ideas ", "Ärger", "A\u0308rger & Ideas", "ideas"} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{"confirmName": name})
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{"confirmName": name})
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "the name comes before what is on the board")
-		require.Equal(t, []string{"confirmName match"}, fieldRules(a), name)
+		require.Equal(t, []string{"confirmName match"}, testkit.FieldRules(a), name)
 	}
 	for rule, body := range map[string]object{
 		"minLength": {"confirmName": ""},
 		"maxLength": {"confirmName": strings.Repeat("é", 81)},
 		"type":      {"confirmName": 1},
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodDelete, board, body)
-		require.Equal(t, []string{"confirmName " + rule}, fieldRules(a))
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodDelete, board, body)
+		require.Equal(t, []string{"confirmName " + rule}, testkit.FieldRules(a))
 	}
-	require.Equal(t, []string{"confirmName"}, n.refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{}).Fields())
-	empty := n.board(t)
+	require.Equal(t, []string{"confirmName"}, n.Refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{}).Fields())
+	empty := n.Board(t)
 	require.Equal(t, object{"id": strings.TrimPrefix(empty, "/v1/boards/")},
 		n.Make(t, http.MethodDelete, empty, object{"confirmName": "Ideas"}))
 }
 
-// fieldRules are the fields that validation refused, each with the rule.
-func fieldRules(a testkit.Answer) []string {
-	list, _ := a.Details()["fields"].([]any)
-	rules := make([]string, len(list))
-	for i, f := range list {
-		rules[i] = fmt.Sprint(f.(object)["field"], " ", f.(object)["rule"])
-	}
-	return rules
-}
-
 func boardNotEmpty(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	var posts, tags []string
 	for i := range 3 {
 		tags = append(tags, board+"/tags/"+n.ID(t, board+"/tags", object{"name": fmt.Sprint(i)}))
@@ -288,7 +278,7 @@ func boardNotEmpty(t *testing.T, n *tenant) {
 		{"0", "1", "1", tags[:1]},
 		{"0", "1", "0", []string{entry}},
 	} {
-		a := n.refused(t, "ERR_CONFLICT", http.MethodDelete, board, object{"confirmName": "Ideas"})
+		a := n.Refused(t, "ERR_CONFLICT", http.MethodDelete, board, object{"confirmName": "Ideas"})
 		require.Equal(t, http.StatusConflict, a.Status)
 		require.Equal(t, object{
 			"reason": "board_not_empty", "posts": json.Number(left.posts),
@@ -303,12 +293,12 @@ func boardNotEmpty(t *testing.T, n *tenant) {
 
 // Everything that can hang on a post hangs on these.
 func boardOfDeletedPosts(t *testing.T, n *tenant) {
-	kept := n.post(t)
+	kept := n.Post(t)
 	n.ID(t, kept+"/votes", nil)
-	n.comment(t, kept, "")
-	board := n.board(t)
+	n.Comment(t, kept, "")
+	board := n.Board(t)
 	tag := board + "/tags/" + n.ID(t, board+"/tags", object{"name": "Mobile"})
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"]
 	var posts []string
 	for range 3 {
 		posts = append(posts, n.ID(t, board+"/posts", object{
@@ -317,11 +307,11 @@ func boardOfDeletedPosts(t *testing.T, n *tenant) {
 	}
 	for _, id := range posts {
 		n.ID(t, "/v1/posts/"+id+"/votes", nil)
-		top := n.comment(t, "/v1/posts/"+id, "")
-		n.comment(t, "/v1/posts/"+id, top)
+		top := n.Comment(t, "/v1/posts/"+id, "")
+		n.Comment(t, "/v1/posts/"+id, top)
 		n.Make(t, http.MethodDelete, "/v1/comments/"+top, nil)
 	}
-	entry := n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+	entry := n.ID(t, n.Board(t)+"/changelog", object{"title": "x"})
 	n.Make(t, http.MethodPut, "/v1/changelog/"+entry+"/linked-posts", object{"postIds": posts})
 	n.Make(t, http.MethodPost, "/v1/posts/"+posts[0]+"/merge", object{"sourceIds": posts[1:2]})
 	for _, id := range posts {
@@ -329,14 +319,14 @@ func boardOfDeletedPosts(t *testing.T, n *tenant) {
 	}
 	n.Make(t, http.MethodDelete, tag, nil)
 	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
-	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	require.Equal(t, []int{1, 1, 1}, []int{client.Post.Query().CountX(ctx), client.Vote.Query().CountX(ctx), client.Comment.Query().CountX(ctx)},
 		"what is left is the other board's")
-	require.Equal(t, "1 1", fmt.Sprint(n.get(t, kept)["voteCount"], " ", n.get(t, kept)["commentCount"]))
+	require.Equal(t, "1 1", fmt.Sprint(n.Get(t, kept)["voteCount"], " ", n.Get(t, kept)["commentCount"]))
 }
 
 func boardGone(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tag := board + "/tags/" + n.ID(t, board+"/tags", object{"name": "Mobile"})
 	n.Make(t, http.MethodDelete, tag, nil)
 	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
@@ -354,8 +344,8 @@ func boardGone(t *testing.T, n *tenant) {
 		{http.MethodGet, board + "/changelog"},
 		{http.MethodPost, board + "/changelog"},
 	} {
-		n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"name": "x", "title": "x", "confirmName": "Ideas"})
+		n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"name": "x", "title": "x", "confirmName": "Ideas"})
 	}
-	require.Empty(t, n.walk(t, "/v1/boards", "50", func() {}))
-	require.Equal(t, "ideas", n.get(t, n.board(t))["slug"])
+	require.Empty(t, n.Walk(t, "/v1/boards", "50", func() {}))
+	require.Equal(t, "ideas", n.Get(t, n.Board(t))["slug"])
 }

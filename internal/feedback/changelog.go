@@ -13,7 +13,9 @@ import (
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/post"
+	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -46,42 +48,42 @@ type NewEntry struct {
 func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntry) (*Entry, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
-	text(&bad, "title", in.Title, 1, maxTitle)
+	bad.Text("title", in.Title, 1, maxTitle)
 	if in.Slug != nil {
 		slugText(&bad, *in.Slug, maxPostSlug)
 	}
 	if in.Version != nil {
-		text(&bad, "version", *in.Version, 1, maxVersion)
+		bad.Text("version", *in.Version, 1, maxVersion)
 	}
 	in.Body.check(&bad, 0)
-	moment(&bad, "publishedAt", in.PublishedAt)
+	bad.Moment("publishedAt", in.PublishedAt)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
 	made := &Entry{}
-	err := s.change(ctx, func(c *change) error {
-		if err := c.keepBoard(ctx, on); err != nil {
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		if err := keepBoard(ctx, c, on); err != nil {
 			return err
 		}
-		at := now()
+		at := store.Now()
 		row := &db.ChangelogEntry{
-			ID: publicid.NewChangelogEntry(), OrganizationID: c.caller.Organization.ID, BoardID: on,
+			ID: publicid.NewChangelogEntry(), OrganizationID: c.Caller.Organization.ID, BoardID: on,
 			Title: in.Title, Version: in.Version, BodyText: in.Body.Text, BodyJSON: in.Body.document(),
-			PublishedAt: atPrecision(in.PublishedAt), CreatedAt: at, UpdatedAt: at,
+			PublishedAt: store.AtPrecision(in.PublishedAt), CreatedAt: at, UpdatedAt: at,
 		}
 		row.State = stateAt(row.PublishedAt, at)
 		made.ChangelogEntry = row
-		if err := c.insertEntry(ctx, row, in.Slug); err != nil {
+		if err := insertEntry(ctx, c, row, in.Slug); err != nil {
 			return err
 		}
-		return c.announce(ctx, changelogentry.StateDraft, nil, row)
+		return announce(ctx, c, changelogentry.StateDraft, nil, row)
 	})
 	return made, err
 }
 
 // insertEntry writes the entry under the slug that was asked for, or under a free
 // one, which it sets.
-func (c *change) insertEntry(ctx context.Context, e *db.ChangelogEntry, wanted *string) error {
+func insertEntry(ctx context.Context, c *change.Change, e *db.ChangelogEntry, wanted *string) error {
 	insert := func(slug string) (bool, error) {
 		e.Slug = slug
 		row := c.ChangelogEntry.Create().
@@ -91,10 +93,10 @@ func (c *change) insertEntry(ctx context.Context, e *db.ChangelogEntry, wanted *
 		if e.BodyJSON != nil {
 			row.SetBodyJSON(e.BodyJSON)
 		}
-		return inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+		return store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	}
 	taken := func(slug string) (bool, error) {
-		return exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(slug)))
+		return store.Exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(slug)))
 	}
 	return withSlug(wanted, slugFrom(e.Title, "entry", maxPostSlug), maxPostSlug, taken, insert)
 }
@@ -113,32 +115,32 @@ func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 
 // announce records changelog.published where an entry wasn't published before and
 // is now, and tells the scheduler of a moment that was set, moved or taken away.
-func (c *change) announce(ctx context.Context, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
+func announce(ctx context.Context, c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
 	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
 	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
-		c.schedules = append(c.schedules, ScheduledEntry{Entry: e.ID, Organization: e.OrganizationID})
+		c.PublishWhenDue(change.ScheduledEntry{Entry: e.ID, Organization: e.OrganizationID})
 	}
 	if before == changelogentry.StatePublished || e.State != changelogentry.StatePublished {
 		return nil
 	}
-	return c.record(ctx, event.ChangelogPublished, &event.ChangelogPublishedPayload{
+	return c.Record(ctx, event.ChangelogPublished, &event.ChangelogPublishedPayload{
 		BoardHead: event.BoardHead{BoardID: e.BoardID},
 		Entry:     event.Entry{ID: e.ID, Title: e.Title, Slug: e.Slug, PublishedAt: *e.PublishedAt},
 	})
 }
 
 // Entries lists the changelog of a board, newest first, drafts included.
-func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (Page[*Entry], error) {
+func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query) (page.Page[*Entry], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, standardPage, maxPage)
-	list := listOf("changelog", on)
-	last := after[publicid.ChangelogEntry](&bad, list, q)
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("changelog", on)
+	last := page.After[publicid.ChangelogEntry](&bad, list, q)
 	if err := bad.Err(); err != nil {
-		return Page[*Entry]{}, err
+		return page.Page[*Entry]{}, err
 	}
 	client := s.store.Client()
 	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
-		return Page[*Entry]{}, err
+		return page.Page[*Entry]{}, err
 	}
 	query := client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).
 		Order(db.Desc(changelogentry.FieldID)).Limit(limit + 1)
@@ -147,25 +149,25 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q PageQuery) (
 	}
 	rows, err := query.Select(changelogentry.FieldID).All(ctx)
 	if err != nil {
-		return Page[*Entry]{}, errors.Wrap(err, "list the changelog")
+		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
-	place := byID(func(e *db.ChangelogEntry) string { return e.ID.String() })
-	cut, err := heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
-		list: list, memory: q.Memory, place: place, id: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
-		sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
+	place := page.ByID(func(e *db.ChangelogEntry) string { return e.ID.String() })
+	cut, err := page.Heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
+		List: list, Memory: q.Memory, Place: place, ID: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
+		Sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).
 				Order(store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).
 				Select(changelogentry.FieldID).All(ctx)
 		},
-		load: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
+		Load: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).All(ctx)
 		},
-		size: func(e *db.ChangelogEntry) int { return jsonSize(e.BodyText) + jsonSize(e.BodyJSON) },
-	}.filled(ctx, page(list, rows, limit, place))
+		Size: func(e *db.ChangelogEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
+	}.Filled(ctx, page.Cut(list, rows, limit, place))
 	if err != nil {
-		return Page[*Entry]{}, err
+		return page.Page[*Entry]{}, err
 	}
-	out := Page[*Entry]{Items: make([]*Entry, len(cut.Items)), NextCursor: cut.NextCursor}
+	out := page.Page[*Entry]{Items: make([]*Entry, len(cut.Items)), NextCursor: cut.NextCursor}
 	for i, e := range cut.Items {
 		out.Items[i] = &Entry{ChangelogEntry: e}
 	}
@@ -222,8 +224,8 @@ func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, pos
 		return nil, err
 	}
 	changed := &Entry{}
-	err = s.change(ctx, func(c *change) (err error) {
-		if changed.ChangelogEntry, err = c.lockEntry(ctx, id); err != nil {
+	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
+		if changed.ChangelogEntry, err = lockEntry(ctx, c, id); err != nil {
 			return err
 		}
 		changed.PostIDs = nil
@@ -233,14 +235,14 @@ func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, pos
 		if slices.Equal(wanted, changed.PostIDs) {
 			return nil
 		}
-		if err := c.keepPosts(ctx, wanted); err != nil {
+		if err := keepPosts(ctx, c, wanted); err != nil {
 			return err
 		}
-		if err := c.link(ctx, id, wanted); err != nil {
+		if err := link(ctx, c, id, wanted); err != nil {
 			return err
 		}
 		changed.PostIDs = wanted
-		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(changed.ChangelogEntry).SetUpdatedAt(now()).Save(ctx); err != nil {
+		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(changed.ChangelogEntry).SetUpdatedAt(store.Now()).Save(ctx); err != nil {
 			return errors.Wrap(err, "update the changelog entry")
 		}
 		return nil
@@ -267,18 +269,18 @@ func linkedPosts(given []string) ([]publicid.Post, error) {
 	return ids, bad.Err()
 }
 
-func (c *change) lockEntry(ctx context.Context, id publicid.ChangelogEntry) (*db.ChangelogEntry, error) {
+func lockEntry(ctx context.Context, c *change.Change, id publicid.ChangelogEntry) (*db.ChangelogEntry, error) {
 	return onlyEntry(ctx, c.ChangelogEntry.Query().Where(changelogentry.ID(id)).ForUpdate())
 }
 
 // keepPosts returns problem.NotFound unless all posts are live, and keeps them so
 // until the transaction ends. Nothing but a deletion waits for that.
-func (c *change) keepPosts(ctx context.Context, ids []publicid.Post) error {
+func keepPosts(ctx context.Context, c *change.Change, ids []publicid.Post) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	found, err := c.Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).
-		Order(db.Asc(post.FieldID)).ForShare(keyShare).Select(post.FieldID).All(ctx)
+		Order(db.Asc(post.FieldID)).ForShare(store.KeyShare).Select(post.FieldID).All(ctx)
 	if err != nil {
 		return errors.Wrap(err, "look up the posts")
 	}
@@ -288,7 +290,7 @@ func (c *change) keepPosts(ctx context.Context, ids []publicid.Post) error {
 	return nil
 }
 
-func (c *change) link(ctx context.Context, id publicid.ChangelogEntry, posts []publicid.Post) error {
+func link(ctx context.Context, c *change.Change, id publicid.ChangelogEntry, posts []publicid.Post) error {
 	if _, err := c.ChangelogLink.Delete().Where(changeloglink.EntryID(id)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "take the linked posts off")
 	}
@@ -304,13 +306,13 @@ func (c *change) link(ctx context.Context, id publicid.ChangelogEntry, posts []p
 
 // DeleteEntry removes an entry. A publication that was scheduled doesn't happen.
 func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) error {
-	return s.change(ctx, func(c *change) error {
-		old, err := c.lockEntry(ctx, id)
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		old, err := lockEntry(ctx, c, id)
 		if err != nil {
 			return err
 		}
 		if old.State == changelogentry.StateScheduled {
-			c.schedules = append(c.schedules, ScheduledEntry{Entry: id, Organization: old.OrganizationID})
+			c.PublishWhenDue(change.ScheduledEntry{Entry: id, Organization: old.OrganizationID})
 		}
 		if err := c.ChangelogEntry.DeleteOne(old).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the changelog entry")

@@ -11,6 +11,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/changelogentry"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -31,37 +32,20 @@ func (in *EntryPatch) check() error {
 	if in.Title != nil {
 		trimmed := strings.TrimSpace(*in.Title)
 		in.Title = &trimmed
-		text(&bad, "title", trimmed, 1, maxTitle)
+		bad.Text("title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
 		slugText(&bad, *in.Slug, maxPostSlug)
 	}
-	given(in.Version, func(v string) { text(&bad, "version", v, 1, maxVersion) })
+	change.Given(in.Version, func(v string) { bad.Text("version", v, 1, maxVersion) })
 	if in.Body != nil {
 		in.Body.check(&bad, 0)
 	}
-	given(in.PublishedAt, func(at time.Time) {
-		moment(&bad, "publishedAt", &at)
-		in.PublishedAt.Set(*atPrecision(&at))
+	change.Given(in.PublishedAt, func(at time.Time) {
+		bad.Moment("publishedAt", &at)
+		in.PublishedAt.Set(*store.AtPrecision(&at))
 	})
 	return bad.Err()
-}
-
-// moment refuses what has no place in a calendar of four-digit years, which is
-// what a timestamp in JSON is written in.
-func moment(bad *problem.Fields, field string, at *time.Time) {
-	if at != nil && (at.UTC().Year() < 1 || at.UTC().Year() > 9999) {
-		bad.Add(field, "format", "must lie between the years 1 and 9999")
-	}
-}
-
-// atPrecision is a moment as Postgres keeps it.
-func atPrecision(at *time.Time) *time.Time {
-	if at == nil {
-		return nil
-	}
-	kept := at.UTC().Truncate(time.Microsecond)
-	return &kept
 }
 
 // UpdateEntry changes what the patch holds and nothing else. PublishedAt decides
@@ -74,8 +58,8 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 		return nil, err
 	}
 	changed := &Entry{}
-	err := s.change(ctx, func(c *change) error {
-		old, err := c.lockEntry(ctx, id)
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		old, err := lockEntry(ctx, c, id)
 		if err != nil {
 			return err
 		}
@@ -83,10 +67,10 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
 			return err
 		}
-		at := now()
+		at := store.Now()
 		update := c.ChangelogEntry.UpdateOne(old)
 		patchEntry(update, old, in, at)
-		if unchanged(update.Mutation()) {
+		if change.Unchanged(update.Mutation()) {
 			return nil
 		}
 		changed.ChangelogEntry, err = update.SetUpdatedAt(at).Save(ctx)
@@ -96,28 +80,28 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 		if err != nil {
 			return errors.Wrap(err, "update the changelog entry")
 		}
-		return c.announce(ctx, old.State, old.PublishedAt, changed.ChangelogEntry)
+		return announce(ctx, c, old.State, old.PublishedAt, changed.ChangelogEntry)
 	})
 	return changed, err
 }
 
 // patchEntry puts the members that differ into the update.
 func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in EntryPatch, at time.Time) {
-	differs(in.Title, old.Title, update.SetTitle)
-	differs(in.Slug, old.Slug, update.SetSlug)
-	if version := value(in.Version); in.Version.IsSpecified() && !same(version, old.Version) {
-		orEmpty(version, update.SetVersion, update.ClearVersion)
+	change.Differs(in.Title, old.Title, update.SetTitle)
+	change.Differs(in.Slug, old.Slug, update.SetSlug)
+	if version := change.Value(in.Version); in.Version.IsSpecified() && !change.Same(version, old.Version) {
+		change.OrEmpty(version, update.SetVersion, update.ClearVersion)
 	}
 	if in.Body != nil {
-		differs(&in.Body.Text, old.BodyText, update.SetBodyText)
+		change.Differs(&in.Body.Text, old.BodyText, update.SetBodyText)
 		patchDocument(*in.Body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
 	}
 	if !in.PublishedAt.IsSpecified() {
 		return
 	}
-	publishedAt := value(in.PublishedAt)
-	if !sameTime(publishedAt, old.PublishedAt) {
-		orEmpty(publishedAt, update.SetPublishedAt, update.ClearPublishedAt)
+	publishedAt := change.Value(in.PublishedAt)
+	if !change.SameTime(publishedAt, old.PublishedAt) {
+		change.OrEmpty(publishedAt, update.SetPublishedAt, update.ClearPublishedAt)
 	}
 	// Also where the moment is the same and has come meanwhile.
 	if state := stateAt(publishedAt, at); state != old.State {
@@ -139,15 +123,15 @@ func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) 
 	if err != nil {
 		return nil, errors.Wrap(err, "load the changelog entry")
 	}
-	err = s.forService(ctx, found.OrganizationID, func(ctx context.Context, c *change) error {
-		old, err := c.lockEntry(ctx, id)
+	err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) error {
+		old, err := lockEntry(ctx, c, id)
 		if due = nil; problem.Is(err, problem.NotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		at := now()
+		at := store.Now()
 		switch {
 		case old.State != changelogentry.StateScheduled:
 			return nil
@@ -159,7 +143,7 @@ func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) 
 		if err != nil {
 			return errors.Wrap(err, "publish the changelog entry")
 		}
-		return c.announce(ctx, changelogentry.StateDraft, nil, published)
+		return announce(ctx, c, changelogentry.StateDraft, nil, published)
 	})
 	return due, err
 }

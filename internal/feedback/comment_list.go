@@ -7,6 +7,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
+	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -28,16 +29,16 @@ func (s *Service) Comment(ctx context.Context, id publicid.Comment) (*db.Comment
 
 // Comments lists the comments on a post as threads: the oldest top-level comment
 // first, each followed by its replies, oldest first. Tombstones are in the list.
-func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (Page[*db.Comment], error) {
+func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query) (page.Page[*db.Comment], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, standardPage, maxPage)
-	list := listOf("comments", on)
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("comments", on)
 	thread, last := afterComment(&bad, list, q)
 	if err := bad.Err(); err != nil {
-		return Page[*db.Comment]{}, err
+		return page.Page[*db.Comment]{}, err
 	}
 	if err := s.mustHavePost(ctx, on); err != nil {
-		return Page[*db.Comment]{}, err
+		return page.Page[*db.Comment]{}, err
 	}
 	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
 		Order(store.ByThread).Limit(limit + 1)
@@ -46,7 +47,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 	}
 	rows, err := query.Select(comment.FieldParentID).All(ctx)
 	if err != nil {
-		return Page[*db.Comment]{}, errors.Wrap(err, "list comments")
+		return page.Page[*db.Comment]{}, errors.Wrap(err, "list comments")
 	}
 	place := func(c *db.Comment) []string {
 		if c.ParentID != nil {
@@ -54,27 +55,27 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q PageQuery) (
 		}
 		return []string{c.ID.String(), c.ID.String()}
 	}
-	return heavy[publicid.Comment, *db.Comment]{
-		list: list, memory: q.Memory, place: place, id: func(c *db.Comment) publicid.Comment { return c.ID },
-		sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
+	return page.Heavy[publicid.Comment, *db.Comment]{
+		List: list, Memory: q.Memory, Place: place, ID: func(c *db.Comment) publicid.Comment { return c.ID },
+		Sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).
 				Order(store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).Select(comment.FieldID).All(ctx)
 		},
-		load: func(ids ...publicid.Comment) ([]*db.Comment, error) {
+		Load: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).All(ctx)
 		},
-		size: func(c *db.Comment) int { return jsonSize(c.BodyText) + jsonSize(c.BodyJSON) },
-	}.filled(ctx, page(list, rows, limit, place))
+		Size: func(c *db.Comment) int { return page.JSONSize(c.BodyText) + page.JSONSize(c.BodyJSON) },
+	}.Filled(ctx, page.Cut(list, rows, limit, place))
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.
-func afterComment(bad *problem.Fields, list string, q PageQuery) (thread, last publicid.Comment) {
-	place := q.place(bad, list, 2)
+func afterComment(bad *problem.Fields, list string, q page.Query) (thread, last publicid.Comment) {
+	place := q.Place(bad, list, 2)
 	if place == nil {
 		return thread, last
 	}
 	if thread.UnmarshalText([]byte(place[0])) != nil || last.UnmarshalText([]byte(place[1])) != nil {
-		badCursor(bad)
+		page.BadCursor(bad)
 	}
 	return thread, last
 }

@@ -7,6 +7,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -21,20 +22,20 @@ func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body B
 		return nil, err
 	}
 	var changed *db.Comment
-	err := s.change(ctx, func(c *change) error {
-		_, old, err := c.lockComment(ctx, id)
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		_, old, err := lockComment(ctx, c, id)
 		if err != nil {
 			return err
 		}
-		at := now()
+		at := store.Now()
 		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
 			return problem.New(problem.Forbidden, "The comment can't be edited any more.").
 				With("reason", "edit_window_expired")
 		}
 		update := c.Comment.UpdateOne(old)
-		differs(&body.Text, old.BodyText, update.SetBodyText)
+		change.Differs(&body.Text, old.BodyText, update.SetBodyText)
 		patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
-		if changed = old; unchanged(update.Mutation()) {
+		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}
 		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
@@ -48,31 +49,31 @@ func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body B
 // DeleteComment leaves a tombstone that keeps the comment's place, and nothing of
 // its body and author. Deleting it again is problem.NotFound.
 func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error {
-	return s.change(ctx, func(c *change) error {
-		p, old, err := c.lockComment(ctx, id)
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		p, old, err := lockComment(ctx, c, id)
 		if err != nil {
 			return err
 		}
-		at := now()
+		at := store.Now()
 		err = c.Comment.UpdateOne(old).SetBodyText("").ClearBodyJSON().ClearAuthorUserID().ClearEmailHash().
 			SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx)
 		if err != nil {
 			return errors.Wrap(err, "delete the comment")
 		}
-		return c.count(ctx, p, 0, -1)
+		return count(ctx, c, p, 0, -1)
 	})
 }
 
 // lockComment loads a comment that isn't deleted, on a live post, and keeps
 // others from changing either until the transaction ends. The post is locked
 // first, as everywhere; a merge may move the comment before that.
-func (c *change) lockComment(ctx context.Context, id publicid.Comment) (*db.Post, *db.Comment, error) {
+func lockComment(ctx context.Context, c *change.Change, id publicid.Comment) (*db.Post, *db.Comment, error) {
 	query := c.Comment.Query().Where(comment.ID(id), comment.DeletedAtIsNil())
 	seen, err := onlyComment(ctx, query.Clone())
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := c.lockPost(ctx, seen.PostID)
+	p, err := lockPost(ctx, c, seen.PostID)
 	gone := problem.Is(err, problem.NotFound)
 	if err != nil && !gone {
 		return nil, nil, err

@@ -7,9 +7,11 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
+	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // NewComment is what to make a comment of. ParentID makes it a reply.
@@ -33,28 +35,28 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 		return nil, err
 	}
 	var made *db.Comment
-	err := s.change(ctx, func(c *change) error {
-		p, err := c.lockVotable(ctx, on)
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		p, err := lockVotable(ctx, c, on)
 		if err != nil {
 			return err
 		}
-		if err := c.mustTakeReplies(ctx, p.ID, parent); err != nil {
+		if err := mustTakeReplies(ctx, c, p.ID, parent); err != nil {
 			return err
 		}
-		at, author := now(), c.caller.User.ID
+		at, author := store.Now(), c.Caller.User.ID
 		row := c.Comment.Create().
 			SetPostID(p.ID).SetNillableParentID(parent).SetBodyText(in.Body.Text).
-			SetAuthorUserID(author).SetEmailHash(s.emailHash(c.caller.User.Email)).SetCreatedAt(at).SetUpdatedAt(at)
+			SetAuthorUserID(author).SetEmailHash(s.emailHash(c.Caller.User.Email)).SetCreatedAt(at).SetUpdatedAt(at)
 		if document := in.Body.document(); document != nil {
 			row.SetBodyJSON(document)
 		}
 		if made, err = row.Save(ctx); err != nil {
 			return errors.Wrap(err, "insert the comment")
 		}
-		if err := c.count(ctx, p, 0, 1); err != nil {
+		if err := count(ctx, c, p, 0, 1); err != nil {
 			return err
 		}
-		return c.record(ctx, event.CommentCreated, &event.CommentCreatedPayload{
+		return c.Record(ctx, event.CommentCreated, &event.CommentCreatedPayload{
 			BoardHead: event.BoardHead{BoardID: p.BoardID},
 			Comment: event.Comment{
 				ID: made.ID, PostID: p.ID, ParentID: parent, AuthorUserID: author,
@@ -67,7 +69,7 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 
 // mustTakeReplies checks that the parent, if any, is a top-level comment of the
 // same post.
-func (c *change) mustTakeReplies(ctx context.Context, on publicid.Post, parent *publicid.Comment) error {
+func mustTakeReplies(ctx context.Context, c *change.Change, on publicid.Post, parent *publicid.Comment) error {
 	if parent == nil {
 		return nil
 	}

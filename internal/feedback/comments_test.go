@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/ent/db"
 	"earshot/ent/db/comment"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
+	"earshot/internal/testkit"
 )
 
 func TestACommentAndAVote(t *testing.T) {
@@ -35,8 +35,8 @@ func TestACommentAndAVote(t *testing.T) {
 }
 
 func newComment(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	a := n.Do(t, http.MethodPost, post+"/comments", `{"body":{"json":{"z":1.0,"a":[]},"text":" Me too. "},"parentId":null}`)
 	require.Equal(t, http.StatusCreated, a.Status)
 	made := a.Data()
@@ -44,64 +44,55 @@ func newComment(t *testing.T, n *tenant) {
 		"postId": strings.TrimPrefix(post, "/v1/posts/"), "parentId": nil, "authorUserId": n.Owner.ID.String(),
 		"body":      object{"json": object{"z": json.Number("1.0"), "a": []any{}}, "text": " Me too. "},
 		"deletedAt": nil,
-	}, without(made, "id", "createdAt", "updatedAt"))
-	require.Equal(t, json.Number("1"), n.get(t, post)["commentCount"])
+	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
+	require.Equal(t, json.Number("1"), n.Get(t, post)["commentCount"])
 	require.Equal(t, []object{{
-		"event": "comment.created", "organizationId": n.Organization.ID.String(), "boardId": n.get(t, post)["boardId"],
+		"event": "comment.created", "organizationId": n.Organization.ID.String(), "boardId": n.Get(t, post)["boardId"],
 		"comment": object{
 			"id": made["id"], "postId": made["postId"], "parentId": nil, "authorUserId": n.Owner.ID.String(),
 			"bodyText": " Me too. ", "createdAt": made["createdAt"],
 		},
-	}}, n.payloads(t, event.CommentCreated))
-}
-
-func (n *tenant) comment(t *testing.T, post, parent string) string {
-	t.Helper()
-	body := object{"body": object{"text": "x"}}
-	if parent != "" {
-		body["parentId"] = parent
-	}
-	return n.ID(t, post+"/comments", body)
+	}}, n.Payloads(t, event.CommentCreated))
 }
 
 func reply(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
-	top := n.comment(t, post, "")
-	n.comment(t, post, top)
-	told := n.payloads(t, event.CommentCreated)
+	post := n.Post(t)
+	n.Listen(t)
+	top := n.Comment(t, post, "")
+	n.Comment(t, post, top)
+	told := n.Payloads(t, event.CommentCreated)
 	require.Len(t, told, 2)
 	require.Equal(t, top, told[1]["comment"].(object)["parentId"])
-	require.Equal(t, json.Number("2"), n.get(t, post)["commentCount"])
+	require.Equal(t, json.Number("2"), n.Get(t, post)["commentCount"])
 }
 
 func readComment(t *testing.T, n *tenant) {
-	post := n.post(t)
-	id := n.comment(t, post, n.comment(t, post, ""))
+	post := n.Post(t)
+	id := n.Comment(t, post, n.Comment(t, post, ""))
 	path := "/v1/comments/" + id
 	inList := func() any { return n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[1] }
-	require.Equal(t, inList(), any(n.get(t, path)))
+	require.Equal(t, inList(), any(n.Get(t, path)))
 	n.Make(t, http.MethodDelete, path, nil)
-	tombstone := n.get(t, path)
+	tombstone := n.Get(t, path)
 	require.Equal(t, inList(), any(tombstone))
 	require.NotNil(t, tombstone["deletedAt"])
 	require.Nil(t, tombstone["body"])
-	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/comments/"+publicid.NewComment().String(), nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/comments/"+publicid.NewComment().String(), nil)
 	require.Equal(t, "ERR_NOT_FOUND", n.on(t, "business").Do(t, http.MethodGet, path, nil).Code())
 	n.Make(t, http.MethodDelete, post, nil)
-	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, path, nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, path, nil)
 }
 
 func replyToReply(t *testing.T, n *tenant) {
-	post := n.post(t)
-	second := n.comment(t, post, n.comment(t, post, ""))
-	n.listen(t)
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": second})
+	post := n.Post(t)
+	second := n.Comment(t, post, n.Comment(t, post, ""))
+	n.Listen(t)
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": second})
 	require.Equal(t, []string{"parentId"}, a.Fields())
 }
 
 func commentLimits(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": strings.Repeat("é", 50_000)}})
 	for why, body := range map[string]object{
 		"no text":          {"json": object{}},
@@ -109,14 +100,14 @@ func commentLimits(t *testing.T, n *tenant) {
 		"one too many":     {"text": strings.Repeat("é", 50_001)},
 		"too long by NULs": {"text": "\x00"},
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": body})
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": body})
 		require.Equal(t, []string{"body.text"}, a.Fields(), why)
 	}
 }
 
 func castTwice(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	first := n.Do(t, http.MethodPost, post+"/votes", nil)
 	require.Equal(t, http.StatusCreated, first.Status)
 	require.Equal(t, n.Owner.ID.String(), first.Data()["userId"])
@@ -125,49 +116,40 @@ func castTwice(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusOK, again.Status)
 	require.Equal(t, first.Data(), again.Data())
 	unchanged(t)
-	read := n.get(t, post)
+	read := n.Get(t, post)
 	require.Equal(t, json.Number("1"), read["voteCount"])
 	require.Equal(t, []object{{
 		"event": "vote.created", "organizationId": n.Organization.ID.String(), "boardId": read["boardId"], "vote": first.Data(),
-	}}, n.payloads(t, event.VoteCreated))
+	}}, n.Payloads(t, event.VoteCreated))
 }
 
 func retract(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	vote := n.ID(t, post+"/votes", nil)
 	taken := n.Do(t, http.MethodDelete, post+"/votes", nil)
 	require.Equal(t, http.StatusOK, taken.Status)
 	require.Equal(t, object{"id": vote, "postId": strings.TrimPrefix(post, "/v1/posts/")}, taken.Data())
-	require.Equal(t, json.Number("0"), n.get(t, post)["voteCount"])
-	require.Len(t, n.recorded(t), 1, "taking a vote is no event")
+	require.Equal(t, json.Number("0"), n.Get(t, post)["voteCount"])
+	require.Len(t, n.Recorded(t), 1, "taking a vote is no event")
 	require.NotEqual(t, vote, n.ID(t, post+"/votes", nil))
-	require.Len(t, n.recorded(t), 2)
+	require.Len(t, n.Recorded(t), 2)
 }
 
 func voteOfEachMember(t *testing.T, n *tenant) {
-	post := n.post(t)
-	member := n.app.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
+	post := n.Post(t)
+	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
 	n.ID(t, post+"/votes", nil)
 	second := n.as(t, member)
 	require.Equal(t, http.StatusCreated, second.Do(t, http.MethodPost, post+"/votes", nil).Status)
-	require.Equal(t, json.Number("2"), n.get(t, post)["voteCount"])
+	require.Equal(t, json.Number("2"), n.Get(t, post)["voteCount"])
 	second.Make(t, http.MethodDelete, post+"/votes", nil)
-	require.Equal(t, json.Number("1"), n.get(t, post)["voteCount"])
+	require.Equal(t, json.Number("1"), n.Get(t, post)["voteCount"])
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodPost, post+"/votes", nil).Status, "the first one's is still there")
 }
 
-// as is the organization through a key of another member.
-func (n *tenant) as(t *testing.T, member *db.User) *tenant {
-	t.Helper()
-	same := *n.Tenant
-	same.Owner = member
-	same.Key = same.NewKey(t, newKey)
-	return &tenant{&same, n.app}
-}
-
 func retractNothing(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	unchanged := n.Watch(t)
 	for range 2 {
 		a := n.Do(t, http.MethodDelete, post+"/votes", nil)
@@ -179,15 +161,15 @@ func retractNothing(t *testing.T, n *tenant) {
 
 // The public flow, which leaves hashes of addresses, isn't part of the API.
 func countsByAddress(t *testing.T, n *tenant) {
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"].(string)
 	counts := func() string {
-		c := n.get(t, "/v1/contacts/"+contact)
+		c := n.Get(t, "/v1/contacts/"+contact)
 		return fmt.Sprint(c["voteCount"], " ", c["commentCount"])
 	}
-	n.ID(t, n.post(t)+"/votes", nil)
+	n.ID(t, n.Post(t)+"/votes", nil)
 	require.Equal(t, "0 0", counts(), "votes without an address are nobody's")
-	n.identify(t, object{"externalUserId": "u-1", "email": "Ada@Example.com"})
-	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	n.Identify(t, object{"externalUserId": "u-1", "email": "Ada@Example.com"})
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	hash := *client.Contact.Query().OnlyX(ctx).EmailHash
 	require.NotContains(t, string(hash), "ada")
 	on := client.Post.Query().OnlyX(ctx).ID
@@ -198,18 +180,18 @@ func countsByAddress(t *testing.T, n *tenant) {
 	client.Comment.Create().SetPostID(on).SetEmailHash(hash).SetDeletedAt(n.Owner.CreatedAt).ExecX(ctx)
 	require.Equal(t, "1 2", counts())
 	stranger := n.on(t, "business")
-	theirs := stranger.identify(t, object{"externalUserId": "u-1", "email": "ada@example.com"})["id"].(string)
-	require.Equal(t, json.Number("0"), stranger.get(t, "/v1/contacts/"+theirs)["voteCount"])
+	theirs := stranger.Identify(t, object{"externalUserId": "u-1", "email": "ada@example.com"})["id"].(string)
+	require.Equal(t, json.Number("0"), stranger.Get(t, "/v1/contacts/"+theirs)["voteCount"])
 }
 
 func deletedPost(t *testing.T, n *tenant) {
-	path := n.post(t)
-	n.app.Store.Client().Post.Update().SetDeletedAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
+	path := n.Post(t)
+	n.App.Store.Client().Post.Update().SetDeletedAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
 	for _, r := range []struct{ method, path string }{
 		{http.MethodGet, path}, {http.MethodPatch, path}, {http.MethodPost, path + "/comments"},
 		{http.MethodPost, path + "/votes"}, {http.MethodDelete, path + "/votes"},
 	} {
-		n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "x"}})
+		n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "x"}})
 	}
 }
 
@@ -236,30 +218,30 @@ func TestAThreadOfComments(t *testing.T) {
 }
 
 func commentsWalked(t *testing.T, n *tenant) {
-	post := n.post(t)
-	walks(t, n, list{post + "/comments", func(int) string { return n.comment(t, post, "") }, false, 25, false})
+	post := n.Post(t)
+	walks(t, n, list{post + "/comments", func(int) string { return n.Comment(t, post, "") }, false, 25, false})
 }
 
 // threads are three threads with 2, 0 and 3 replies, made in a mixed order.
 func (n *tenant) threads(t *testing.T, post string) (inOrder []string) {
 	t.Helper()
-	a, b := n.comment(t, post, ""), n.comment(t, post, "")
-	a1 := n.comment(t, post, a)
-	c := n.comment(t, post, "")
-	c1, a2, c2 := n.comment(t, post, c), n.comment(t, post, a), n.comment(t, post, c)
-	return []string{a, a1, a2, b, c, c1, c2, n.comment(t, post, c)}
+	a, b := n.Comment(t, post, ""), n.Comment(t, post, "")
+	a1 := n.Comment(t, post, a)
+	c := n.Comment(t, post, "")
+	c1, a2, c2 := n.Comment(t, post, c), n.Comment(t, post, a), n.Comment(t, post, c)
+	return []string{a, a1, a2, b, c, c1, c2, n.Comment(t, post, c)}
 }
 
 func commentThreads(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	want := n.threads(t, post)
 	require.Equal(t, want, n.shown(t, post+"/comments", "id"))
-	late := n.comment(t, post, want[3])
+	late := n.Comment(t, post, want[3])
 	require.Equal(t, slices.Insert(want, 4, late), n.shown(t, post+"/comments", "id"))
 }
 
 func commentPages(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	want := n.threads(t, post)
 	n.Make(t, http.MethodDelete, "/v1/comments/"+want[0], nil)
 	n.Make(t, http.MethodDelete, "/v1/comments/"+want[5], nil)
@@ -269,7 +251,7 @@ func commentPages(t *testing.T, n *tenant) {
 }
 
 func commentsAsMade(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	top := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"json": object{"type": "doc"}, "text": "Me too."}})
 	reply := n.member(t, "b").Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "So do I."}, "parentId": top["id"]})
 	list := n.Do(t, http.MethodGet, post+"/comments", nil)
@@ -278,7 +260,7 @@ func commentsAsMade(t *testing.T, n *tenant) {
 }
 
 func tombstone(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	made := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"json": object{"a": 1}, "text": "secret"}})
 	reply := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": made["id"]})
 	require.Equal(t, object{"id": made["id"]}, n.Make(t, http.MethodDelete, "/v1/comments/"+made["id"].(string), nil))
@@ -293,48 +275,48 @@ func tombstone(t *testing.T, n *tenant) {
 	n.Make(t, http.MethodDelete, "/v1/comments/"+reply["id"].(string), nil)
 	stone = n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[1].(object)
 	require.Equal(t, object{"id": reply["id"], "parentId": made["id"], "body": nil, "authorUserId": nil},
-		without(stone, "postId", "createdAt", "updatedAt", "deletedAt"))
+		testkit.Without(stone, "postId", "createdAt", "updatedAt", "deletedAt"))
 }
 
 func replyToTombstone(t *testing.T, n *tenant) {
-	post := n.post(t)
-	top := n.comment(t, post, "")
+	post := n.Post(t)
+	top := n.Comment(t, post, "")
 	n.Make(t, http.MethodDelete, "/v1/comments/"+top, nil)
-	reply := n.comment(t, post, top)
+	reply := n.Comment(t, post, top)
 	require.Equal(t, []string{top, reply}, n.shown(t, post+"/comments", "id"))
 	n.Make(t, http.MethodDelete, "/v1/comments/"+reply, nil)
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": reply})
-	require.Equal(t, []string{"parentId oneLevel"}, fieldRules(a), "a tombstone of a reply is a reply still")
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": reply})
+	require.Equal(t, []string{"parentId oneLevel"}, testkit.FieldRules(a), "a tombstone of a reply is a reply still")
 }
 
 func commentCounts(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	all := n.threads(t, post)
 	for i, id := range all {
-		require.Equal(t, json.Number(fmt.Sprint(len(all)-i)), n.get(t, post)["commentCount"])
+		require.Equal(t, json.Number(fmt.Sprint(len(all)-i)), n.Get(t, post)["commentCount"])
 		n.Make(t, http.MethodDelete, "/v1/comments/"+id, nil)
 	}
-	require.Equal(t, json.Number("0"), n.get(t, post)["commentCount"])
+	require.Equal(t, json.Number("0"), n.Get(t, post)["commentCount"])
 	require.Equal(t, all, n.shown(t, post+"/comments", "id"), "tombstones stay in the list")
 }
 
 func deletedTwice(t *testing.T, n *tenant) {
-	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+	comment := "/v1/comments/" + n.Comment(t, n.Post(t), "")
 	n.Make(t, http.MethodDelete, comment, nil)
 	for _, method := range []string{http.MethodDelete, http.MethodPatch} {
-		n.refused(t, "ERR_NOT_FOUND", method, comment, object{"body": object{"text": "y"}})
+		n.Refused(t, "ERR_NOT_FOUND", method, comment, object{"body": object{"text": "y"}})
 	}
 }
 
 func commentsOfOnePost(t *testing.T, n *tenant) {
-	a, b := n.post(t), n.post(t)
-	onA, onB := n.comment(t, a, ""), n.comment(t, b, "")
+	a, b := n.Post(t), n.Post(t)
+	onA, onB := n.Comment(t, a, ""), n.Comment(t, b, "")
 	require.Equal(t, []string{onA}, n.shown(t, a+"/comments", "id"))
 	require.Equal(t, []string{onB}, n.shown(t, b+"/comments", "id"))
 }
 
 func badCommentPages(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	n.anonymousVote(t, post, "a")
 	n.anonymousVote(t, post, "b")
 	_, ofVotes := n.pageOf(t, post+"/votes?limit=1", "id")
@@ -342,59 +324,59 @@ func badCommentPages(t *testing.T, n *tenant) {
 		"limit=0": "limit minimum", "limit=101": "limit maximum", "limit=x": "limit type",
 		"cursor=x": "cursor cursor", "cursor=" + ofVotes: "cursor cursor",
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, post+"/comments?"+query, nil)
-		require.Equal(t, []string{want}, fieldRules(a), query)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, post+"/comments?"+query, nil)
+		require.Equal(t, []string{want}, testkit.FieldRules(a), query)
 	}
 }
 
 func foreignParents(t *testing.T, n *tenant) {
-	post, elsewhere := n.post(t), n.comment(t, n.post(t), "")
+	post, elsewhere := n.Post(t), n.Comment(t, n.Post(t), "")
 	stranger := n.on(t, "business")
-	for _, parent := range []string{elsewhere, stranger.comment(t, stranger.post(t), "")} {
-		a := n.refused(t, "ERR_NOT_FOUND", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": parent})
+	for _, parent := range []string{elsewhere, stranger.Comment(t, stranger.Post(t), "")} {
+		a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": parent})
 		require.Equal(t, "parentId", a.Details()["field"])
 	}
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": ""}, "parentId": ""})
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": ""}, "parentId": ""})
 	require.ElementsMatch(t, []string{"body.text", "parentId"}, a.Fields())
 }
 
 func foreignComments(t *testing.T, n *tenant) {
-	post, stranger := n.post(t), n.on(t, "business")
-	comment := "/v1/comments/" + n.comment(t, post, "")
+	post, stranger := n.Post(t), n.on(t, "business")
+	comment := "/v1/comments/" + n.Comment(t, post, "")
 	unchanged := n.Watch(t)
 	for _, r := range []struct{ method, path string }{
 		{http.MethodGet, post + "/comments"}, {http.MethodPost, post + "/comments"},
 		{http.MethodPatch, comment}, {http.MethodDelete, comment},
 	} {
-		stranger.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "y"}})
+		stranger.Refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "y"}})
 	}
 	unchanged(t)
 }
 
 func commentsOfDeletedPost(t *testing.T, n *tenant) {
-	post := n.post(t)
-	comment := n.comment(t, post, "")
+	post := n.Post(t)
+	comment := n.Comment(t, post, "")
 	n.Make(t, http.MethodDelete, post, nil)
 	for _, r := range []struct{ method, path string }{
 		{http.MethodGet, post + "/comments"}, {http.MethodPost, post + "/comments"},
 		{http.MethodPatch, "/v1/comments/" + comment}, {http.MethodDelete, "/v1/comments/" + comment},
 	} {
-		n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "y"}})
+		n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"body": object{"text": "y"}})
 	}
 }
 
 func quietComments(t *testing.T, n *tenant) {
-	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
-	n.listen(t)
-	n.patch(t, comment, object{"body": object{"text": "y"}})
+	comment := "/v1/comments/" + n.Comment(t, n.Post(t), "")
+	n.Listen(t)
+	n.Patch(t, comment, object{"body": object{"text": "y"}})
 	n.Make(t, http.MethodDelete, comment, nil)
-	require.Empty(t, n.recorded(t))
+	require.Empty(t, n.Recorded(t))
 }
 
 // Who deletes a comment wants it gone from the database, too.
 func nothingKept(t *testing.T, n *tenant) {
-	post := n.post(t)
-	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	post := n.Post(t)
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	anonymous := client.Comment.Create().SetPostID(postOf(t, post)).SetEmailHash([]byte("ada")).SetBodyText("secret").SaveX(ctx)
 	client.Post.Update().AddCommentCount(1).ExecX(ctx)
 	made := n.ID(t, post+"/comments", object{"body": object{"json": object{"type": "secret"}, "text": "secret"}})
@@ -408,15 +390,15 @@ func nothingKept(t *testing.T, n *tenant) {
 }
 
 func commentActivity(t *testing.T, n *tenant) {
-	post := n.post(t)
-	before := n.get(t, post)
-	comment := n.comment(t, post, "")
-	after := n.get(t, post)
+	post := n.Post(t)
+	before := n.Get(t, post)
+	comment := n.Comment(t, post, "")
+	after := n.Get(t, post)
 	require.Greater(t, after["lastActivityAt"], before["lastActivityAt"])
 	require.Equal(t, before["updatedAt"], after["updatedAt"], "the post itself says what it said")
 	n.Make(t, http.MethodDelete, "/v1/comments/"+comment, nil)
-	require.Equal(t, before["commentCount"], n.get(t, post)["commentCount"])
-	require.Equal(t, after["lastActivityAt"], n.get(t, post)["lastActivityAt"])
+	require.Equal(t, before["commentCount"], n.Get(t, post)["commentCount"])
+	require.Equal(t, after["lastActivityAt"], n.Get(t, post)["lastActivityAt"])
 }
 
 func TestACommentCanBeEdited(t *testing.T) {
@@ -435,50 +417,50 @@ func TestACommentCanBeEdited(t *testing.T) {
 // aged is a comment that was made some time ago, which only the store can do.
 func (n *tenant) aged(t *testing.T, age time.Duration) string {
 	t.Helper()
-	ctx, on := n.Context(t.Context()), postOf(t, n.post(t))
-	made := n.app.Store.Client().Comment.Create().SetPostID(on).SetAuthorUserID(n.Owner.ID).SetBodyText("x").
+	ctx, on := n.Context(t.Context()), postOf(t, n.Post(t))
+	made := n.App.Store.Client().Comment.Create().SetPostID(on).SetAuthorUserID(n.Owner.ID).SetBodyText("x").
 		SetCreatedAt(time.Now().Add(-age)).SaveX(ctx)
-	n.app.Store.Client().Post.UpdateOneID(on).AddCommentCount(1).ExecX(ctx)
+	n.App.Store.Client().Post.UpdateOneID(on).AddCommentCount(1).ExecX(ctx)
 	return "/v1/comments/" + made.ID.String()
 }
 
 func editWindow(t *testing.T, n *tenant) {
 	young, old := n.aged(t, 14*time.Minute), n.aged(t, 15*time.Minute+time.Second)
-	n.patch(t, young, object{"body": object{"text": "y"}})
-	a := n.refused(t, "ERR_FORBIDDEN", http.MethodPatch, old, object{"body": object{"text": "y"}})
+	n.Patch(t, young, object{"body": object{"text": "y"}})
+	a := n.Refused(t, "ERR_FORBIDDEN", http.MethodPatch, old, object{"body": object{"text": "y"}})
 	require.Equal(t, http.StatusForbidden, a.Status)
 	require.Equal(t, object{"reason": "edit_window_expired"}, a.Details())
 	n.Make(t, http.MethodDelete, old, nil)
 }
 
 func editedBody(t *testing.T, n *tenant) {
-	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
+	comment := "/v1/comments/" + n.Comment(t, n.Post(t), "")
 	full := object{"json": object{"type": "doc"}, "text": "both"}
 	for _, test := range []struct{ body, want object }{
 		{object{"text": "only text"}, object{"json": nil, "text": "only text"}},
 		{object{"json": nil, "text": " x "}, object{"json": nil, "text": " x "}},
 		{object{"json": []any{}, "text": "both"}, object{"json": []any{}, "text": "both"}},
 	} {
-		require.Equal(t, full, n.patch(t, comment, object{"body": full})["body"])
-		require.Equal(t, test.want, n.patch(t, comment, object{"body": test.body})["body"])
+		require.Equal(t, full, n.Patch(t, comment, object{"body": full})["body"])
+		require.Equal(t, test.want, n.Patch(t, comment, object{"body": test.body})["body"])
 	}
 }
 
 func sameComment(t *testing.T, n *tenant) {
-	made := n.Do(t, http.MethodPost, n.post(t)+"/comments", `{"body":{"json":{"z": 1.0, "a": ["é"]},"text":"x"}}`).Data()
+	made := n.Do(t, http.MethodPost, n.Post(t)+"/comments", `{"body":{"json":{"z": 1.0, "a": ["é"]},"text":"x"}}`).Data()
 	comment := "/v1/comments/" + made["id"].(string)
-	n.listen(t)
+	n.Listen(t)
 	unchanged := n.Watch(t)
-	require.Equal(t, made, n.patch(t, comment, made))
-	require.Equal(t, made, n.patch(t, comment, object{"body": made["body"]}))
+	require.Equal(t, made, n.Patch(t, comment, made))
+	require.Equal(t, made, n.Patch(t, comment, object{"body": made["body"]}))
 	unchanged(t)
 }
 
 func editLimits(t *testing.T, n *tenant) {
-	comment := "/v1/comments/" + n.comment(t, n.post(t), "")
-	n.patch(t, comment, object{"body": object{"text": strings.Repeat("é", 50_000)}})
+	comment := "/v1/comments/" + n.Comment(t, n.Post(t), "")
+	n.Patch(t, comment, object{"body": object{"text": strings.Repeat("é", 50_000)}})
 	for _, body := range []object{{}, {"body": object{}}, {"body": object{"json": object{}}}} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
 		require.Regexp(t, `^body(\.text)?$`, a.Fields()[0], "what is missing")
 	}
 	for want, body := range map[string]any{
@@ -488,57 +470,57 @@ func editLimits(t *testing.T, n *tenant) {
 		"body.text pattern":   object{"body": object{"text": "a\x00b"}},
 		"body.json maxBytes":  object{"body": object{"text": "x", "json": strings.Repeat("x", 256<<10)}},
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
-		require.Equal(t, []string{want}, fieldRules(a))
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
+		require.Equal(t, []string{want}, testkit.FieldRules(a))
 	}
 }
 
 func editedInPlace(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	all := n.threads(t, post)
 	before := n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[2].(object)
-	got := n.patch(t, "/v1/comments/"+all[2], object{"body": object{"text": "y"}})
+	got := n.Patch(t, "/v1/comments/"+all[2], object{"body": object{"text": "y"}})
 	require.Greater(t, got["updatedAt"], before["updatedAt"])
 	before["body"], before["updatedAt"] = object{"json": nil, "text": "y"}, got["updatedAt"]
 	require.Equal(t, before, got)
 	require.Equal(t, got, n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[2])
 	require.Equal(t, all, n.shown(t, post+"/comments", "id"))
-	require.Equal(t, json.Number("8"), n.get(t, post)["commentCount"])
+	require.Equal(t, json.Number("8"), n.Get(t, post)["commentCount"])
 }
 
 func editedAfterMerge(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	target, source := n.say(t, board, "a", ""), n.say(t, board, "b", "")
-	comment := "/v1/comments/" + n.comment(t, source, "")
+	comment := "/v1/comments/" + n.Comment(t, source, "")
 	n.merge(t, target, source)
-	require.Equal(t, strings.TrimPrefix(target, "/v1/posts/"), n.patch(t, comment, object{"body": object{"text": "y"}})["postId"])
+	require.Equal(t, strings.TrimPrefix(target, "/v1/posts/"), n.Patch(t, comment, object{"body": object{"text": "y"}})["postId"])
 	n.Make(t, http.MethodDelete, comment, nil)
-	require.Equal(t, "0 0", fmt.Sprint(n.get(t, target)["commentCount"], " ", n.get(t, source)["commentCount"]))
+	require.Equal(t, "0 0", fmt.Sprint(n.Get(t, target)["commentCount"], " ", n.Get(t, source)["commentCount"]))
 }
 
 func editedByOthers(t *testing.T, n *tenant) {
-	made := n.Make(t, http.MethodPost, n.post(t)+"/comments", object{"body": object{"text": "x"}})
-	got := n.member(t, "b").patch(t, "/v1/comments/"+made["id"].(string), object{"body": object{"text": "y"}})
+	made := n.Make(t, http.MethodPost, n.Post(t)+"/comments", object{"body": object{"text": "x"}})
+	got := n.member(t, "b").Patch(t, "/v1/comments/"+made["id"].(string), object{"body": object{"text": "y"}})
 	require.Equal(t, made["authorUserId"], got["authorUserId"])
 }
 
 func TestTheEditWindowIsASetting(t *testing.T) {
 	t.Parallel()
 	refusedSoon := func(t *testing.T, n *tenant) {
-		comment := "/v1/comments/" + n.comment(t, n.post(t), "")
-		n.listen(t)
+		comment := "/v1/comments/" + n.Comment(t, n.Post(t), "")
+		n.Listen(t)
 		// The same text as well: whether it may be changed doesn't depend on that.
 		for _, text := range []string{"y", "x"} {
-			a := n.refused(t, "ERR_FORBIDDEN", http.MethodPatch, comment, object{"body": object{"text": text}})
+			a := n.Refused(t, "ERR_FORBIDDEN", http.MethodPatch, comment, object{"body": object{"text": text}})
 			require.Equal(t, "edit_window_expired", a.Details()["reason"])
 		}
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, comment, object{"body": object{"text": ""}})
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, comment, object{"body": object{"text": ""}})
 		require.Equal(t, []string{"body.text"}, a.Fields())
 		n.Make(t, http.MethodDelete, comment, nil)
-		n.refused(t, "ERR_NOT_FOUND", http.MethodPatch, comment, object{"body": object{"text": "y"}})
+		n.Refused(t, "ERR_NOT_FOUND", http.MethodPatch, comment, object{"body": object{"text": "y"}})
 	}
 	together(t, map[string]func(*testing.T, *tenant){"that can end at once": refusedSoon}, "EARSHOT_COMMENT_EDIT_WINDOW=1ns")
 	together(t, map[string]func(*testing.T, *tenant){"that can have no end": func(t *testing.T, n *tenant) {
-		n.patch(t, n.aged(t, 10*365*24*time.Hour), object{"body": object{"text": "y"}})
+		n.Patch(t, n.aged(t, 10*365*24*time.Hour), object{"body": object{"text": "y"}})
 	}}, "EARSHOT_COMMENT_EDIT_WINDOW=0")
 }

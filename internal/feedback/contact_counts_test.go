@@ -27,27 +27,27 @@ func TestWhatAMemberDoesCountsForTheContactWithItsAddress(t *testing.T) {
 // ada is a member, and what the contact with its address has done.
 func (n *tenant) ada(t *testing.T) (member *tenant, counts func() string) {
 	t.Helper()
-	user := n.app.Store.Client().User.Create().SetEmail(" Ada@Example.COM").SetName("Ada").SaveX(n.Context(t.Context()))
-	contact := n.identify(t, object{"externalUserId": "u-1", "email": "ada@example.com"})["id"].(string)
+	user := n.App.Store.Client().User.Create().SetEmail(" Ada@Example.COM").SetName("Ada").SaveX(n.Context(t.Context()))
+	contact := n.Identify(t, object{"externalUserId": "u-1", "email": "ada@example.com"})["id"].(string)
 	return n.as(t, user), func() string {
-		c := n.get(t, "/v1/contacts/"+contact)
+		c := n.Get(t, "/v1/contacts/"+contact)
 		return fmt.Sprint(c["voteCount"], " ", c["commentCount"])
 	}
 }
 
 func memberCounts(t *testing.T, n *tenant) {
 	ada, counts := n.ada(t)
-	post := n.post(t)
+	post := n.Post(t)
 	n.ID(t, post+"/votes", nil) // the owner's
-	n.comment(t, post, "")
+	n.Comment(t, post, "")
 	require.Equal(t, "0 0", counts())
 	ada.ID(t, post+"/votes", nil)
-	top := ada.comment(t, post, "")
-	reply := ada.comment(t, post, top)
+	top := ada.Comment(t, post, "")
+	reply := ada.Comment(t, post, top)
 	require.Equal(t, "1 2", counts())
 	n.Make(t, http.MethodDelete, "/v1/comments/"+reply, nil)
 	require.Equal(t, "1 1", counts())
-	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	require.Zero(t, client.Comment.Query().Where(comment.DeletedAtNotNil(), comment.EmailHashNotNil()).CountX(ctx), "a tombstone has none")
 	ada.Make(t, http.MethodDelete, post+"/votes", nil)
 	require.Equal(t, "0 1", counts())
@@ -55,7 +55,7 @@ func memberCounts(t *testing.T, n *tenant) {
 
 func memberCountsMerged(t *testing.T, n *tenant) {
 	ada, counts := n.ada(t)
-	target, source := n.post(t), ""
+	target, source := n.Post(t), ""
 	for _, vote := range []string{"twice", "once"} {
 		_, posts := n.numbered(t, 2)
 		target, source = posts[0], posts[1]
@@ -63,8 +63,8 @@ func memberCountsMerged(t *testing.T, n *tenant) {
 			ada.ID(t, target+"/votes", nil)
 		}
 		ada.ID(t, source+"/votes", nil)
-		ada.comment(t, target, "")
-		ada.comment(t, source, "")
+		ada.Comment(t, target, "")
+		ada.Comment(t, source, "")
 		n.merge(t, target, source)
 	}
 	require.Equal(t, "2 4", counts())
@@ -73,8 +73,8 @@ func memberCountsMerged(t *testing.T, n *tenant) {
 
 func memberTwins(t *testing.T, n *tenant) {
 	ada, counts := n.ada(t)
-	twin := n.as(t, n.app.Store.Client().User.Create().SetEmail("ADA@example.com").SetName("Ada").SaveX(n.Context(t.Context())))
-	post := n.post(t)
+	twin := n.as(t, n.App.Store.Client().User.Create().SetEmail("ADA@example.com").SetName("Ada").SaveX(n.Context(t.Context())))
+	post := n.Post(t)
 	for _, member := range []*tenant{ada, twin} {
 		require.Equal(t, http.StatusCreated, member.Do(t, http.MethodPost, post+"/votes", nil).Status)
 		require.Equal(t, http.StatusOK, member.Do(t, http.MethodPost, post+"/votes", nil).Status)
@@ -87,13 +87,13 @@ func memberTwins(t *testing.T, n *tenant) {
 func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarted(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
-	n := &tenant{app.Tenant(t), app}
+	n := &tenant{app.Tenant(t)}
 	ada, counts := n.ada(t)
-	post := n.post(t)
+	post := n.Post(t)
 	ada.ID(t, post+"/votes", nil)
 	n.ID(t, post+"/votes", nil)
 	n.anonymousVote(t, post, "bo")
-	n.Make(t, http.MethodDelete, "/v1/comments/"+ada.comment(t, post, ""), nil)
+	n.Make(t, http.MethodDelete, "/v1/comments/"+ada.Comment(t, post, ""), nil)
 	ctx, client := n.Context(t.Context()), app.Store.Client()
 	const old = 1200 // more than two pages
 	rows := make([]*db.CommentCreate, old)

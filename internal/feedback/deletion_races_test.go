@@ -81,7 +81,7 @@ func idIn(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
 func deleteBoardAmid(t *testing.T, n *tenant) {
 	for range repeated {
-		board := n.board(t)
+		board := n.Board(t)
 		h := hear(t, shuffled([]request{
 			{n, http.MethodDelete, board, object{"confirmName": "Ideas"}},
 			posting(n, board+"/posts", object{"title": "x"}), posting(n, board+"/tags", object{"name": "x"}),
@@ -89,7 +89,7 @@ func deleteBoardAmid(t *testing.T, n *tenant) {
 		}))
 		only(t, h.answers, append(fine, http.StatusConflict)...)
 		on := parsed[publicid.Board](t, idIn(board))
-		ctx, client := n.Context(t.Context()), n.app.Store.Client()
+		ctx, client := n.Context(t.Context()), n.App.Store.Client()
 		rows := client.Post.Query().Where(post.BoardID(on)).CountX(ctx) + client.Tag.Query().Where(tag.BoardID(on)).CountX(ctx) +
 			client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).CountX(ctx)
 		require.Equal(t, statuses(h.answers)[http.StatusCreated], rows, "what was accepted is there")
@@ -103,7 +103,7 @@ func deleteBoardAmid(t *testing.T, n *tenant) {
 // posts still come.
 func deleteBoardAfterPost(t *testing.T, n *tenant) {
 	for range repeated / 2 {
-		board := n.board(t)
+		board := n.Board(t)
 		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
 		n.ID(t, path+"/votes", nil)
 		comment := n.ID(t, path+"/comments", object{"body": object{"text": "x"}})
@@ -117,13 +117,13 @@ func deleteBoardAfterPost(t *testing.T, n *tenant) {
 		only(t, []testkit.Answer{n.Do(t, http.MethodDelete, board, confirmed.body)}, http.StatusOK, http.StatusNotFound)
 		require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, board, nil).Status)
 	}
-	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	require.Zero(t, client.Post.Query().CountX(ctx)+client.Vote.Query().CountX(ctx)+client.Comment.Query().CountX(ctx))
 }
 
 func deleteContactAmid(t *testing.T, n *tenant) {
-	n.listen(t, event.ContactDeleted)
-	board := n.board(t)
+	n.Listen(t, event.ContactDeleted)
+	board := n.Board(t)
 	for round := range repeated / 2 {
 		id := n.ID(t, "/v1/contacts", object{})
 		path, from := "/v1/contacts/"+id, object{"contactId": id}
@@ -136,18 +136,18 @@ func deleteContactAmid(t *testing.T, n *tenant) {
 		}))
 		only(t, h.answers, fine...)
 		h.once(t, path)
-		require.Nil(t, n.get(t, with)["contactId"])
-		require.Nil(t, n.get(t, without)["contactId"])
+		require.Nil(t, n.Get(t, with)["contactId"])
+		require.Nil(t, n.Get(t, without)["contactId"])
 		of := parsed[publicid.Contact](t, id)
-		require.Zero(t, n.app.Store.Client().Post.Query().Where(post.ContactID(of)).CountX(n.Context(t.Context())))
-		require.Len(t, n.payloads(t, event.ContactDeleted), round+1)
+		require.Zero(t, n.App.Store.Client().Post.Query().Where(post.ContactID(of)).CountX(n.Context(t.Context())))
+		require.Len(t, n.Payloads(t, event.ContactDeleted), round+1)
 	}
 }
 
 // Each post waits for the contact that it gets, each deletion for the post that
 // has the contact.
 func deleteExchanged(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	for range repeated {
 		var contacts, posts []string
 		for i := range 2 {
@@ -161,7 +161,7 @@ func deleteExchanged(t *testing.T, n *tenant) {
 		only(t, h.answers, http.StatusOK, http.StatusNotFound)
 		for i := range 2 {
 			h.once(t, "/v1/contacts/"+contacts[i])
-			require.Nil(t, n.get(t, posts[i])["contactId"])
+			require.Nil(t, n.Get(t, posts[i])["contactId"])
 		}
 	}
 }
@@ -182,7 +182,7 @@ func deleteIdentified(t *testing.T, n *tenant) {
 		}
 		return last
 	})
-	require.LessOrEqual(t, n.app.Store.Client().Contact.Query().Where(contact.ExternalUserID("u-1")).CountX(n.Context(t.Context())), 1)
+	require.LessOrEqual(t, n.App.Store.Client().Contact.Query().Where(contact.ExternalUserID("u-1")).CountX(n.Context(t.Context())), 1)
 }
 
 func deletePostAmid(t *testing.T, n *tenant) {
@@ -190,7 +190,7 @@ func deletePostAmid(t *testing.T, n *tenant) {
 	for range repeated / 2 {
 		posts := n.posts(t, 2)
 		target, gone := posts[0], posts[1]
-		path, entry := "/v1/posts/"+gone, "/v1/changelog/"+n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+		path, entry := "/v1/posts/"+gone, "/v1/changelog/"+n.ID(t, n.Board(t)+"/changelog", object{"title": "x"})
 		requests := []request{
 			deleting(n, path), deleting(n, path), merging(n, target, gone), patching(n, path, object{"status": "planned"}),
 			{n, http.MethodPut, entry + "/linked-posts", object{"postIds": posts}},
@@ -210,7 +210,7 @@ func deletePostAmid(t *testing.T, n *tenant) {
 // linksAreLive makes sure that no changelog entry links a post that is deleted.
 func (n *tenant) linksAreLive(t *testing.T) {
 	t.Helper()
-	require.Zero(t, n.app.Store.Client().ChangelogLink.Query().
+	require.Zero(t, n.App.Store.Client().ChangelogLink.Query().
 		Where(changeloglink.HasPostWith(post.DeletedAtNotNil())).CountX(n.Context(t.Context())))
 }
 
@@ -235,7 +235,7 @@ func deleteTargetAmid(t *testing.T, n *tenant) {
 }
 
 func deleteTagAmid(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	for round := range repeated {
 		going, staying := n.ID(t, board+"/tags", object{"name": "x"}), n.ID(t, board+"/tags", object{"name": fmt.Sprint(round)})
 		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "tagIds": []string{going}})
@@ -246,21 +246,21 @@ func deleteTagAmid(t *testing.T, n *tenant) {
 		}))
 		only(t, h.answers, fine...)
 		h.once(t, board+"/tags/"+going)
-		require.NotContains(t, n.get(t, path)["tagIds"], going)
+		require.NotContains(t, n.Get(t, path)["tagIds"], going)
 		of := parsed[publicid.Tag](t, going)
-		require.Zero(t, n.app.Store.Client().PostTag.Query().Where(posttag.TagID(of)).CountX(n.Context(t.Context())))
+		require.Zero(t, n.App.Store.Client().PostTag.Query().Where(posttag.TagID(of)).CountX(n.Context(t.Context())))
 	}
 }
 
 func deleteWebhookAmid(t *testing.T, n *tenant) {
-	topic := n.post(t)
-	n.listen(t, event.CommentCreated) // hears all of it
+	topic := n.Post(t)
+	n.Listen(t, event.CommentCreated) // hears all of it
 	for round := range repeated {
-		hook := "/v1/webhooks/" + n.listen(t, event.CommentCreated)
+		hook := "/v1/webhooks/" + n.Listen(t, event.CommentCreated)
 		said := commenting(n, idIn(topic), nil)
 		only(t, race(t, []request{said}), http.StatusCreated)
 		log := hook + "/deliveries"
-		replay := posting(n, log+"/"+n.walk(t, log, "1", nil)[0]+"/replay", nil)
+		replay := posting(n, log+"/"+n.Walk(t, log, "1", nil)[0]+"/replay", nil)
 		h := hear(t, shuffled([]request{
 			deleting(n, hook), deleting(n, hook), said, said, said, replay, replay, replay,
 			patching(n, hook, object{"url": "https://hooks.example.com/elsewhere"}), {n, http.MethodGet, log, nil},
@@ -269,8 +269,8 @@ func deleteWebhookAmid(t *testing.T, n *tenant) {
 		h.once(t, hook)
 		require.Equal(t, map[int]int{http.StatusCreated: 3}, statuses(h.to(http.MethodPost, said.path)))
 		of := parsed[publicid.Webhook](t, idIn(hook))
-		require.Zero(t, n.app.Store.Client().Delivery.Query().Where(delivery.WebhookID(of)).CountX(n.Context(t.Context())))
-		require.Len(t, n.payloads(t, event.CommentCreated), 4*(round+1))
+		require.Zero(t, n.App.Store.Client().Delivery.Query().Where(delivery.WebhookID(of)).CountX(n.Context(t.Context())))
+		require.Len(t, n.Payloads(t, event.CommentCreated), 4*(round+1))
 	}
 }
 
@@ -287,7 +287,7 @@ func deleteCommentAmid(t *testing.T, n *tenant) {
 		h.once(t, path)
 		require.Equal(t, map[int]int{http.StatusOK: 1}, h.merges())
 		n.mergesAreSound(t, posts)
-		row := n.app.Store.Client().Comment.GetX(n.Context(t.Context()), parsed[publicid.Comment](t, id))
+		row := n.App.Store.Client().Comment.GetX(n.Context(t.Context()), parsed[publicid.Comment](t, id))
 		require.Equal(t, posts[0], row.PostID.String())
 		require.NotNil(t, row.DeletedAt)
 		require.Empty(t, row.BodyText+string(row.BodyJSON), "no edit brings a deleted text back")
@@ -297,8 +297,8 @@ func deleteCommentAmid(t *testing.T, n *tenant) {
 }
 
 func deleteEntryAmid(t *testing.T, n *tenant) {
-	n.listen(t, event.ChangelogPublished)
-	board := n.board(t)
+	n.Listen(t, event.ChangelogPublished)
+	board := n.Board(t)
 	for range repeated {
 		posts := n.posts(t, 2)
 		path := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
@@ -313,7 +313,7 @@ func deleteEntryAmid(t *testing.T, n *tenant) {
 		only(t, h.answers, fine...)
 		h.once(t, path)
 		of := parsed[publicid.ChangelogEntry](t, idIn(path))
-		require.Zero(t, n.app.Store.Client().ChangelogLink.Query().Where(changeloglink.EntryID(of)).CountX(n.Context(t.Context())))
+		require.Zero(t, n.App.Store.Client().ChangelogLink.Query().Where(changeloglink.EntryID(of)).CountX(n.Context(t.Context())))
 		require.LessOrEqual(t, n.published(t, idIn(path)), 1)
 	}
 }
@@ -322,7 +322,7 @@ func deleteEntryAmid(t *testing.T, n *tenant) {
 func (n *tenant) published(t *testing.T, entry string) int {
 	t.Helper()
 	told := 0
-	for _, p := range n.payloads(t, event.ChangelogPublished) {
+	for _, p := range n.Payloads(t, event.ChangelogPublished) {
 		if p["entry"].(object)["id"] == entry {
 			told++
 		}
@@ -334,7 +334,7 @@ func (n *tenant) published(t *testing.T, entry string) int {
 func (n *tenant) due(t *testing.T, board string) publicid.ChangelogEntry {
 	t.Helper()
 	id := parsed[publicid.ChangelogEntry](t, n.ID(t, board+"/changelog", object{"title": "x"}))
-	n.app.Store.Client().ChangelogEntry.UpdateOneID(id).SetState(changelogentry.StateScheduled).
+	n.App.Store.Client().ChangelogEntry.UpdateOneID(id).SetState(changelogentry.StateScheduled).
 		SetPublishedAt(time.Now().Add(-time.Minute)).ExecX(n.Context(t.Context()))
 	return id
 }
@@ -345,7 +345,7 @@ func (n *tenant) besides(t *testing.T, entry publicid.ChangelogEntry, publishedA
 	t.Helper()
 	answers := atOnce(4, func(i int) testkit.Answer {
 		if i > 0 {
-			_, err := n.app.Feedback.PublishEntry(t.Context(), entry)
+			_, err := n.App.Feedback.PublishEntry(t.Context(), entry)
 			assert.NoError(t, err)
 			return testkit.Answer{Status: http.StatusOK}
 		}
@@ -355,20 +355,20 @@ func (n *tenant) besides(t *testing.T, entry publicid.ChangelogEntry, publishedA
 }
 
 func unscheduleAmid(t *testing.T, n *tenant) {
-	n.listen(t, event.ChangelogPublished)
-	board := n.board(t)
+	n.Listen(t, event.ChangelogPublished)
+	board := n.Board(t)
 	for range repeated {
 		entry := n.due(t, board)
 		n.besides(t, entry, nil)
 		require.LessOrEqual(t, n.published(t, entry.String()), 1)
-		require.Nil(t, n.get(t, "/v1/changelog/"+entry.String())["publishedAt"], "the schedule doesn't undo the patch")
+		require.Nil(t, n.Get(t, "/v1/changelog/"+entry.String())["publishedAt"], "the schedule doesn't undo the patch")
 		require.Equal(t, changelogentry.StateDraft, n.entry(t, entry).State)
 	}
 }
 
 func publishAmid(t *testing.T, n *tenant) {
-	n.listen(t, event.ChangelogPublished)
-	board := n.board(t)
+	n.Listen(t, event.ChangelogPublished)
+	board := n.Board(t)
 	for range repeated {
 		entry := n.due(t, board)
 		n.besides(t, entry, "2020-01-01T00:00:00Z")
@@ -380,7 +380,7 @@ func publishAmid(t *testing.T, n *tenant) {
 
 func (n *tenant) entry(t *testing.T, id publicid.ChangelogEntry) *db.ChangelogEntry {
 	t.Helper()
-	return n.app.Store.Client().ChangelogEntry.GetX(n.Context(t.Context()), id)
+	return n.App.Store.Client().ChangelogEntry.GetX(n.Context(t.Context()), id)
 }
 
 // An edit that waits for the post of its comment finds the comment where a merge
@@ -388,7 +388,7 @@ func (n *tenant) entry(t *testing.T, id publicid.ChangelogEntry) *db.ChangelogEn
 func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
-	n := &tenant{app.Tenant(t), app}
+	n := &tenant{app.Tenant(t)}
 	for range 5 {
 		posts := n.posts(t, 2)
 		comment := "/v1/comments/" + n.ID(t, "/v1/posts/"+posts[1]+"/comments", object{"body": object{"text": "x"}})
@@ -404,7 +404,7 @@ func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 // database.
 func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []testkit.Answer {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.app.Config.DatabaseURL)
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(t.Context()) }()
 	waiting := func() (count int) {
@@ -415,7 +415,7 @@ func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []testkit.
 	answers := make([]testkit.Answer, len(requests))
 	var all sync.WaitGroup
 	ctx := n.Context(t.Context())
-	require.NoError(t, n.app.Store.InTx(ctx, func(tx *db.Tx) error {
+	require.NoError(t, n.App.Store.InTx(ctx, func(tx *db.Tx) error {
 		tx.Post.Query().Where(post.ID(parsed[publicid.Post](t, on))).ForUpdate().OnlyX(ctx)
 		for i, r := range requests {
 			all.Go(func() { answers[i] = r.do(t) })

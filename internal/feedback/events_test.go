@@ -5,23 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/jackc/pgx/v5"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
 	"earshot/internal/event"
-	"earshot/internal/feedback"
 	"earshot/internal/testkit"
 )
-
-var newKey = feedback.NewAPIKey{Name: "another", Scope: "read:write"}
 
 func TestAnEvent(t *testing.T) {
 	t.Parallel()
@@ -42,15 +35,15 @@ func TestAnEvent(t *testing.T) {
 }
 
 func fanOut(t *testing.T, n *tenant) {
-	post := n.post(t)
-	first, second := n.listen(t), n.listen(t, event.VoteCreated, event.CommentCreated)
-	n.listen(t, event.PostCreated)
+	post := n.Post(t)
+	first, second := n.Listen(t), n.Listen(t, event.VoteCreated, event.CommentCreated)
+	n.Listen(t, event.PostCreated)
 	n.ID(t, post+"/votes", nil)
-	events := n.recorded(t)
+	events := n.Recorded(t)
 	require.Len(t, events, 1)
 	require.Equal(t, "vote.created", events[0].Type)
 	var hooks []string
-	for _, d := range n.deliveries(t, events[0]) {
+	for _, d := range n.Deliveries(t, events[0]) {
 		hooks = append(hooks, d.WebhookID.String())
 		require.Equal(t, "vote.created", d.EventType)
 		require.Equal(t, "pending", string(d.Status))
@@ -61,30 +54,30 @@ func fanOut(t *testing.T, n *tenant) {
 }
 
 func nobodySubscribes(t *testing.T, n *tenant) {
-	n.listen(t, event.ContactDeleted)
-	n.ID(t, n.post(t)+"/votes", nil)
-	require.Empty(t, n.recorded(t))
+	n.Listen(t, event.ContactDeleted)
+	n.ID(t, n.Post(t)+"/votes", nil)
+	require.Empty(t, n.Recorded(t))
 }
 
 func disabledWebhook(t *testing.T, n *tenant) {
-	hook := "/v1/webhooks/" + n.listen(t)
-	n.patch(t, hook, object{"enabled": false})
-	post := n.post(t)
-	require.Empty(t, n.recorded(t))
-	n.patch(t, hook, object{"enabled": true, "events": []string{"vote.created"}})
+	hook := "/v1/webhooks/" + n.Listen(t)
+	n.Patch(t, hook, object{"enabled": false})
+	post := n.Post(t)
+	require.Empty(t, n.Recorded(t))
+	n.Patch(t, hook, object{"enabled": true, "events": []string{"vote.created"}})
 	n.ID(t, post+"/comments", object{"body": object{"text": "x"}})
 	n.ID(t, post+"/votes", nil)
-	require.Len(t, n.recorded(t), 1)
+	require.Len(t, n.Recorded(t), 1)
 }
 
 // A delivery to a webhook that the database refuses takes the change with it:
 // the rows are of one transaction.
 func changeOrNothing(t *testing.T, n *tenant) {
-	post, board := n.post(t), n.board(t)
-	merged := n.ID(t, "/v1/boards/"+n.get(t, post)["boardId"].(string)+"/posts", object{"title": "x"})
+	post, board := n.Post(t), n.Board(t)
+	merged := n.ID(t, "/v1/boards/"+n.Get(t, post)["boardId"].(string)+"/posts", object{"title": "x"})
 	entry := n.changelogEntry(t, object{"title": "x"})
-	n.listen(t)
-	contact := n.identify(t, object{"externalUserId": "u-1"})
+	n.Listen(t)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})
 	contactPath := "/v1/contacts/" + contact["id"].(string)
 	n.ID(t, board+"/posts", object{"title": "x", "contactId": contact["id"]})
 	refuseDeliveries(t, n)
@@ -102,23 +95,23 @@ func changeOrNothing(t *testing.T, n *tenant) {
 		{http.MethodPatch, contactPath, object{"name": "Ada"}},
 		{http.MethodDelete, contactPath, nil},
 		{http.MethodPost, post + "/merge", object{"sourceIds": []string{merged}}},
-		{http.MethodPost, board + "/changelog", object{"title": "x", "publishedAt": longPast}},
-		{http.MethodPatch, entry, object{"title": "y", "publishedAt": longPast}},
+		{http.MethodPost, board + "/changelog", object{"title": "x", "publishedAt": testkit.LongPast}},
+		{http.MethodPatch, entry, object{"title": "y", "publishedAt": testkit.LongPast}},
 	} {
-		a := n.refused(t, "ERR_INTERNAL", r.method, r.path, r.body)
+		a := n.Refused(t, "ERR_INTERNAL", r.method, r.path, r.body)
 		require.Equal(t, http.StatusInternalServerError, a.Status)
 		require.NotContains(t, string(a.Raw), "no deliveries today")
 	}
 }
 
 func payloadShapes(t *testing.T, n *tenant) {
-	n.listen(t)
-	n.identify(t, object{"externalUserId": "u-1"})
-	n.identify(t, object{"externalUserId": "u-1", "name": "Ada"})
-	post := n.post(t)
-	n.patch(t, post, object{"status": "planned"})
+	n.Listen(t)
+	n.Identify(t, object{"externalUserId": "u-1"})
+	n.Identify(t, object{"externalUserId": "u-1", "name": "Ada"})
+	post := n.Post(t)
+	n.Patch(t, post, object{"status": "planned"})
 	n.ID(t, post+"/votes", nil)
-	n.comment(t, post, n.comment(t, post, ""))
+	n.Comment(t, post, n.Comment(t, post, ""))
 	contact := "contact{id,externalUserId,email,name,plan,mrrCents,currency,source,consentBasis,metadata{},firstSeenAt,lastSeenAt,createdAt,updatedAt}"
 	comment := "{event,organizationId,boardId,comment{id,postId,parentId,authorUserId,bodyText,createdAt}}"
 	require.Equal(t, []string{
@@ -128,17 +121,17 @@ func payloadShapes(t *testing.T, n *tenant) {
 		"{event,organizationId,boardId,post{id,title,slug,status,createdAt},previousStatus}",
 		"{event,organizationId,boardId,vote{id,postId,userId,createdAt}}",
 		comment, comment,
-	}, shapes(t, n.recorded(t)))
+	}, shapes(t, n.Recorded(t)))
 }
 
 // sameBytes has a text with everything that encoders write in several ways.
 func sameBytes(t *testing.T, n *tenant) {
-	hook := n.listen(t)
+	hook := n.Listen(t)
 	const odd = "<b>&amp;</b> \u2028\u2029 \"\\/ é 🎉 \t\u007f \ufffd"
-	n.Make(t, http.MethodPost, n.board(t)+"/posts", object{"title": odd})
+	n.Make(t, http.MethodPost, n.Board(t)+"/posts", object{"title": odd})
 	n.Do(t, http.MethodPost, "/v1/contacts/identify", `{"externalUserId":"u-1","metadata": { "<&>" : [ 1.0 , 1e400, "\u00e9\u2028é", "/\/" ] } }`)
-	log := n.walk(t, "/v1/webhooks/"+hook+"/deliveries", "50", func() {})
-	events := n.recorded(t)
+	log := n.Walk(t, "/v1/webhooks/"+hook+"/deliveries", "50", func() {})
+	events := n.Recorded(t)
 	require.Len(t, log, len(events))
 	for i, e := range events {
 		read := n.Do(t, http.MethodGet, "/v1/webhooks/"+hook+"/deliveries/"+log[len(log)-1-i], nil)
@@ -148,75 +141,29 @@ func sameBytes(t *testing.T, n *tenant) {
 		require.Equal(t, e.ID.String(), read.Data()["eventId"])
 		require.Empty(t, read.Data()["attempts"])
 	}
-	post := n.payloads(t, event.PostCreated)[0]["post"].(object)
+	post := n.Payloads(t, event.PostCreated)[0]["post"].(object)
 	require.Equal(t, odd, post["title"])
 }
 
 func ownEvents(t *testing.T, n *tenant) {
 	stranger := n.on(t, "business")
-	stranger.listen(t)
-	n.post(t)
-	require.Empty(t, stranger.recorded(t))
-	require.Empty(t, n.recorded(t))
-}
-
-// contractOfEvents are the schemas of the contract's section webhooks, by event.
-// They are compiled as the test kit does with those of answers.
-var contractOfEvents = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
-	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(testkit.Root(), "api", "openapi.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	text, err := doc.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.AssertFormat()
-	if err := compiler.AddResource("openapi.json", tree); err != nil {
-		return nil, err
-	}
-	schemas := map[string]*jsonschema.Schema{}
-	for name, item := range doc.Webhooks {
-		ref := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Ref
-		if schemas[name], err = compiler.Compile("openapi.json" + ref); err != nil {
-			return nil, err
-		}
-	}
-	return schemas, nil
-})
-
-// byContract holds the bytes of events against the contract.
-func byContract(t *testing.T, events []*db.Event) {
-	t.Helper()
-	schemas, err := contractOfEvents()
-	require.NoError(t, err)
-	require.Len(t, schemas, len(event.Delivered))
-	for _, e := range events {
-		payload, err := jsonschema.UnmarshalJSON(bytes.NewReader(e.Payload))
-		require.NoError(t, err)
-		require.Contains(t, schemas, e.Type)
-		require.NoError(t, schemas[e.Type].Validate(payload), "%s", e.Payload)
-		require.Equal(t, e.Type, payload.(object)["event"])
-	}
+	stranger.Listen(t)
+	n.Post(t)
+	require.Empty(t, stranger.Recorded(t))
+	require.Empty(t, n.Recorded(t))
 }
 
 // everyEvent causes one of each type, in the order that it returns.
 func (n *tenant) everyEvent(t *testing.T) []event.Type {
 	t.Helper()
-	contact := n.person(t, "u-1")
-	n.patch(t, contact, object{"name": "Ada Lovelace", "metadata": object{}})
-	board := n.board(t)
+	contact := n.Person(t, "u-1")
+	n.Patch(t, contact, object{"name": "Ada Lovelace", "metadata": object{}})
+	board := n.Board(t)
 	post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Dark mode", "contactId": strings.TrimPrefix(contact, "/v1/contacts/")})
-	n.patch(t, post, object{"status": "planned"})
+	n.Patch(t, post, object{"status": "planned"})
 	n.ID(t, post+"/votes", nil)
-	n.comment(t, post, "")
-	n.ID(t, board+"/changelog", object{"title": "Dark mode", "publishedAt": longPast})
+	n.Comment(t, post, "")
+	n.ID(t, board+"/changelog", object{"title": "Dark mode", "publishedAt": testkit.LongPast})
 	n.Make(t, http.MethodDelete, contact, nil)
 	return []event.Type{
 		event.ContactCreated, event.ContactUpdated, event.PostCreated, event.PostStatusChanged,
@@ -225,16 +172,16 @@ func (n *tenant) everyEvent(t *testing.T) []event.Type {
 }
 
 func eventsByContract(t *testing.T, n *tenant) {
-	n.listen(t)
+	n.Listen(t)
 	want := n.everyEvent(t)
 	require.ElementsMatch(t, event.Types, want)
-	events := n.recorded(t)
+	events := n.Recorded(t)
 	var types []event.Type
 	for _, e := range events {
 		types = append(types, event.Type(e.Type))
 	}
 	require.Equal(t, want, types, "each once")
-	byContract(t, events)
+	testkit.ByContract(t, events)
 	contact := "contact{id,externalUserId,email,name,plan,mrrCents,currency,source,consentBasis,%s,firstSeenAt,lastSeenAt,createdAt,updatedAt}"
 	post := "{event,organizationId,boardId,post{id,title,slug,status,createdAt}"
 	require.Equal(t, []string{
@@ -251,73 +198,73 @@ func eventsByContract(t *testing.T, n *tenant) {
 func eachSubscription(t *testing.T, n *tenant) {
 	hooks := map[event.Type]string{}
 	for _, of := range event.Types {
-		hooks[of] = "/v1/webhooks/" + n.listen(t, of)
+		hooks[of] = "/v1/webhooks/" + n.Listen(t, of)
 	}
 	n.everyEvent(t)
 	for of, hook := range hooks {
 		log := n.Do(t, http.MethodGet, hook+"/deliveries", nil).Body["data"].([]any)
 		require.Len(t, log, 1, of)
 		require.Equal(t, string(of), log[0].(object)["eventType"])
-		delivery := n.get(t, hook+"/deliveries/"+log[0].(object)["id"].(string))
+		delivery := n.Get(t, hook+"/deliveries/"+log[0].(object)["id"].(string))
 		require.Equal(t, string(of), delivery["payload"].(object)["event"])
 	}
 }
 
 func ownEventsOfEachType(t *testing.T, n *tenant) {
 	stranger := n.on(t, "business")
-	stranger.listen(t)
-	n.listen(t)
+	stranger.Listen(t)
+	n.Listen(t)
 	n.everyEvent(t)
-	require.Empty(t, stranger.recorded(t))
-	for _, e := range n.recorded(t) {
+	require.Empty(t, stranger.Recorded(t))
+	for _, e := range n.Recorded(t) {
 		require.Contains(t, string(e.Payload), `"organizationId":"`+n.Organization.ID.String()+`"`)
 		require.NotContains(t, string(e.Payload), stranger.Organization.ID.String())
-		require.Len(t, n.deliveries(t, e), 1)
+		require.Len(t, n.Deliveries(t, e), 1)
 	}
 }
 
 // payloadsOfNulls has everything null that may be.
 func payloadsOfNulls(t *testing.T, n *tenant) {
-	n.listen(t)
+	n.Listen(t)
 	contact := "/v1/contacts/" + n.ID(t, "/v1/contacts", object{})
-	n.patch(t, contact, object{"externalUserId": "u-1", "mrrCents": 0, "currency": "EUR"})
-	n.patch(t, contact, object{"externalUserId": nil, "mrrCents": nil, "currency": nil})
+	n.Patch(t, contact, object{"externalUserId": "u-1", "mrrCents": 0, "currency": "EUR"})
+	n.Patch(t, contact, object{"externalUserId": nil, "mrrCents": nil, "currency": nil})
 	n.Make(t, http.MethodDelete, contact, nil)
-	n.identify(t, object{"externalUserId": "u-2"})
-	n.ID(t, n.board(t)+"/changelog", object{"title": "🎉", "publishedAt": "0001-01-01T00:00:00Z"})
-	post := n.post(t)
-	n.comment(t, post, n.comment(t, post, ""))
-	byContract(t, n.recorded(t))
-	gone := n.payloads(t, event.ContactDeleted)[0]
+	n.Identify(t, object{"externalUserId": "u-2"})
+	n.ID(t, n.Board(t)+"/changelog", object{"title": "🎉", "publishedAt": "0001-01-01T00:00:00Z"})
+	post := n.Post(t)
+	n.Comment(t, post, n.Comment(t, post, ""))
+	testkit.ByContract(t, n.Recorded(t))
+	gone := n.Payloads(t, event.ContactDeleted)[0]
 	require.Equal(t, object{"id": strings.TrimPrefix(contact, "/v1/contacts/"), "externalUserId": nil}, gone["contact"])
-	require.Len(t, n.recorded(t), 9)
+	require.Len(t, n.Recorded(t), 9)
 }
 
 // quietLife does what nobody is told of.
 func quietLife(t *testing.T, n *tenant) {
-	n.listen(t)
-	board := n.board(t)
+	n.Listen(t)
+	board := n.Board(t)
 	post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
-	told := len(n.recorded(t))
-	n.patch(t, post, object{"title": "y", "status": "open"})
+	told := len(n.Recorded(t))
+	n.Patch(t, post, object{"title": "y", "status": "open"})
 	n.Make(t, http.MethodDelete, post+"/votes", nil)
 	tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
-	n.patch(t, post, object{"tagIds": []string{tag}})
-	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x", "publishedAt": farAway})
-	n.patch(t, entry, object{"publishedAt": nil})
+	n.Patch(t, post, object{"tagIds": []string{tag}})
+	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x", "publishedAt": testkit.FarAway})
+	n.Patch(t, entry, object{"publishedAt": nil})
 	n.put(t, entry+"/linked-posts", object{"postIds": []string{strings.TrimPrefix(post, "/v1/posts/")}})
 	n.Make(t, http.MethodDelete, entry, nil)
 	n.Make(t, http.MethodDelete, post, nil)
-	n.newKeyOf(t, object{"name": "x", "scope": "read"})
-	n.patch(t, board, object{"description": "x"})
-	require.Len(t, n.recorded(t), told)
+	n.NewKeyOf(t, object{"name": "x", "scope": "read"})
+	n.Patch(t, board, object{"description": "x"})
+	require.Len(t, n.Recorded(t), told)
 }
 
 // refuseDeliveries makes the database refuse the organization's deliveries from
 // now on.
 func refuseDeliveries(t *testing.T, n *tenant) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.app.Config.DatabaseURL)
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(t.Context()) }()
 	id := n.Organization.ID.UUID().String()

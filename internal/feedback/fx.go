@@ -6,24 +6,15 @@ import (
 
 	"go.uber.org/fx"
 
+	"earshot/internal/change"
 	"earshot/internal/config"
-	"earshot/internal/seal"
-	"earshot/internal/send"
 	"earshot/internal/store"
 )
 
-// Module provides the domain, and what it shares with the deliverer: the
-// judgement of URLs and the box that webhook secrets are sealed in.
+// Module provides the Service.
 var Module = fx.Module("feedback", fx.Provide(
-	func(c config.Config) send.Guard { return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP) },
-	func(c config.Config) (*seal.Box, error) { return NewBox(c.SecretKeys) },
-	func(lc fx.Lifecycle, s *store.Store, d Dispatcher, g send.Guard, b *seal.Box, c config.Config, log *slog.Logger) *Service {
-		f := New(s, d, g, b, Settings{
-			ContactCapFree: c.ContactCapFree, ContactCapPro: c.ContactCapPro,
-			WebhookCap: c.WebhookCap, EmailHashKey: c.EmailHashKey,
-			CommentEditWindow: c.CommentEditWindow,
-		}, log)
-		lc.Append(fx.Hook{OnStart: func(ctx context.Context) error { f.warnOfUnreadable(ctx); return nil }})
+	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, c config.Config, log *slog.Logger) *Service {
+		f := New(s, changes, Settings{CommentEditWindow: c.CommentEditWindow, EmailHashKey: c.EmailHashKey}, log)
 		lc.Append(hashAuthors(f, log))
 		return f
 	},

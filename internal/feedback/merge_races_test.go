@@ -47,7 +47,7 @@ func withQuickDeadlocks(t *testing.T, tests map[string]func(*testing.T, *tenant)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &tenant{app.Tenant(t), app})
+			test(t, &tenant{app.Tenant(t)})
 		})
 	}
 }
@@ -65,7 +65,7 @@ func deadlocks(t *testing.T, url string) (count int) {
 // posts makes some on one board and returns their ids.
 func (n *tenant) posts(t *testing.T, count int) []string {
 	t.Helper()
-	board, made := n.board(t), make([]string, count)
+	board, made := n.Board(t), make([]string, count)
 	for i := range made {
 		made[i] = n.ID(t, board+"/posts", object{"title": fmt.Sprint("Post ", i)})
 	}
@@ -94,7 +94,7 @@ func shuffled(requests []request) []request {
 // countersAreExact compares posts with the rows that they count, deleted posts too.
 func (n *tenant) countersAreExact(t *testing.T, posts []string) {
 	t.Helper()
-	ctx, client := n.Context(t.Context()), n.app.Store.Client()
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	for _, id := range posts {
 		p := client.Post.GetX(ctx, parsed[publicid.Post](t, id))
 		votes := client.Vote.Query().Where(vote.PostID(p.ID)).CountX(ctx)
@@ -121,7 +121,7 @@ func (n *tenant) mergesAreSound(t *testing.T, posts []string) map[string]string 
 			continue
 		}
 		roots[id] = into
-		require.Nil(t, n.get(t, "/v1/posts/"+into)["mergedIntoId"], "merged into what is merged itself")
+		require.Nil(t, n.Get(t, "/v1/posts/"+into)["mergedIntoId"], "merged into what is merged itself")
 		holds(t, a.Data(), object{"status": "duplicate", "voteCount": 0, "commentCount": 0})
 	}
 	return roots
@@ -323,12 +323,12 @@ func mergeInAChain(t *testing.T, n *tenant) {
 }
 
 func mergeTwice(t *testing.T, n *tenant) {
-	n.listen(t, event.PostStatusChanged)
+	n.Listen(t, event.PostStatusChanged)
 	for round := range repeated / 2 {
 		p := n.posts(t, 3)
 		answers := race(t, slices.Repeat([]request{merging(n, p[0], p[1], p[2]), merging(n, p[0], p[2], p[1])}, 2))
 		require.Equal(t, map[int]int{http.StatusOK: 4}, statuses(answers))
-		require.Len(t, n.payloads(t, event.PostStatusChanged), 2*(round+1), "each source tells it once")
+		require.Len(t, n.Payloads(t, event.PostStatusChanged), 2*(round+1), "each source tells it once")
 		n.mergesAreSound(t, p)
 	}
 }
@@ -345,14 +345,14 @@ func anyMerges(n *tenant, posts []string, count int) []request {
 }
 
 func mergeAtRandom(t *testing.T, n *tenant) {
-	n.listen(t, event.PostStatusChanged)
+	n.Listen(t, event.PostStatusChanged)
 	var want, told []string
 	for range repeated / 2 {
 		posts := n.posts(t, 6)
 		only(t, race(t, anyMerges(n, posts, 8)), http.StatusOK, http.StatusConflict)
 		want = append(want, merged(n.mergesAreSound(t, posts))...)
 	}
-	for _, p := range n.payloads(t, event.PostStatusChanged) {
+	for _, p := range n.Payloads(t, event.PostStatusChanged) {
 		told = append(told, p["post"].(object)["id"].(string))
 	}
 	require.ElementsMatch(t, want, told)

@@ -18,6 +18,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
+	"earshot/internal/testkit"
 )
 
 // shifting is a list whose rows come and go while it is read.
@@ -233,18 +234,18 @@ func boardList(_ *testing.T, n *tenant, _ *dice) shifting {
 }
 
 func tagList(t *testing.T, n *tenant, _ *dice) shifting {
-	tags := n.board(t) + "/tags"
+	tags := n.Board(t) + "/tags"
 	create := n.making(tags, func() any { return object{"name": unique()} })
 	return shifting{tags, create, n.removing(tags+"/", nil), oldestFirst}
 }
 
 func webhookList(_ *testing.T, n *tenant, _ *dice) shifting {
-	create := n.making("/v1/webhooks", func() any { return registration })
+	create := n.making("/v1/webhooks", func() any { return testkit.Registration })
 	return shifting{"/v1/webhooks", create, n.removing("/v1/webhooks/", nil), oldestFirst}
 }
 
 func entryList(t *testing.T, n *tenant, _ *dice) shifting {
-	entries := n.board(t) + "/changelog"
+	entries := n.Board(t) + "/changelog"
 	create := n.making(entries, func() any { return object{"title": "x", "slug": unique()} })
 	return shifting{entries, create, n.removing("/v1/changelog/", nil), newestFirst}
 }
@@ -254,20 +255,20 @@ func keyList(_ *testing.T, n *tenant, _ *dice) shifting {
 	create := n.making("/v1/api-keys", func() any { return object{"name": "x", "scope": "read"} })
 	drop := func(t *testing.T, id string) {
 		t.Helper()
-		n.app.Store.Client().APIKey.DeleteOneID(parsed[publicid.APIKey](t, id)).ExecX(n.Context(t.Context()))
+		n.App.Store.Client().APIKey.DeleteOneID(parsed[publicid.APIKey](t, id)).ExecX(n.Context(t.Context()))
 	}
 	return shifting{"/v1/api-keys", create, drop, oldestFirst}
 }
 
 // Nothing deletes single deliveries, so these are taken out of the database.
 func deliveryList(t *testing.T, n *tenant, _ *dice) shifting {
-	log := "/v1/webhooks/" + n.listen(t, event.PostCreated) + "/deliveries"
-	n.post(t)
-	first := n.walk(t, log, "1", nil)[0]
+	log := "/v1/webhooks/" + n.Listen(t, event.PostCreated) + "/deliveries"
+	n.Post(t)
+	first := n.Walk(t, log, "1", nil)[0]
 	create := n.making(log+"/"+first+"/replay", func() any { return nil })
 	drop := func(t *testing.T, id string) {
 		t.Helper()
-		n.app.Store.Client().Delivery.DeleteOneID(parsed[publicid.Delivery](t, id)).ExecX(n.Context(t.Context()))
+		n.App.Store.Client().Delivery.DeleteOneID(parsed[publicid.Delivery](t, id)).ExecX(n.Context(t.Context()))
 	}
 	return shifting{log, create, drop, newestFirst}
 }
@@ -283,7 +284,7 @@ func parsed[ID any, P interface {
 }
 
 func voteList(t *testing.T, n *tenant, _ *dice) shifting {
-	votes := n.post(t) + "/votes"
+	votes := n.Post(t) + "/votes"
 	var voters sync.Map
 	create := func(t *testing.T) string {
 		t.Helper()
@@ -303,7 +304,7 @@ func voteList(t *testing.T, n *tenant, _ *dice) shifting {
 // A comment that is deleted over the API stays as a tombstone; half of them are
 // taken out of the database instead.
 func commentList(t *testing.T, n *tenant, d *dice) shifting {
-	comments := n.post(t) + "/comments"
+	comments := n.Post(t) + "/comments"
 	var threads []string
 	for range 6 {
 		threads = append(threads, n.ID(t, comments, object{"body": object{"text": "x"}}))
@@ -320,7 +321,7 @@ func commentList(t *testing.T, n *tenant, d *dice) shifting {
 			n.removing("/v1/comments/", nil)(t, id)
 			return
 		}
-		n.app.Store.Client().Comment.DeleteOneID(parsed[publicid.Comment](t, id)).ExecX(n.Context(t.Context()))
+		n.App.Store.Client().Comment.DeleteOneID(parsed[publicid.Comment](t, id)).ExecX(n.Context(t.Context()))
 	}
 	return shifting{comments, create, drop, func(a, b object) int {
 		thread := func(c object) string {
@@ -336,14 +337,14 @@ func commentList(t *testing.T, n *tenant, d *dice) shifting {
 // A post leaves the list of its contact when it is deleted, or given to nobody.
 func contactPostList(t *testing.T, n *tenant, d *dice) shifting {
 	contact := n.ID(t, "/v1/contacts", object{})
-	create := n.making(n.board(t)+"/posts", func() any { return object{"title": unique(), "contactId": contact} })
+	create := n.making(n.Board(t)+"/posts", func() any { return object{"title": unique(), "contactId": contact} })
 	drop := func(t *testing.T, id string) {
 		t.Helper()
 		if d.roll(2) == 0 {
 			n.removing("/v1/posts/", nil)(t, id)
 			return
 		}
-		n.patch(t, "/v1/posts/"+id, object{"contactId": nil})
+		n.Patch(t, "/v1/posts/"+id, object{"contactId": nil})
 	}
 	return shifting{"/v1/contacts/" + contact + "/posts", create, drop, newestFirst}
 }
@@ -353,7 +354,7 @@ func contactPostList(t *testing.T, n *tenant, d *dice) shifting {
 func postsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 	return func(t *testing.T, n *tenant, d *dice) shifting {
 		t.Helper()
-		board := n.board(t)
+		board := n.Board(t)
 		on := parsed[publicid.Board](t, strings.TrimPrefix(board, "/v1/boards/"))
 		create := func(t *testing.T) string {
 			t.Helper()
@@ -361,7 +362,7 @@ func postsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 			if d.roll(2) == 0 {
 				slices.Reverse(text)
 			}
-			made := n.app.Store.Client().Post.Create().SetBoardID(on).SetTitle(text[0]).SetBodyText(text[1] + ", export, pdf").
+			made := n.App.Store.Client().Post.Create().SetBoardID(on).SetTitle(text[0]).SetBodyText(text[1] + ", export, pdf").
 				SetSlug(unique()).SetVoteCount(d.roll(4)).SetLastActivityAt(someTime(d)).SaveX(n.Context(t.Context()))
 			return made.ID.String()
 		}
@@ -404,7 +405,7 @@ func contactsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 	return func(_ *testing.T, n *tenant, d *dice) shifting {
 		create := func(t *testing.T) string {
 			t.Helper()
-			row := n.app.Store.Client().Contact.Create().SetMetadata(json.RawMessage("{}")).
+			row := n.App.Store.Client().Contact.Create().SetMetadata(json.RawMessage("{}")).
 				SetSource("admin").SetConsentBasis("admin_created").SetLastSeenAt(someTime(d))
 			if revenue := d.roll(4); revenue > 0 {
 				row.SetMrrCents(int64(revenue - 1)).SetCurrency("EUR")

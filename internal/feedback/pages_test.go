@@ -1,11 +1,9 @@
 package feedback_test
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,56 +31,56 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 			}, false, 50, false})
 		},
 		"of tags": func(t *testing.T, n *tenant) {
-			path := n.board(t) + "/tags"
+			path := n.Board(t) + "/tags"
 			walks(t, n, list{path, func(i int) string { return n.ID(t, path, object{"name": fmt.Sprint(i)}) }, false, 25, true})
 		},
 		"of webhooks": func(t *testing.T, n *tenant) {
-			walks(t, n, list{"/v1/webhooks", func(int) string { return n.listen(t) }, false, 25, true})
+			walks(t, n, list{"/v1/webhooks", func(int) string { return n.Listen(t) }, false, 25, true})
 		},
 		"of deliveries": func(t *testing.T, n *tenant) {
-			path := "/v1/webhooks/" + n.listen(t, event.PostCreated) + "/deliveries"
-			board := n.board(t)
+			path := "/v1/webhooks/" + n.Listen(t, event.PostCreated) + "/deliveries"
+			board := n.Board(t)
 			walks(t, n, list{path, func(int) string {
 				n.ID(t, board+"/posts", object{"title": "x"})
-				return n.walk(t, path, "200", func() {})[0]
+				return n.Walk(t, path, "200", func() {})[0]
 			}, true, 50, false})
 		},
 		"of recoveries": func(t *testing.T, n *tenant) {
-			hook := n.listen(t)
+			hook := n.Listen(t)
 			walks(t, n, list{"/v1/webhooks/" + hook + "/recoveries", func(int) string { return n.Recovered(t, hook) }, true, 25, false})
 		},
 		"of posts": func(t *testing.T, n *tenant) {
-			path := n.board(t) + "/posts"
+			path := n.Board(t) + "/posts"
 			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25, false})
 		},
 		"of a contact's posts": func(t *testing.T, n *tenant) {
-			contact, boards := n.ID(t, "/v1/contacts", object{}), []string{n.board(t), n.board(t)}
+			contact, boards := n.ID(t, "/v1/contacts", object{}), []string{n.Board(t), n.Board(t)}
 			walks(t, n, list{"/v1/contacts/" + contact + "/posts", func(i int) string {
 				return n.ID(t, boards[i%2]+"/posts", object{"title": "x", "contactId": contact})
 			}, true, 25, false})
 		},
 		"of votes": func(t *testing.T, n *tenant) {
-			path := n.post(t) + "/votes"
+			path := n.Post(t) + "/votes"
 			walks(t, n, list{path, func(int) string { return n.members(t, 1)[0].ID(t, path, nil) }, true, 25, false})
 		},
 		"of comments": func(t *testing.T, n *tenant) {
-			path := n.post(t) + "/comments"
+			path := n.Post(t) + "/comments"
 			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"body": object{"text": "x"}}) }, false, 25, false})
 		},
 		"of the changelog": func(t *testing.T, n *tenant) {
-			path := n.board(t) + "/changelog"
+			path := n.Board(t) + "/changelog"
 			walks(t, n, list{path, func(int) string { return n.ID(t, path, object{"title": "x"}) }, true, 25, false})
 		},
 		"of contacts": func(t *testing.T, n *tenant) {
 			walks(t, n, list{"/v1/contacts", func(int) string { return n.ID(t, "/v1/contacts", object{}) }, true, 25, false})
 		},
 		"of API keys": func(t *testing.T, n *tenant) {
-			made := n.walk(t, "/v1/api-keys", "100", nil)
+			made := n.Walk(t, "/v1/api-keys", "100", nil)
 			for range 30 {
 				made = append(made, n.ID(t, "/v1/api-keys", object{"name": "x", "scope": "read"}))
 			}
 			for _, limit := range []string{"1", "7", "50"} {
-				require.Equal(t, made, n.walk(t, "/v1/api-keys", limit, func() {}), "each once and in order, by %s", limit)
+				require.Equal(t, made, n.Walk(t, "/v1/api-keys", limit, func() {}), "each once and in order, by %s", limit)
 			}
 			require.Len(t, n.Do(t, http.MethodGet, "/v1/api-keys", nil).Body["data"], 25, "the usual page")
 		},
@@ -91,7 +89,7 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 
 func walks(t *testing.T, n *tenant, l list) {
 	t.Helper()
-	require.Empty(t, n.walk(t, l.path, "1", nil))
+	require.Empty(t, n.Walk(t, l.path, "1", nil))
 	made := make([]string, l.standard+5)
 	for i := range made {
 		made[i] = l.make(i)
@@ -101,7 +99,7 @@ func walks(t *testing.T, n *tenant, l list) {
 		slices.Reverse(want)
 	}
 	for _, limit := range []string{"1", "7", "50"} {
-		require.Equal(t, want, n.walk(t, l.path, limit, func() {}), "each once and in order, by %s", limit)
+		require.Equal(t, want, n.Walk(t, l.path, limit, func() {}), "each once and in order, by %s", limit)
 	}
 	first := n.Do(t, http.MethodGet, l.path, nil)
 	if l.whole {
@@ -123,7 +121,7 @@ func walks(t *testing.T, n *tenant, l list) {
 func growing(t *testing.T, n *tenant, l list, want []string) {
 	t.Helper()
 	i := len(want)
-	seen := n.walk(t, l.path, "20", func() {
+	seen := n.Walk(t, l.path, "20", func() {
 		if i < len(want)+5 {
 			l.make(i)
 			i++
@@ -138,19 +136,19 @@ func TestACursorBelongsToItsList(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"and is refused by another": func(t *testing.T, n *tenant) {
-			board := n.board(t)
-			n.board(t)
-			n.listen(t)
-			n.listen(t)
+			board := n.Board(t)
+			n.Board(t)
+			n.Listen(t)
+			n.Listen(t)
 			boards := n.Do(t, http.MethodGet, "/v1/boards?limit=1", nil).Body["nextCursor"].(string)
 			hooks := n.Do(t, http.MethodGet, "/v1/webhooks?limit=1", nil).Body["nextCursor"].(string)
 			for path, cursor := range map[string]string{"/v1/boards": hooks, "/v1/webhooks": boards, board + "/tags": boards} {
-				a := n.refused(t, "ERR_VALIDATION", http.MethodGet, path+"?cursor="+cursor, nil)
+				a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, path+"?cursor="+cursor, nil)
 				require.Equal(t, []string{"cursor"}, a.Fields(), path)
 			}
 		},
 		"and is refused by another order of it": func(t *testing.T, n *tenant) {
-			board := n.board(t)
+			board := n.Board(t)
 			for range 2 {
 				n.ID(t, board+"/posts", object{"title": "x"})
 				n.ID(t, "/v1/contacts", object{"name": "x"})
@@ -161,7 +159,7 @@ func TestACursorBelongsToItsList(t *testing.T) {
 		"and is refused by that of another parent": cursorsOfParents,
 		"and is refused by that of other filters":  cursorsOfFilters,
 		"and takes another limit": func(t *testing.T, n *tenant) {
-			board := n.board(t)
+			board := n.Board(t)
 			for range 3 {
 				n.ID(t, board+"/posts", object{"title": "x"})
 			}
@@ -172,7 +170,7 @@ func TestACursorBelongsToItsList(t *testing.T) {
 			}
 		},
 		"and goes on after its item was deleted": func(t *testing.T, n *tenant) {
-			tags := n.board(t) + "/tags"
+			tags := n.Board(t) + "/tags"
 			a, b := n.ID(t, tags, object{"name": "a"}), n.ID(t, tags, object{"name": "b"})
 			cursor := n.Do(t, http.MethodGet, tags+"?limit=1", nil).Body["nextCursor"].(string)
 			n.Make(t, http.MethodDelete, tags+"/"+a, nil)
@@ -181,9 +179,9 @@ func TestACursorBelongsToItsList(t *testing.T) {
 		},
 		"and shows nothing of another organization": func(t *testing.T, n *tenant) {
 			stranger := n.on(t, "business")
-			n.board(t)
-			n.board(t)
-			stranger.board(t)
+			n.Board(t)
+			n.Board(t)
+			stranger.Board(t)
 			cursor := n.Do(t, http.MethodGet, "/v1/boards?limit=1", nil).Body["nextCursor"].(string)
 			for _, item := range stranger.Do(t, http.MethodGet, "/v1/boards?cursor="+cursor, nil).Body["data"].([]any) {
 				require.Equal(t, stranger.Organization.ID.String(), item.(object)["organizationId"])
@@ -194,10 +192,10 @@ func TestACursorBelongsToItsList(t *testing.T) {
 
 func cursorsOfParents(t *testing.T, n *tenant) {
 	for _, list := range []func() string{
-		func() string { return n.board(t) + "/tags" },
-		func() string { return n.board(t) + "/posts" },
-		func() string { return n.board(t) + "/changelog" },
-		func() string { return n.post(t) + "/comments" },
+		func() string { return n.Board(t) + "/tags" },
+		func() string { return n.Board(t) + "/posts" },
+		func() string { return n.Board(t) + "/changelog" },
+		func() string { return n.Post(t) + "/comments" },
 	} {
 		of, other := list(), list()
 		for i := range 4 {
@@ -205,17 +203,17 @@ func cursorsOfParents(t *testing.T, n *tenant) {
 		}
 		n.cursorsDiffer(t, "", of+"?limit=1", other+"?limit=1")
 	}
-	hooks := []string{"/v1/webhooks/" + n.listen(t) + "/", "/v1/webhooks/" + n.listen(t) + "/"}
-	n.post(t)
-	n.post(t)
+	hooks := []string{"/v1/webhooks/" + n.Listen(t) + "/", "/v1/webhooks/" + n.Listen(t) + "/"}
+	n.Post(t)
+	n.Post(t)
 	n.cursorsDiffer(t, "", hooks[0]+"deliveries?limit=1", hooks[1]+"deliveries?limit=1")
 }
 
 func cursorsOfFilters(t *testing.T, n *tenant) {
-	board, contact := n.board(t), n.ID(t, "/v1/contacts", object{"plan": "a"})
+	board, contact := n.Board(t), n.ID(t, "/v1/contacts", object{"plan": "a"})
 	tag := n.ID(t, board+"/tags", object{"name": "x"})
 	n.ID(t, "/v1/contacts", object{"plan": "a"})
-	hook := "/v1/webhooks/" + n.listen(t)
+	hook := "/v1/webhooks/" + n.Listen(t)
 	for range 2 {
 		n.ID(t, board+"/posts", object{"title": "x", "contactId": contact, "tagIds": []string{tag}})
 	}
@@ -237,18 +235,7 @@ func (n *tenant) cursorsDiffer(t *testing.T, path string, orders ...string) {
 				require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, next, nil).Status)
 				continue
 			}
-			require.Equal(t, []string{"cursor"}, n.refused(t, "ERR_VALIDATION", http.MethodGet, next, nil).Fields(), "%s after %s", to, from)
+			require.Equal(t, []string{"cursor"}, n.Refused(t, "ERR_VALIDATION", http.MethodGet, next, nil).Fields(), "%s after %s", to, from)
 		}
 	}
-}
-
-// forged is the cursor that a list, of which this is a page of several, would give for
-// another place.
-func (n *tenant) forged(t *testing.T, page, place string) string {
-	t.Helper()
-	given := n.Do(t, http.MethodGet, page, nil).Body["nextCursor"].(string)
-	raw, err := base64.RawURLEncoding.DecodeString(given)
-	require.NoError(t, err)
-	list, _, _ := strings.Cut(string(raw), "/")
-	return base64.RawURLEncoding.EncodeToString([]byte(list + "/" + place))
 }

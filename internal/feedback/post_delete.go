@@ -9,30 +9,32 @@ import (
 
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/post"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // DeletePost takes a post away from everybody, and out of the changelog entries
 // that link it. Its rows stay. Deleting it again is problem.NotFound.
 func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
-	return s.change(ctx, func(c *change) error {
+	return s.changes.Run(ctx, func(c *change.Change) error {
 		// For good, so that nobody refers to it meanwhile.
-		found, err := c.lockIDs(ctx, sql.WithLockClause("FOR UPDATE"), post.Or(post.ID(id), post.MergedIntoID(id)))
+		found, err := lockIDs(ctx, c, sql.WithLockClause("FOR UPDATE"), post.Or(post.ID(id), post.MergedIntoID(id)))
 		if err != nil {
 			return err
 		}
 		if !slices.Contains(found, id) {
 			return problem.Missing("post")
 		}
-		if err := c.unlinkPost(ctx, id); err != nil {
+		if err := unlinkPost(ctx, c, id); err != nil {
 			return err
 		}
 		// What was merged into it stands for itself again.
 		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().Exec(ctx); err != nil {
 			return errors.Wrap(err, "let go of what was merged into the post")
 		}
-		at := now()
+		at := store.Now()
 		if err := c.Post.Update().Where(post.ID(id)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the post")
 		}
@@ -40,7 +42,7 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 	})
 }
 
-func (c *change) unlinkPost(ctx context.Context, id publicid.Post) error {
+func unlinkPost(ctx context.Context, c *change.Change, id publicid.Post) error {
 	if _, err := c.ChangelogLink.Delete().Where(changeloglink.PostID(id)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "take the post out of the changelog")
 	}

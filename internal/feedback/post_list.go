@@ -14,6 +14,8 @@ import (
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/tag"
+	"earshot/internal/contacts"
+	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -31,7 +33,7 @@ const (
 // PostQuery filters and sorts the posts of a board. A member that is nil or empty
 // filters nothing.
 type PostQuery struct {
-	PageQuery
+	page.Query
 	// Q is words that the title and the text hold between them.
 	Q *string
 	// Statuses and TagIDs: any of them.
@@ -51,7 +53,7 @@ type checkedPostQuery struct {
 	sort     string
 	limit    int
 	list     string
-	memory   *AnswerMemory
+	memory   *page.Reservation
 
 	// Where the page before ended: an id, and the part before it of the order.
 	last  *publicid.Post
@@ -61,16 +63,16 @@ type checkedPostQuery struct {
 
 func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
 	var bad problem.Fields
-	out := checkedPostQuery{sort: sortNewest, limit: in.limit(&bad, standardPage, maxPage), memory: in.Memory, tier: titleTier}
+	out := checkedPostQuery{sort: sortNewest, limit: in.Size(&bad, page.Standard, page.Max), memory: in.Memory, tier: titleTier}
 	if in.Q != nil {
 		out.q, out.sort = *in.Q, sortRelevance
-		text(&bad, "q", *in.Q, 1, maxSearch)
+		bad.Text("q", *in.Q, 1, page.MaxSearch)
 	}
 	if in.Statuses != nil {
 		out.statuses = statuses(&bad, *in.Statuses)
 	}
 	if in.TagIDs != nil {
-		some(&bad, "tagIds", *in.TagIDs, maxPostTags)
+		bad.Items("tagIds", *in.TagIDs, maxPostTags)
 		out.tags = tagIDs(&bad, *in.TagIDs)
 	}
 	if in.ContactID != nil {
@@ -81,59 +83,46 @@ func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
 		out.sort = *in.Sort
 	}
 	in.Sort = &out.sort
-	out.list = listOf("posts", on, in)
+	out.list = page.ListOf("posts", on, in)
 	switch {
 	case !slices.Contains([]string{sortRelevance, sortNewest, sortVotes, sortActive}, out.sort):
 		bad.Add("sort", "enum", "must be relevance, newest, votes or active")
 	case out.sort == sortRelevance && in.Q == nil:
 		bad.Add("sort", "relevance", "relevance needs a q to be relevant to")
 	default:
-		out.readCursor(&bad, in.PageQuery)
+		out.readCursor(&bad, in.Query)
 	}
 	return out, bad.Err()
 }
 
-// maxSearch is as long as a search may be (docs/decisions.md, Contacts).
-const maxSearch = 200
-
-// some checks the number of items of a filter.
-func some(bad *problem.Fields, field string, items []string, high int) {
-	if len(items) == 0 {
-		bad.Add(field, "minItems", "must have at least 1 item")
-	}
-	if len(items) > high {
-		bad.Add(field, "maxItems", "must have at most %d items, not %d", high, len(items))
-	}
-}
-
 func statuses(bad *problem.Fields, given []string) []post.Status {
-	some(bad, "status", given, len(postStatuses))
+	bad.Items("status", given, len(postStatuses))
 	out := make([]post.Status, len(given))
 	for i, v := range given {
 		if out[i] = post.Status(v); post.StatusValidator(out[i]) != nil {
-			bad.Add(item("status", i), "enum", "%s", statusWords)
+			bad.Add(problem.Item("status", i), "enum", "%s", statusWords)
 		}
 	}
 	return out
 }
 
-func (in *checkedPostQuery) readCursor(bad *problem.Fields, q PageQuery) {
+func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 	var last publicid.Post
 	var ok bool
 	switch in.sort {
 	case sortVotes:
-		in.value, ok = byNumber.after(bad, in.list, q, &last)
+		in.value, ok = page.ByNumber.After(bad, in.list, q, &last)
 	case sortActive:
-		in.value, ok = byTime.after(bad, in.list, q, &last)
+		in.value, ok = page.ByTime.After(bad, in.list, q, &last)
 	case sortRelevance:
-		if in.tier, ok = byNumber.after(bad, in.list, q, &last); !ok {
+		if in.tier, ok = page.ByNumber.After(bad, in.list, q, &last); !ok {
 			in.tier = titleTier
 		}
 		if in.tier != titleTier && in.tier != textTier {
-			badCursor(bad)
+			page.BadCursor(bad)
 		}
 	default:
-		in.last = after[publicid.Post](bad, in.list, q)
+		in.last = page.After[publicid.Post](bad, in.list, q)
 	}
 	if ok {
 		in.last = &last
@@ -149,29 +138,29 @@ const (
 )
 
 // Posts lists the live posts of a board.
-func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (Page[*Post], error) {
+func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (page.Page[*Post], error) {
 	in, err := q.check(on)
 	if err != nil {
-		return Page[*Post]{}, err
+		return page.Page[*Post]{}, err
 	}
 	ctx = store.FreshPlan(ctx)
 	client := s.store.Client()
 	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
-		return Page[*Post]{}, err
+		return page.Page[*Post]{}, err
 	}
 	if err := in.mustHaveFilters(ctx, client); err != nil {
-		return Page[*Post]{}, err
+		return page.Page[*Post]{}, err
 	}
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}
 	rows, stopped, err := s.posts(ctx, on, in, in.limit+1, store.TitleOrText)
 	if err != nil {
-		return Page[*Post]{}, errors.Wrap(err, "list posts")
+		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
-	out := page(in.list, rows, in.limit, in.place)
+	out := page.Cut(in.list, rows, in.limit, in.place)
 	if stopped != nil {
-		out.NextCursor = cursor(in.list, in.place(*stopped))
+		out.NextCursor = page.Cursor(in.list, in.place(*stopped))
 	}
 	return s.wholePosts(ctx, in.memory, in.list, in.place, out)
 }
@@ -189,14 +178,14 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 		rows, err = query(ctx, limit, 0, list...)
 		return rows, nil, err
 	}
-	return searched[predicate.Post, *db.Post]{
-		list: list, order: order, match: store.PostMatches(in.q, part), query: query,
-		holding: func(limit int) ([]uuid.UUID, error) { return s.store.PostsHolding(ctx, on, in.q, part, limit) },
-	}.first(ctx, limit)
+	return page.Search[predicate.Post, *db.Post]{
+		List: list, Order: order, Match: store.PostMatches(in.q, part), Query: query,
+		Holding: func(limit int) ([]uuid.UUID, error) { return s.store.PostsHolding(ctx, on, in.q, part, limit) },
+	}.First(ctx, limit)
 }
 
 // relevant goes through the steps of relevance until the page is full.
-func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (Page[*Post], error) {
+func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*Post], error) {
 	var rows []*db.Post
 	titles := 0
 	place := func(p *db.Post) []string {
@@ -212,27 +201,29 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 		}
 		more, stopped, err := s.posts(ctx, on, in, in.limit+1-len(rows), part)
 		if err != nil {
-			return Page[*Post]{}, errors.Wrap(err, "search posts")
+			return page.Page[*Post]{}, errors.Wrap(err, "search posts")
 		}
 		rows = append(rows, more...)
 		if in.tier == titleTier {
 			titles = len(rows)
 		}
 		if stopped != nil {
-			next := cursor(in.list, inTier(in.tier, *stopped))
-			return s.wholePosts(ctx, in.memory, in.list, place, Page[*db.Post]{Items: rows, NextCursor: next})
+			next := page.Cursor(in.list, inTier(in.tier, *stopped))
+			return s.wholePosts(ctx, in.memory, in.list, place, page.Page[*db.Post]{Items: rows, NextCursor: next})
 		}
 	}
-	return s.wholePosts(ctx, in.memory, in.list, place, page(in.list, rows, in.limit, place))
+	return s.wholePosts(ctx, in.memory, in.list, place, page.Cut(in.list, rows, in.limit, place))
 }
 
-func inTier(tier int64, p *db.Post) []string { return []string{byNumber.write(tier), p.ID.String()} }
+func inTier(tier int64, p *db.Post) []string {
+	return []string{page.ByNumber.Write(tier), p.ID.String()}
+}
 
 // mustHaveFilters makes sure that what is filtered by is the organization's, so
 // that a list isn't empty only because of a slip.
 func (in *checkedPostQuery) mustHaveFilters(ctx context.Context, client *db.Client) error {
 	if in.contact != nil {
-		ok, err := exists(ctx, client.Contact.Query().Where(contact.ID(*in.contact)))
+		ok, err := store.Exists(ctx, client.Contact.Query().Where(contact.ID(*in.contact)))
 		if err != nil {
 			return errors.Wrap(err, "look up the contact")
 		}
@@ -305,26 +296,26 @@ func tagged(tags []publicid.Tag) predicate.Post {
 func (in *checkedPostQuery) place(p *db.Post) []string {
 	switch in.sort {
 	case sortVotes:
-		return []string{byNumber.write(int64(p.VoteCount)), p.ID.String()}
+		return []string{page.ByNumber.Write(int64(p.VoteCount)), p.ID.String()}
 	case sortActive:
-		return []string{byTime.write(p.LastActivityAt), p.ID.String()}
+		return []string{page.ByTime.Write(p.LastActivityAt), p.ID.String()}
 	}
 	return []string{p.ID.String()}
 }
 
 // ContactPosts lists the live posts that are attached to a contact, on all
 // boards, newest first.
-func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQuery) (Page[*Post], error) {
+func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.Query) (page.Page[*Post], error) {
 	var bad problem.Fields
-	limit := q.limit(&bad, standardPage, maxPage)
-	list := listOf("contactPosts", of)
-	last := after[publicid.Post](&bad, list, q)
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("contactPosts", of)
+	last := page.After[publicid.Post](&bad, list, q)
 	if err := bad.Err(); err != nil {
-		return Page[*Post]{}, err
+		return page.Page[*Post]{}, err
 	}
 	client := s.store.Client()
-	if _, err := onlyContact(ctx, client.Contact.Query().Where(contact.ID(of))); err != nil {
-		return Page[*Post]{}, err
+	if _, err := contacts.OnlyContact(ctx, client.Contact.Query().Where(contact.ID(of))); err != nil {
+		return page.Page[*Post]{}, err
 	}
 	query := client.Post.Query().Where(post.ContactID(of), post.DeletedAtIsNil()).
 		Order(db.Desc(post.FieldID)).Limit(limit + 1)
@@ -333,36 +324,36 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q PageQ
 	}
 	rows, err := query.Select(post.FieldID).All(ctx)
 	if err != nil {
-		return Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
+		return page.Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
-	place := byID(func(p *db.Post) string { return p.ID.String() })
-	return s.wholePosts(ctx, q.Memory, list, place, page(list, rows, limit, place))
+	place := page.ByID(func(p *db.Post) string { return p.ID.String() })
+	return s.wholePosts(ctx, q.Memory, list, place, page.Cut(list, rows, limit, place))
 }
 
 // wholePosts loads the posts of a page.
 func (s *Service) wholePosts(
-	ctx context.Context, memory *AnswerMemory, list string, place func(*db.Post) []string, rows Page[*db.Post],
-) (Page[*Post], error) {
-	rows, err := heavy[publicid.Post, *db.Post]{
-		list: list, memory: memory, place: place, id: func(p *db.Post) publicid.Post { return p.ID },
-		sizes: func(ids ...publicid.Post) ([]*db.Post, error) {
+	ctx context.Context, memory *page.Reservation, list string, place func(*db.Post) []string, rows page.Page[*db.Post],
+) (page.Page[*Post], error) {
+	rows, err := page.Heavy[publicid.Post, *db.Post]{
+		List: list, Memory: memory, Place: place, ID: func(p *db.Post) publicid.Post { return p.ID },
+		Sizes: func(ids ...publicid.Post) ([]*db.Post, error) {
 			return s.store.Client().Post.Query().Where(post.IDIn(ids...)).
 				Order(store.Sized(post.FieldBodyText, post.FieldBodyJSON)).Select(post.FieldID).All(ctx)
 		},
-		load: func(ids ...publicid.Post) ([]*db.Post, error) {
+		Load: func(ids ...publicid.Post) ([]*db.Post, error) {
 			return s.store.Client().Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).All(ctx)
 		},
-		size: func(p *db.Post) int { return jsonSize(p.BodyText) + jsonSize(p.BodyJSON) },
-	}.filled(ctx, rows)
+		Size: func(p *db.Post) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
+	}.Filled(ctx, rows)
 	if err != nil {
-		return Page[*Post]{}, err
+		return page.Page[*Post]{}, err
 	}
 	return s.withTags(ctx, rows)
 }
 
 // withTags adds the tags to a page of posts.
-func (s *Service) withTags(ctx context.Context, rows Page[*db.Post]) (Page[*Post], error) {
-	out := Page[*Post]{Items: make([]*Post, len(rows.Items)), NextCursor: rows.NextCursor}
+func (s *Service) withTags(ctx context.Context, rows page.Page[*db.Post]) (page.Page[*Post], error) {
+	out := page.Page[*Post]{Items: make([]*Post, len(rows.Items)), NextCursor: rows.NextCursor}
 	ids := make([]publicid.Post, len(rows.Items))
 	byPost := make(map[publicid.Post]*Post, len(rows.Items))
 	for i, p := range rows.Items {
@@ -375,7 +366,7 @@ func (s *Service) withTags(ctx context.Context, rows Page[*db.Post]) (Page[*Post
 	tagged, err := s.store.Client().PostTag.Query().
 		Where(posttag.PostIDIn(ids...)).Order(db.Asc(posttag.FieldTagID)).All(ctx)
 	if err != nil {
-		return Page[*Post]{}, errors.Wrap(err, "load the posts' tags")
+		return page.Page[*Post]{}, errors.Wrap(err, "load the posts' tags")
 	}
 	for _, t := range tagged {
 		byPost[t.PostID].TagIDs = append(byPost[t.PostID].TagIDs, t.TagID)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
+	"earshot/internal/testkit"
 )
 
 func TestAListOfPosts(t *testing.T) {
@@ -86,14 +87,14 @@ func (n *tenant) votedBy(t *testing.T, post string, voters int) {
 }
 
 func postsWalked(t *testing.T, n *tenant) {
-	path := n.board(t) + "/posts"
+	path := n.Board(t) + "/posts"
 	walks(t, n, list{path, func(i int) string { return n.ID(t, path, object{"title": fmt.Sprint(i)}) }, true, 25, false})
 }
 
 // numbered are posts on a board with the titles 0 and up, in this order.
 func (n *tenant) numbered(t *testing.T, count int) (board string, posts []string) {
 	t.Helper()
-	board = n.board(t)
+	board = n.Board(t)
 	for i := range count {
 		posts = append(posts, n.say(t, board, fmt.Sprint(i), "word"))
 	}
@@ -122,18 +123,18 @@ func mostVotedPosts(t *testing.T, n *tenant) {
 func mostActivePosts(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 6)
 	// The same moment for all: only the store can do that.
-	n.app.Store.Client().Post.Update().SetLastActivityAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
+	n.App.Store.Client().Post.Update().SetLastActivityAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
 	active := func() []string { return n.shown(t, board+"/posts?sort=active", "title") }
 	require.Equal(t, []string{"5", "4", "3", "2", "1", "0"}, active(), "the newest of those at the same moment")
-	comment := n.comment(t, posts[1], "")
+	comment := n.Comment(t, posts[1], "")
 	n.ID(t, posts[4]+"/votes", nil)
-	n.patch(t, posts[0], object{"status": "planned"})
+	n.Patch(t, posts[0], object{"status": "planned"})
 	require.Equal(t, []string{"0", "4", "1", "5", "3", "2"}, active())
 	n.Make(t, http.MethodDelete, posts[4]+"/votes", nil)
 	n.Make(t, http.MethodDelete, "/v1/comments/"+comment, nil)
-	n.patch(t, posts[3], object{"title": "3"})
+	n.Patch(t, posts[3], object{"title": "3"})
 	require.Equal(t, []string{"0", "4", "1", "5", "3", "2"}, active(), "what is taken back is no activity, nor is no change")
-	n.comment(t, posts[2], "")
+	n.Comment(t, posts[2], "")
 	require.Equal(t, []string{"2", "0", "4", "1", "5", "3"}, active())
 }
 
@@ -143,12 +144,12 @@ func postPages(t *testing.T, n *tenant) {
 		n.votedBy(t, posts[i], voters)
 	}
 	for _, i := range []int{3, 0, 6} { // titles that match by themselves
-		n.patch(t, posts[i], object{"title": fmt.Sprint(i, " word")})
+		n.Patch(t, posts[i], object{"title": fmt.Sprint(i, " word")})
 	}
 	at := time.Now().UTC().Truncate(time.Microsecond)
-	n.app.Store.Client().Post.Update().SetLastActivityAt(at).ExecX(n.Context(t.Context()))
-	n.comment(t, posts[5], "")
-	n.comment(t, posts[1], "")
+	n.App.Store.Client().Post.Update().SetLastActivityAt(at).ExecX(n.Context(t.Context()))
+	n.Comment(t, posts[5], "")
+	n.Comment(t, posts[1], "")
 	for query, want := range map[string]string{
 		"sort=newest":                 "6543210",
 		"sort=votes":                  "5306241",
@@ -174,8 +175,8 @@ func postPages(t *testing.T, n *tenant) {
 }
 
 func postsAsRead(t *testing.T, n *tenant) {
-	board := n.board(t)
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	board := n.Board(t)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"]
 	var tags []any
 	for _, name := range []string{"c", "a", "b"} {
 		tags = append(tags, n.ID(t, board+"/tags", object{"name": name}))
@@ -187,7 +188,7 @@ func postsAsRead(t *testing.T, n *tenant) {
 			"contactId": contact, "tagIds": carried,
 		})
 		n.ID(t, post+"/votes", nil)
-		want = append([]any{n.get(t, post)}, want...)
+		want = append([]any{n.Get(t, post)}, want...)
 	}
 	for _, query := range []string{"", "?q=dark", "?q=please", "?sort=votes", "?sort=active", "?tagIds=" + fmt.Sprint(tags[0], ",", tags[1])} {
 		got := n.Do(t, http.MethodGet, board+"/posts"+query, nil).Body["data"].([]any)
@@ -199,7 +200,7 @@ func postsAsRead(t *testing.T, n *tenant) {
 func postsByStatus(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 7)
 	for i, status := range []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"} {
-		n.patch(t, posts[i], object{"status": status})
+		n.Patch(t, posts[i], object{"status": status})
 	}
 	for status, want := range map[string][]string{
 		"open":                   {"0"},
@@ -213,15 +214,15 @@ func postsByStatus(t *testing.T, n *tenant) {
 	} {
 		require.Equal(t, want, n.shown(t, board+"/posts?status="+status, "title"), status)
 	}
-	n.patch(t, posts[0], object{"status": "shipped"})
+	n.Patch(t, posts[0], object{"status": "shipped"})
 	require.Empty(t, n.shown(t, board+"/posts?status=open", "title"))
 }
 
 func postsByTag(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	a, b := n.ID(t, board+"/tags", object{"name": "a"}), n.ID(t, board+"/tags", object{"name": "b"})
 	unused := n.ID(t, board+"/tags", object{"name": "unused"})
-	elsewhere := n.ID(t, n.board(t)+"/tags", object{"name": "a"})
+	elsewhere := n.ID(t, n.Board(t)+"/tags", object{"name": "a"})
 	for title, tags := range map[string][]string{"none": {}, "a": {a}, "b": {b}, "both": {a, b}} {
 		n.ID(t, board+"/posts", object{"title": title, "tagIds": tags})
 	}
@@ -238,28 +239,28 @@ func postsByTag(t *testing.T, n *tenant) {
 }
 
 func postsByContact(t *testing.T, n *tenant) {
-	board := n.board(t)
-	ada, bob := n.identify(t, object{"externalUserId": "ada"})["id"].(string), n.identify(t, object{"externalUserId": "bob"})["id"].(string)
+	board := n.Board(t)
+	ada, bob := n.Identify(t, object{"externalUserId": "ada"})["id"].(string), n.Identify(t, object{"externalUserId": "bob"})["id"].(string)
 	for title, contact := range map[string]any{"ada": ada, "bob": bob, "nobody": nil} {
 		n.ID(t, board+"/posts", object{"title": title, "contactId": contact})
 	}
 	require.Equal(t, []string{"ada"}, n.shown(t, board+"/posts?contactId="+ada, "title"))
 	require.Equal(t, []string{"bob"}, n.shown(t, board+"/posts?contactId="+bob, "title"))
-	require.Empty(t, n.shown(t, n.board(t)+"/posts?contactId="+ada, "title"))
+	require.Empty(t, n.shown(t, n.Board(t)+"/posts?contactId="+ada, "title"))
 }
 
 // Every post lacks one of what is asked for, but for two.
 func postsByEverything(t *testing.T, n *tenant) {
-	board := n.board(t)
-	tag, contact := n.ID(t, board+"/tags", object{"name": "a"}), n.identify(t, object{"externalUserId": "ada"})["id"].(string)
+	board := n.Board(t)
+	tag, contact := n.ID(t, board+"/tags", object{"name": "a"}), n.Identify(t, object{"externalUserId": "ada"})["id"].(string)
 	full := object{"title": "in title", "body": object{"text": "dark"}, "tagIds": []string{tag}, "contactId": contact, "status": "planned"}
 	for i, lacks := range []object{
 		{"title": "first dark"}, {"title": "no word", "body": object{}}, {"title": "no dark tag", "tagIds": []string{}},
 		{"title": "second"}, {"title": "no dark contact", "contactId": nil}, {"title": "dark but open", "status": "open"},
 	} {
 		post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
-		n.patch(t, post, full)
-		n.patch(t, post, lacks)
+		n.Patch(t, post, full)
+		n.Patch(t, post, lacks)
 		n.votedBy(t, post, 6-i)
 	}
 	filters := board + "/posts?status=shipped,planned&tagIds=" + tag + "&contactId=" + contact + "&q=dark"
@@ -272,20 +273,20 @@ func postsByEverything(t *testing.T, n *tenant) {
 }
 
 func postsOfOneBoard(t *testing.T, n *tenant) {
-	board, other := n.board(t), n.board(t)
+	board, other := n.Board(t), n.Board(t)
 	n.say(t, board, "red", "word")
 	n.say(t, other, "blue", "word")
 	stranger := n.on(t, "business")
-	stranger.say(t, stranger.board(t), "green", "word")
+	stranger.say(t, stranger.Board(t), "green", "word")
 	for _, query := range []string{"", "?q=word", "?q=red+or+blue+or+green", "?sort=votes", "?sort=active", "?status=open"} {
 		require.Equal(t, []string{"red"}, n.shown(t, board+"/posts"+query, "title"), query)
 		require.Equal(t, []string{"blue"}, n.shown(t, other+"/posts"+query, "title"), query)
-		stranger.refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts"+query, nil)
+		stranger.Refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts"+query, nil)
 	}
 }
 
 func badPostFilters(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tag := n.ID(t, board+"/tags", object{"name": "a"})
 	for query, want := range map[string][]string{
 		"status=done":                                    {"status[0] enum"},
@@ -312,18 +313,18 @@ func badPostFilters(t *testing.T, n *tenant) {
 	} {
 		a := n.Do(t, http.MethodGet, board+"/posts?"+query, nil)
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s: %s", query, a.Raw)
-		require.Subset(t, fieldRules(a), want, query)
-		require.Equal(t, distinctFields(want), distinctFields(fieldRules(a)), query)
+		require.Subset(t, testkit.FieldRules(a), want, query)
+		require.Equal(t, distinctFields(want), distinctFields(testkit.FieldRules(a)), query)
 	}
 	for query, field := range map[string]string{
 		"tagIds=a": "tagIds", "tagIds=" + tag + "," + tag[4:]: "tagIds", "tagIds=" + tag + strings.ToUpper(tag): "tagIds",
 		"contactId=" + tag: "contactId", "contactId=x": "contactId",
 	} {
-		a := n.refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?"+query, nil)
+		a := n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?"+query, nil)
 		require.Equal(t, field, a.Details()["field"], query)
 	}
 	for _, query := range []string{"status=", "tagIds=", "status=open&status=planned"} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, board+"/posts?"+query, nil)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, board+"/posts?"+query, nil)
 		require.Equal(t, query[:6], a.Fields()[0][:6], "%s: %s", query, a.Raw)
 	}
 	n.shown(t, board+"/posts?status=open,under_review,planned,in_progress,shipped,declined,duplicate", "id")
@@ -341,26 +342,26 @@ func distinctFields(pairs []string) []string {
 }
 
 func badPostFiltersTogether(t *testing.T, n *tenant) {
-	a := n.refused(t, "ERR_VALIDATION", http.MethodGet,
-		n.board(t)+"/posts?q=&status=open,done&tagIds=x,&contactId=&limit=0&cursor=x&sort=votes", nil)
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodGet,
+		n.Board(t)+"/posts?q=&status=open,done&tagIds=x,&contactId=&limit=0&cursor=x&sort=votes", nil)
 	require.ElementsMatch(t, []string{"q", "status[1]", "tagIds[1]", "contactId", "limit"}, a.Fields())
 }
 
 func foreignPostFilters(t *testing.T, n *tenant) {
-	board, stranger := n.board(t), n.on(t, "business")
+	board, stranger := n.Board(t), n.on(t, "business")
 	mine := n.ID(t, board+"/tags", object{"name": "a"})
-	tag := stranger.ID(t, stranger.board(t)+"/tags", object{"name": "a"})
-	contact := stranger.identify(t, object{"externalUserId": "ada"})["id"].(string)
+	tag := stranger.ID(t, stranger.Board(t)+"/tags", object{"name": "a"})
+	contact := stranger.Identify(t, object{"externalUserId": "ada"})["id"].(string)
 	for query, field := range map[string]string{
 		"tagIds=" + tag: "tagIds", "tagIds=" + mine + "," + tag: "tagIds", "contactId=" + contact: "contactId",
 		"q=dark&contactId=" + contact: "contactId", "tagIds=" + mine + "&contactId=" + contact: "contactId",
 	} {
-		a := n.refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?"+query, nil)
+		a := n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?"+query, nil)
 		require.Equal(t, http.StatusNotFound, a.Status)
 		require.Equal(t, field, a.Details()["field"], query)
 	}
 	n.Make(t, http.MethodDelete, board+"/tags/"+mine, nil)
-	n.refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?tagIds="+mine, nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?tagIds="+mine, nil)
 }
 
 // A cursor is a place in the order, and no post has to be there.
@@ -395,13 +396,13 @@ func foreignPostCursors(t *testing.T, n *tenant) {
 				require.Equal(t, []string{"1"}, n.shown(t, path, "title"))
 				continue
 			}
-			a := n.refused(t, "ERR_VALIDATION", http.MethodGet, path, nil)
-			require.Equal(t, []string{"cursor cursor"}, fieldRules(a), "of %s with %s", of, sort)
+			a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, path, nil)
+			require.Equal(t, []string{"cursor cursor"}, testkit.FieldRules(a), "of %s with %s", of, sort)
 		}
 	}
 	for _, path := range []string{board + "/posts", "/v1/boards", board + "/tags", board + "/changelog"} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, path+"?cursor="+cursors["votes"], nil)
-		require.Equal(t, []string{"cursor cursor"}, fieldRules(a), path)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, path+"?cursor="+cursors["votes"], nil)
+		require.Equal(t, []string{"cursor cursor"}, testkit.FieldRules(a), path)
 	}
 }
 
@@ -411,7 +412,7 @@ func forgedPostCursors(t *testing.T, n *tenant) {
 	id := strings.TrimPrefix(posts[0], "/v1/posts/")
 	at := func(query, place string) string {
 		list := board + "/posts?" + query
-		return list + "&cursor=" + n.forged(t, list+"&limit=1", place)
+		return list + "&cursor=" + n.Forged(t, list+"&limit=1", place)
 	}
 	for _, place := range []string{"votes/9223372036854775807", "votes/-9223372036854775808", "active/0000-01-01T00:00:00Z", "active/9999-12-31T23:59:59.999999999Z"} {
 		sort, value, _ := strings.Cut(place, "/")
@@ -434,8 +435,8 @@ func forgedPostCursors(t *testing.T, n *tenant) {
 		{"q=word", "3/" + id},
 		{"q=word", "-5/" + id},
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, at(test.query, test.place), nil)
-		require.Equal(t, []string{"cursor cursor"}, fieldRules(a), test.place)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, at(test.query, test.place), nil)
+		require.Equal(t, []string{"cursor cursor"}, testkit.FieldRules(a), test.place)
 	}
 }
 
@@ -456,7 +457,7 @@ func TestASearchOfPosts(t *testing.T) {
 // library is a board with something to search for.
 func (n *tenant) library(t *testing.T) string {
 	t.Helper()
-	board := n.board(t)
+	board := n.Board(t)
 	for _, p := range [][2]string{
 		{"Dark mode", "The screen is too bright at night."},
 		{"Mode of payment", "Invoices in the dark ages were on paper."},
@@ -503,7 +504,7 @@ func searchedSyntax(t *testing.T, n *tenant) {
 }
 
 func searchedRelevance(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	for _, p := range [][2]string{
 		{"title 1: export to pdf", "anything"},
 		{"text 1", "export a pdf"},
@@ -539,43 +540,43 @@ func searchedAnything(t *testing.T, n *tenant) {
 }
 
 func searchLimits(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	n.say(t, board, strings.Repeat("é", 200), "")
 	require.Len(t, n.shown(t, board+"/posts?q="+url.QueryEscape(strings.Repeat("é", 200)), "id"), 1, "characters, not bytes")
 	for q, rule := range map[string]string{
 		"": "minLength", strings.Repeat("é", 201): "maxLength", "a\x00b": "pattern", "\x00": "pattern", "\xff": "", "dark \xc3": "", "\xed\xa0\x80": "",
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, board+"/posts?q="+url.QueryEscape(q), nil)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, board+"/posts?q="+url.QueryEscape(q), nil)
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status)
-		require.Equal(t, []string{"q"}, distinctFields(fieldRules(a)), "%q", q)
+		require.Equal(t, []string{"q"}, distinctFields(testkit.FieldRules(a)), "%q", q)
 		if rule != "" {
-			require.Equal(t, []string{"q " + rule}, fieldRules(a), "%q", q)
+			require.Equal(t, []string{"q " + rule}, testkit.FieldRules(a), "%q", q)
 		}
 	}
 }
 
 func searchedAfterEdit(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	post := n.say(t, board, "Dark mode", "Too bright.")
 	finds := func(q string, want ...string) {
 		t.Helper()
 		require.Equal(t, want, n.shown(t, board+"/posts?q="+url.QueryEscape(q), "title"), q)
 	}
-	n.patch(t, post, object{"title": "Night theme"})
+	n.Patch(t, post, object{"title": "Night theme"})
 	finds("dark")
 	finds("night bright", "Night theme")
-	n.patch(t, post, object{"body": object{"text": "Lamps blind me."}})
+	n.Patch(t, post, object{"body": object{"text": "Lamps blind me."}})
 	finds("bright")
 	finds("blinding lamp", "Night theme")
-	n.patch(t, post, object{"body": object{"json": object{"type": "doc"}}})
+	n.Patch(t, post, object{"body": object{"json": object{"type": "doc"}}})
 	finds("lamp")
 	finds("doc")
-	n.patch(t, post, object{"status": "planned", "slug": "lamp", "title": "Night lamp"})
+	n.Patch(t, post, object{"status": "planned", "slug": "lamp", "title": "Night lamp"})
 	finds("lamp", "Night lamp")
 }
 
 func searchedMerged(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	target, source := n.say(t, board, "Dark mode", ""), n.say(t, board, "Darkness", "Black on black")
 	n.merge(t, target, source)
 	require.Equal(t, []string{"Darkness"}, n.shown(t, board+"/posts?q=black", "title"))
@@ -585,8 +586,8 @@ func searchedMerged(t *testing.T, n *tenant) {
 
 // None of these takes a person's time to save: a post is written under locks.
 func searchedLongTexts(t *testing.T, n *tenant) {
-	board := n.board(t)
-	n.listen(t, event.PostCreated)
+	board := n.Board(t)
+	n.Listen(t, event.PostCreated)
 	for _, piece := range []string{
 		"a", "é", "a ", "a-", "a.", "a/", "a@", "<", "1.", "-1", "\U0001F389", "http://a.b/c?d=e ",
 		// What the parser of a search looks far ahead for: tags, files, addresses, hosts.

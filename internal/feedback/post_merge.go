@@ -9,6 +9,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/post"
+	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -31,13 +32,13 @@ func (s *Service) MergePosts(ctx context.Context, id publicid.Post, sourceIDs []
 		return nil, err
 	}
 	var merged *Post
-	err = s.change(ctx, func(c *change) error {
-		target, fresh, err := c.lockMerge(ctx, id, sources)
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		target, fresh, err := lockMerge(ctx, c, id, sources)
 		if err != nil {
 			return err
 		}
 		if len(fresh) > 0 {
-			if target, err = c.merge(ctx, target, fresh); err != nil {
+			if target, err = merge(ctx, c, target, fresh); err != nil {
 				return err
 			}
 		}
@@ -50,14 +51,14 @@ func (s *Service) MergePosts(ctx context.Context, id publicid.Post, sourceIDs []
 
 func checkSources(target publicid.Post, given []string) ([]publicid.Post, error) {
 	var bad problem.Fields
-	some(&bad, "sourceIds", given, maxMergeSources)
+	bad.Items("sourceIds", given, maxMergeSources)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
 	sources := make([]publicid.Post, len(given))
 	for i, text := range given {
 		if sources[i] = publicid.Read[publicid.Post](text); sources[i] == target && !target.IsZero() {
-			bad.Add(item("sourceIds", i), "notTarget", "is the post to merge into")
+			bad.Add(problem.Item("sourceIds", i), "notTarget", "is the post to merge into")
 		}
 	}
 	return sources, bad.Err()
@@ -65,12 +66,12 @@ func checkSources(target publicid.Post, given []string) ([]publicid.Post, error)
 
 // lockMerge loads and locks the target and the sources, with what was merged into
 // them, and returns the sources that are still to be merged.
-func (c *change) lockMerge(ctx context.Context, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
+func lockMerge(ctx context.Context, c *change.Change, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
 	ids := append(slices.Clone(sources), id)
-	if _, err := c.lockIDs(ctx, noKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
+	if _, err := lockIDs(ctx, c, store.NoKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
 		return nil, nil, err
 	}
-	byID, err := c.lockPosts(ctx, post.IDIn(ids...))
+	byID, err := lockPosts(ctx, c, post.IDIn(ids...))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +97,7 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 		case p == nil:
 			return nil, problem.MissingIn("sourceIds", "post")
 		case p.BoardID != target.BoardID:
-			bad.Add(item("sourceIds", i), "sameBoard", "is a post of another board")
+			bad.Add(problem.Item("sourceIds", i), "sameBoard", "is a post of another board")
 		case p.MergedIntoID == nil, *p.MergedIntoID == target.ID && p.Status != post.StatusDuplicate:
 			if !slices.Contains(fresh, p) {
 				fresh = append(fresh, p)
@@ -116,18 +117,18 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 }
 
 // merge does the merging of locked posts and returns the target as it is then.
-func (c *change) merge(ctx context.Context, target *db.Post, sources []*db.Post) (*db.Post, error) {
+func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db.Post) (*db.Post, error) {
 	ids := make([]publicid.Post, len(sources))
 	comments := 0
 	for i, p := range sources {
 		ids[i] = p.ID
 		comments += p.CommentCount
 	}
-	votes, err := store.MovePosts(ctx, c.Tx, c.caller.Organization.ID, target.ID, ids)
+	votes, err := store.MovePosts(ctx, c.Tx, c.Caller.Organization.ID, target.ID, ids)
 	if err != nil {
 		return nil, err
 	}
-	at := now()
+	at := store.Now()
 	for _, p := range sources {
 		next, err := c.Post.UpdateOne(p).SetStatus(post.StatusDuplicate).SetMergedIntoID(target.ID).
 			SetVoteCount(0).SetCommentCount(0).SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
@@ -137,7 +138,7 @@ func (c *change) merge(ctx context.Context, target *db.Post, sources []*db.Post)
 		if p.Status == next.Status {
 			continue
 		}
-		err = c.record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
+		err = c.Record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
 			BoardHead: event.BoardHead{BoardID: p.BoardID}, Post: eventPost(next), PreviousStatus: string(p.Status),
 		})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
+	"earshot/internal/testkit"
 )
 
 func TestAMergeOfPosts(t *testing.T) {
@@ -49,8 +50,8 @@ func idsOf(paths ...string) []string {
 // counts are a post's votes and comments, by its counters and by its lists.
 func (n *tenant) counts(t *testing.T, post string) string {
 	t.Helper()
-	p := n.get(t, post)
-	votes, comments := n.walk(t, post+"/votes", "100", func() {}), n.walk(t, post+"/comments", "100", func() {})
+	p := n.Get(t, post)
+	votes, comments := n.Walk(t, post+"/votes", "100", func() {}), n.Walk(t, post+"/comments", "100", func() {})
 	return fmt.Sprintf("%s votes, %d listed; %s comments, %d listed", p["voteCount"], len(votes), p["commentCount"], len(comments))
 }
 
@@ -88,11 +89,11 @@ func mergedVotes(t *testing.T, n *tenant) {
 func mergedComments(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
 	first, target, last := posts[0], posts[1], posts[2]
-	top := n.comment(t, first, "")
-	onTarget := n.comment(t, target, "")
-	reply := n.comment(t, first, top)
-	onLast := n.comment(t, last, "")
-	replyOnTarget := n.comment(t, target, onTarget)
+	top := n.Comment(t, first, "")
+	onTarget := n.Comment(t, target, "")
+	reply := n.Comment(t, first, top)
+	onLast := n.Comment(t, last, "")
+	replyOnTarget := n.Comment(t, target, onTarget)
 	n.Make(t, http.MethodDelete, "/v1/comments/"+top, nil)
 	n.Make(t, http.MethodDelete, "/v1/comments/"+replyOnTarget, nil)
 	before := n.Do(t, http.MethodGet, first+"/comments", nil).Body["data"].([]any)
@@ -110,60 +111,60 @@ func mergedComments(t *testing.T, n *tenant) {
 		require.Equal(t, "0 votes, 0 listed; 0 comments, 0 listed", n.counts(t, post))
 	}
 	n.Make(t, http.MethodDelete, "/v1/comments/"+onLast, nil)
-	n.comment(t, target, onTarget)
-	n.comment(t, target, top)
+	n.Comment(t, target, onTarget)
+	n.Comment(t, target, top)
 	require.Equal(t, "0 votes, 0 listed; 4 comments, 7 listed", n.counts(t, target))
 }
 
 func mergedSources(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tag := n.ID(t, board+"/tags", object{"name": "a"})
-	contact := n.identify(t, object{"externalUserId": "ada"})["id"]
+	contact := n.Identify(t, object{"externalUserId": "ada"})["id"]
 	target := n.say(t, board, "Dark mode", "")
 	source := "/v1/posts/" + n.ID(t, board+"/posts", object{
 		"title": "Darkness", "body": object{"json": object{"a": true}, "text": "x"}, "tagIds": []string{tag}, "contactId": contact,
 	})
-	n.patch(t, source, object{"hideFromRoadmap": true, "status": "planned"})
+	n.Patch(t, source, object{"hideFromRoadmap": true, "status": "planned"})
 	n.ID(t, source+"/votes", nil)
-	want := n.get(t, source)
+	want := n.Get(t, source)
 	n.merge(t, target, source)
-	got := n.get(t, source)
+	got := n.Get(t, source)
 	require.Greater(t, got["updatedAt"], want["updatedAt"])
 	want["status"], want["mergedIntoId"], want["voteCount"] = "duplicate", idsOf(target)[0], json.Number("0")
-	require.Equal(t, without(want, "updatedAt", "lastActivityAt"), without(got, "updatedAt", "lastActivityAt"))
+	require.Equal(t, testkit.Without(want, "updatedAt", "lastActivityAt"), testkit.Without(got, "updatedAt", "lastActivityAt"))
 	require.Equal(t, []any{got}, n.Do(t, http.MethodGet, board+"/posts?status=duplicate", nil).Body["data"])
 	require.Equal(t, []string{"Darkness"}, n.shown(t, "/v1/contacts/"+contact.(string)+"/posts", "title"))
 }
 
 func mergedTarget(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tag := n.ID(t, board+"/tags", object{"name": "a"})
 	target := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Dark mode", "tagIds": []string{tag}})
 	source := n.say(t, board, "Darkness", "Black on black")
-	n.patch(t, target, object{"status": "shipped"})
+	n.Patch(t, target, object{"status": "shipped"})
 	n.ID(t, source+"/votes", nil)
-	n.comment(t, source, "")
-	want := n.get(t, target)
+	n.Comment(t, source, "")
+	want := n.Get(t, target)
 	got := n.merge(t, target, source)
-	require.Equal(t, n.get(t, target), got)
+	require.Equal(t, n.Get(t, target), got)
 	require.Greater(t, got["lastActivityAt"], want["lastActivityAt"])
 	want["voteCount"], want["commentCount"] = json.Number("1"), json.Number("1")
-	require.Equal(t, without(want, "updatedAt", "lastActivityAt"), without(got, "updatedAt", "lastActivityAt"))
+	require.Equal(t, testkit.Without(want, "updatedAt", "lastActivityAt"), testkit.Without(got, "updatedAt", "lastActivityAt"))
 	require.Equal(t, []string{"Dark mode", "Darkness"}, n.shown(t, board+"/posts?sort=votes", "title"))
 }
 
 func mergedEvents(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
-	n.patch(t, posts[1], object{"status": "in_progress"})
+	n.Patch(t, posts[1], object{"status": "in_progress"})
 	n.ID(t, posts[1]+"/votes", nil)
-	n.comment(t, posts[1], "")
-	n.listen(t)
+	n.Comment(t, posts[1], "")
+	n.Listen(t)
 	n.merge(t, posts[0], posts[2], posts[1])
-	require.Len(t, n.recorded(t), 2, "votes and comments that move are no news")
+	require.Len(t, n.Recorded(t), 2, "votes and comments that move are no news")
 	previous := map[any]any{}
-	for _, told := range n.payloads(t, event.PostStatusChanged) {
+	for _, told := range n.Payloads(t, event.PostStatusChanged) {
 		source := told["post"].(object)
-		read := n.get(t, "/v1/posts/"+source["id"].(string))
+		read := n.Get(t, "/v1/posts/"+source["id"].(string))
 		require.Equal(t, object{
 			"event": "post.status_changed", "organizationId": n.Organization.ID.String(), "boardId": read["boardId"],
 			"previousStatus": told["previousStatus"],
@@ -178,20 +179,20 @@ func mergedEvents(t *testing.T, n *tenant) {
 
 func mergedDuplicate(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
-	n.patch(t, posts[1], object{"status": "duplicate"})
-	n.listen(t)
+	n.Patch(t, posts[1], object{"status": "duplicate"})
+	n.Listen(t)
 	n.merge(t, posts[0], posts[1])
-	require.Empty(t, n.recorded(t))
-	require.Equal(t, idsOf(posts[0])[0], n.get(t, posts[1])["mergedIntoId"])
+	require.Empty(t, n.Recorded(t))
+	require.Equal(t, idsOf(posts[0])[0], n.Get(t, posts[1])["mergedIntoId"])
 	n.merge(t, posts[0], posts[1], posts[2])
-	require.Len(t, n.recorded(t), 1)
+	require.Len(t, n.Recorded(t), 1)
 }
 
 func mergedAgain(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
 	n.ID(t, posts[1]+"/votes", nil)
-	n.comment(t, posts[2], "")
-	n.listen(t)
+	n.Comment(t, posts[2], "")
+	n.Listen(t)
 	merged := n.merge(t, posts[0], posts[1], posts[2])
 	unchanged := n.Watch(t)
 	require.Equal(t, merged, n.merge(t, posts[0], posts[1], posts[2]))
@@ -203,10 +204,10 @@ func mergedMore(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
 	n.ID(t, posts[1]+"/votes", nil)
 	n.merge(t, posts[0], posts[1])
-	n.listen(t)
-	n.comment(t, posts[2], "")
+	n.Listen(t)
+	n.Comment(t, posts[2], "")
 	n.merge(t, posts[0], posts[1], posts[2])
-	told := n.payloads(t, event.PostStatusChanged)
+	told := n.Payloads(t, event.PostStatusChanged)
 	require.Len(t, told, 1)
 	require.Equal(t, "2", told[0]["post"].(object)["title"])
 	require.Equal(t, "1 votes, 1 listed; 1 comments, 1 listed", n.counts(t, posts[0]))
@@ -215,21 +216,21 @@ func mergedMore(t *testing.T, n *tenant) {
 func mergedTwins(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 2)
 	n.ID(t, posts[1]+"/votes", nil)
-	n.comment(t, posts[1], "")
-	n.listen(t)
+	n.Comment(t, posts[1], "")
+	n.Listen(t)
 	n.merge(t, posts[0], posts[1], posts[1], posts[1])
-	require.Len(t, n.recorded(t), 1)
+	require.Len(t, n.Recorded(t), 1)
 	require.Equal(t, "1 votes, 1 listed; 1 comments, 1 listed", n.counts(t, posts[0]))
 }
 
 func mergedTwenty(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 22)
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, posts[10]+"/merge", object{"sourceIds": idsOf(append(posts[:10:10], posts[11:]...)...)})
-	require.Equal(t, []string{"sourceIds maxItems"}, fieldRules(a))
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[10]+"/merge", object{"sourceIds": idsOf(append(posts[:10:10], posts[11:]...)...)})
+	require.Equal(t, []string{"sourceIds maxItems"}, testkit.FieldRules(a))
 	for _, post := range posts {
 		n.anonymousVote(t, post, "ada")
 		n.anonymousVote(t, post, post)
-		n.comment(t, post, "")
+		n.Comment(t, post, "")
 	}
 	n.merge(t, posts[10], append(posts[:10:10], posts[11:21]...)...)
 	require.Equal(t, "22 votes, 22 listed; 21 comments, 21 listed", n.counts(t, posts[10]))
@@ -240,18 +241,18 @@ func mergedChain(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 4)
 	a, b, c, d := posts[0], posts[1], posts[2], posts[3]
 	n.ID(t, a+"/votes", nil)
-	n.comment(t, a, "")
+	n.Comment(t, a, "")
 	n.merge(t, b, a)
-	n.listen(t)
+	n.Listen(t)
 	n.merge(t, c, b)
 	n.merge(t, d, c)
 	for _, post := range []string{a, b, c} {
-		read := n.get(t, post)
+		read := n.Get(t, post)
 		require.Equal(t, "duplicate", read["status"])
 		require.Equal(t, idsOf(d)[0], read["mergedIntoId"])
 	}
 	require.Equal(t, "1 votes, 1 listed; 1 comments, 1 listed", n.counts(t, d))
-	require.Len(t, n.recorded(t), 2, "nothing of the one that was merged before")
+	require.Len(t, n.Recorded(t), 2, "nothing of the one that was merged before")
 	unchanged := n.Watch(t)
 	n.merge(t, d, a, b, c)
 	unchanged(t)
@@ -259,14 +260,14 @@ func mergedChain(t *testing.T, n *tenant) {
 
 func badMerges(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 5)
-	elsewhere, stranger := n.post(t), n.on(t, "business")
-	foreign := stranger.post(t)
+	elsewhere, stranger := n.Post(t), n.on(t, "business")
+	foreign := stranger.Post(t)
 	merged, into := posts[3], posts[4]
 	n.merge(t, into, merged)
 	gone := n.say(t, board, "gone", "")
 	n.Make(t, http.MethodDelete, gone, nil)
 	n.ID(t, posts[1]+"/votes", nil)
-	n.listen(t)
+	n.Listen(t)
 	for why, test := range map[string]struct {
 		target  string
 		sources []string
@@ -281,15 +282,15 @@ func badMerges(t *testing.T, n *tenant) {
 		"gone target":   {gone, posts[1:2], "ERR_NOT_FOUND", nil},
 		"foreign one":   {foreign, posts[1:2], "ERR_NOT_FOUND", nil},
 	} {
-		a := n.refused(t, test.code, http.MethodPost, test.target+"/merge", object{"sourceIds": idsOf(test.sources...)})
+		a := n.Refused(t, test.code, http.MethodPost, test.target+"/merge", object{"sourceIds": idsOf(test.sources...)})
 		require.Equal(t, test.details, a.Details(), why)
 	}
 	for want, sources := range map[string][]string{
 		"sourceIds[1] sameBoard": {posts[1], elsewhere},
 		"sourceIds[1] notTarget": {posts[1], posts[0]},
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": idsOf(sources...)})
-		require.Equal(t, []string{want}, fieldRules(a))
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": idsOf(sources...)})
+		require.Equal(t, []string{want}, testkit.FieldRules(a))
 	}
 }
 
@@ -312,18 +313,18 @@ func badSources(t *testing.T, n *tenant) {
 		{[]string{source, ""}, []string{"sourceIds[1] minLength"}},
 		{[]string{"x", idsOf(posts[0])[0]}, []string{"sourceIds[1] notTarget"}},
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": test.sources})
-		require.Equal(t, test.want, fieldRules(a))
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": test.sources})
+		require.Equal(t, test.want, testkit.FieldRules(a))
 	}
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{})
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{})
 	require.Equal(t, []string{"sourceIds"}, a.Fields())
 	n.Make(t, http.MethodPost, posts[0]+"/merge", object{"sourceIds": twenty})
 }
 
 func mergeOfNothing(t *testing.T, n *tenant) {
-	a := n.refused(t, "ERR_NOT_FOUND", http.MethodPost, "/v1/posts/x/merge", object{"sourceIds": []string{"x"}})
+	a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, "/v1/posts/x/merge", object{"sourceIds": []string{"x"}})
 	require.NotContains(t, a.Details(), "field")
-	a = n.refused(t, "ERR_NOT_FOUND", http.MethodPost, n.post(t)+"/merge", object{"sourceIds": []string{"x"}})
+	a = n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, n.Post(t)+"/merge", object{"sourceIds": []string{"x"}})
 	require.Equal(t, "sourceIds", a.Details()["field"])
 }
 
@@ -346,11 +347,11 @@ func votesPassedOn(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 2)
 	target, source, id := posts[0], posts[1], idsOf(posts[0])[0]
 	n.merge(t, target, source)
-	n.listen(t, event.VoteCreated)
+	n.Listen(t, event.VoteCreated)
 	first := n.Do(t, http.MethodPost, source+"/votes", nil)
 	require.Equal(t, http.StatusCreated, first.Status)
 	require.Equal(t, id, first.Data()["postId"])
-	told := n.payloads(t, event.VoteCreated)
+	told := n.Payloads(t, event.VoteCreated)
 	require.Len(t, told, 1)
 	require.Equal(t, first.Data(), told[0]["vote"])
 	for _, post := range []string{source, target} {
@@ -369,19 +370,19 @@ func votesPassedOn(t *testing.T, n *tenant) {
 func commentsPassedOn(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 2)
 	target, source := posts[0], posts[1]
-	moved := n.comment(t, source, "")
+	moved := n.Comment(t, source, "")
 	n.merge(t, target, source)
-	own := n.comment(t, target, "")
-	n.listen(t, event.CommentCreated)
+	own := n.Comment(t, target, "")
+	n.Listen(t, event.CommentCreated)
 	for _, parent := range []any{nil, moved, own} {
 		made := n.Make(t, http.MethodPost, source+"/comments", object{"body": object{"text": "x"}, "parentId": parent})
 		require.Equal(t, idsOf(target)[0], made["postId"])
 		require.Equal(t, parent, made["parentId"])
 	}
-	for _, told := range n.payloads(t, event.CommentCreated) {
+	for _, told := range n.Payloads(t, event.CommentCreated) {
 		require.Equal(t, idsOf(target)[0], told["comment"].(object)["postId"])
 	}
-	require.Len(t, n.recorded(t), 3)
+	require.Len(t, n.Recorded(t), 3)
 	require.Equal(t, "0 votes, 0 listed; 5 comments, 5 listed", n.counts(t, target))
 	require.Equal(t, "0 votes, 0 listed; 0 comments, 0 listed", n.counts(t, source))
 }
@@ -389,22 +390,22 @@ func commentsPassedOn(t *testing.T, n *tenant) {
 func mergedChanged(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 2)
 	n.merge(t, posts[0], posts[1])
-	n.listen(t)
-	got := n.patch(t, posts[1], object{"title": "New", "status": "open"})
+	n.Listen(t)
+	got := n.Patch(t, posts[1], object{"title": "New", "status": "open"})
 	require.Equal(t, "open", got["status"])
 	require.Equal(t, idsOf(posts[0])[0], got["mergedIntoId"])
-	require.Equal(t, "duplicate", n.payloads(t, event.PostStatusChanged)[0]["previousStatus"])
+	require.Equal(t, "duplicate", n.Payloads(t, event.PostStatusChanged)[0]["previousStatus"])
 	require.Equal(t, idsOf(posts[0])[0], n.Make(t, http.MethodPost, posts[1]+"/votes", nil)["postId"])
 }
 
 func mergedThenDeleted(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 2)
 	n.ID(t, posts[1]+"/votes", nil)
-	n.comment(t, posts[1], "")
+	n.Comment(t, posts[1], "")
 	n.merge(t, posts[0], posts[1])
 	n.Make(t, http.MethodDelete, posts[1], nil)
 	require.Equal(t, "1 votes, 1 listed; 1 comments, 1 listed", n.counts(t, posts[0]))
-	n.refused(t, "ERR_NOT_FOUND", http.MethodPost, posts[1]+"/votes", nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, posts[1]+"/votes", nil)
 }
 
 // orphan is a post whose target was deleted.
@@ -419,13 +420,13 @@ func (n *tenant) orphan(t *testing.T) (orphan string, others []string) {
 
 func standsAlone(t *testing.T, n *tenant) {
 	post, _ := n.orphan(t)
-	n.listen(t)
+	n.Listen(t)
 	id := idsOf(post)[0]
 	require.Equal(t, id, n.Make(t, http.MethodPost, post+"/votes", nil)["postId"])
 	top := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "x"}})
 	require.Equal(t, id, top["postId"])
-	n.comment(t, post, top["id"].(string))
-	require.Equal(t, id, n.payloads(t, event.VoteCreated)[0]["vote"].(object)["postId"])
+	n.Comment(t, post, top["id"].(string))
+	require.Equal(t, id, n.Payloads(t, event.VoteCreated)[0]["vote"].(object)["postId"])
 	require.Equal(t, "1 votes, 1 listed; 2 comments, 2 listed", n.counts(t, post))
 	require.Equal(t, id, n.Make(t, http.MethodDelete, post+"/votes", nil)["postId"])
 	require.Equal(t, "0 votes, 0 listed; 2 comments, 2 listed", n.counts(t, post))
@@ -435,7 +436,7 @@ func mergedElsewhere(t *testing.T, n *tenant) {
 	post, others := n.orphan(t)
 	n.ID(t, post+"/votes", nil)
 	n.merge(t, others[0], post)
-	require.Equal(t, idsOf(others[0])[0], n.get(t, post)["mergedIntoId"])
+	require.Equal(t, idsOf(others[0])[0], n.Get(t, post)["mergedIntoId"])
 	require.Equal(t, "1 votes, 1 listed; 0 comments, 0 listed", n.counts(t, others[0]))
 }
 
@@ -448,7 +449,7 @@ func mergedIntoAgain(t *testing.T, n *tenant) {
 
 func targetForgotten(t *testing.T, n *tenant) {
 	post, _ := n.orphan(t)
-	read := n.get(t, post)
+	read := n.Get(t, post)
 	require.Nil(t, read["mergedIntoId"], "a deleted post is gone for everybody")
 	require.Equal(t, "duplicate", read["status"], "what it becomes is for people to say")
 }
@@ -458,5 +459,5 @@ func mergedLinked(t *testing.T, n *tenant) {
 	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
 	n.Make(t, http.MethodPut, entry+"/linked-posts", object{"postIds": idsOf(posts...)})
 	n.merge(t, posts[0], posts[1])
-	require.Equal(t, []any{idsOf(posts[0])[0], idsOf(posts[1])[0]}, n.get(t, entry)["postIds"])
+	require.Equal(t, []any{idsOf(posts[0])[0], idsOf(posts[1])[0]}, n.Get(t, entry)["postIds"])
 }

@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,9 +12,11 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
+	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // PostPatch is what to change of a post; a member that is nil or left out stays as it
@@ -49,7 +50,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 	if in.Title != nil {
 		trimmed := strings.TrimSpace(*in.Title)
 		out.Title = &trimmed
-		text(&bad, "title", trimmed, 1, maxTitle)
+		bad.Text("title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
 		slugText(&bad, *in.Slug, maxPostSlug)
@@ -60,7 +61,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 	if in.Body != nil {
 		in.Body.check(&bad, 0)
 	}
-	given(in.ContactID, func(v string) {
+	change.Given(in.ContactID, func(v string) {
 		id := publicid.Read[publicid.Contact](v)
 		out.contact = &id
 	})
@@ -79,26 +80,26 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		return nil, err
 	}
 	changed := &Post{}
-	err = s.change(ctx, func(c *change) error {
-		old, err := c.lockPost(ctx, id)
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		old, err := lockPost(ctx, c, id)
 		if err != nil {
 			return err
 		}
 		if changed.TagIDs, err = tagsOf(ctx, c.PostTag, id); err != nil {
 			return err
 		}
-		retagged, err := c.retag(ctx, old, patch, changed)
+		retagged, err := retag(ctx, c, old, patch, changed)
 		if err != nil {
 			return err
 		}
 		update := c.Post.UpdateOne(old)
-		if err := c.patchPost(ctx, update, old, patch); err != nil {
+		if err := patchPost(ctx, c, update, old, patch); err != nil {
 			return err
 		}
-		if changed.Post = old; !retagged && unchanged(update.Mutation()) {
+		if changed.Post = old; !retagged && change.Unchanged(update.Mutation()) {
 			return nil
 		}
-		at := now()
+		at := store.Now()
 		changed.Post, err = update.SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return slugTaken()
@@ -109,7 +110,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		if changed.Status == old.Status {
 			return nil
 		}
-		return c.record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
+		return c.Record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
 			BoardHead: event.BoardHead{BoardID: old.BoardID}, Post: eventPost(changed.Post), PreviousStatus: string(old.Status),
 		})
 	})
@@ -117,35 +118,35 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 }
 
 // patchPost puts the members that differ into the update.
-func (c *change) patchPost(ctx context.Context, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
-	differs(patch.Title, old.Title, update.SetTitle)
-	differs(patch.Slug, old.Slug, update.SetSlug)
-	differs((*post.Status)(patch.Status), old.Status, update.SetStatus)
-	differs(patch.HideFromRoadmap, old.HideFromRoadmap, update.SetHideFromRoadmap)
+func patchPost(ctx context.Context, c *change.Change, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
+	change.Differs(patch.Title, old.Title, update.SetTitle)
+	change.Differs(patch.Slug, old.Slug, update.SetSlug)
+	change.Differs((*post.Status)(patch.Status), old.Status, update.SetStatus)
+	change.Differs(patch.HideFromRoadmap, old.HideFromRoadmap, update.SetHideFromRoadmap)
 	if patch.Body != nil {
 		patchBody(update, old, *patch.Body)
 	}
-	if !patch.ContactID.IsSpecified() || same(patch.contact, old.ContactID) {
+	if !patch.ContactID.IsSpecified() || change.Same(patch.contact, old.ContactID) {
 		return nil
 	}
-	if err := c.keepContact(ctx, patch.contact); err != nil {
+	if err := keepContact(ctx, c, patch.contact); err != nil {
 		return err
 	}
-	orEmpty(patch.contact, update.SetContactID, update.ClearContactID)
+	change.OrEmpty(patch.contact, update.SetContactID, update.ClearContactID)
 	return nil
 }
 
 func patchBody(update *db.PostUpdateOne, old *db.Post, body Body) {
-	differs(&body.Text, old.BodyText, update.SetBodyText)
+	change.Differs(&body.Text, old.BodyText, update.SetBodyText)
 	patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
 }
 
 // retag replaces the post's tags where the patch has others.
-func (c *change) retag(ctx context.Context, old *db.Post, patch checkedPatch, changed *Post) (bool, error) {
+func retag(ctx context.Context, c *change.Change, old *db.Post, patch checkedPatch, changed *Post) (bool, error) {
 	if patch.TagIDs == nil {
 		return false, nil
 	}
-	wanted, err := c.mustHaveTags(ctx, old.BoardID, patch.tags)
+	wanted, err := mustHaveTags(ctx, c, old.BoardID, patch.tags)
 	if err != nil {
 		return false, err
 	}
@@ -156,8 +157,5 @@ func (c *change) retag(ctx context.Context, old *db.Post, patch checkedPatch, ch
 		return false, errors.Wrap(err, "take the tags off")
 	}
 	changed.TagIDs = wanted
-	return true, c.tagPost(ctx, old.ID, wanted)
+	return true, tagPost(ctx, c, old.ID, wanted)
 }
-
-// item names one element of an array member: tagIds[3].
-func item(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

@@ -12,6 +12,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
+	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -42,7 +43,7 @@ type NewPost struct {
 func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost) (*Post, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
-	text(&bad, "title", in.Title, 1, maxTitle)
+	bad.Text("title", in.Title, 1, maxTitle)
 	in.Body.check(&bad, 0)
 	tags := tagIDs(&bad, in.TagIDs)
 	var from *publicid.Contact
@@ -55,24 +56,24 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	}
 	made := &Post{Post: newPost(on, in)}
 	made.ContactID = from
-	err := s.change(ctx, func(c *change) (err error) {
-		if err := c.keepBoard(ctx, on); err != nil {
+	err := s.changes.Run(ctx, func(c *change.Change) (err error) {
+		if err := keepBoard(ctx, c, on); err != nil {
 			return err
 		}
-		if err := c.keepContact(ctx, from); err != nil {
+		if err := keepContact(ctx, c, from); err != nil {
 			return err
 		}
-		if made.TagIDs, err = c.mustHaveTags(ctx, on, tags); err != nil {
+		if made.TagIDs, err = mustHaveTags(ctx, c, on, tags); err != nil {
 			return err
 		}
-		made.OrganizationID, made.AuthorUserID = c.caller.Organization.ID, &c.caller.User.ID
-		if err := c.insertPost(ctx, made.Post); err != nil {
+		made.OrganizationID, made.AuthorUserID = c.Caller.Organization.ID, &c.Caller.User.ID
+		if err := insertPost(ctx, c, made.Post); err != nil {
 			return err
 		}
-		if err := c.tagPost(ctx, made.ID, made.TagIDs); err != nil {
+		if err := tagPost(ctx, c, made.ID, made.TagIDs); err != nil {
 			return err
 		}
-		return c.record(ctx, event.PostCreated, &event.PostCreatedPayload{
+		return c.Record(ctx, event.PostCreated, &event.PostCreatedPayload{
 			BoardHead: event.BoardHead{BoardID: on}, Post: eventPost(made.Post),
 		})
 	})
@@ -80,7 +81,7 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 }
 
 func newPost(on publicid.Board, in NewPost) *db.Post {
-	at := now()
+	at := store.Now()
 	return &db.Post{
 		ID: publicid.NewPost(), BoardID: on, Title: in.Title, Status: post.DefaultStatus,
 		BodyText: in.Body.Text, BodyJSON: in.Body.document(),
@@ -89,7 +90,7 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 }
 
 // insertPost writes the post under a free slug, which it sets.
-func (c *change) insertPost(ctx context.Context, p *db.Post) error {
+func insertPost(ctx context.Context, c *change.Change, p *db.Post) error {
 	insert := func(slug string) (bool, error) {
 		p.Slug = slug
 		row := c.Post.Create().
@@ -99,15 +100,15 @@ func (c *change) insertPost(ctx context.Context, p *db.Post) error {
 		if p.BodyJSON != nil {
 			row.SetBodyJSON(p.BodyJSON)
 		}
-		return inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+		return store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	}
 	taken := func(slug string) (bool, error) {
-		return exists(ctx, c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(slug), post.DeletedAtIsNil()))
+		return store.Exists(ctx, c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(slug), post.DeletedAtIsNil()))
 	}
 	return freeSlug(slugFrom(p.Title, "post", maxPostSlug), maxPostSlug, taken, insert)
 }
 
-func (c *change) tagPost(ctx context.Context, id publicid.Post, tags []publicid.Tag) error {
+func tagPost(ctx context.Context, c *change.Change, id publicid.Post, tags []publicid.Tag) error {
 	if len(tags) == 0 {
 		return nil
 	}
@@ -135,11 +136,11 @@ func tagIDs(bad *problem.Fields, given []string) []publicid.Tag {
 
 // keepContact returns problem.NotFound unless the contact, if any, is the
 // organization's, and keeps it from being deleted until the transaction ends.
-func (c *change) keepContact(ctx context.Context, id *publicid.Contact) error {
+func keepContact(ctx context.Context, c *change.Change, id *publicid.Contact) error {
 	if id == nil {
 		return nil
 	}
-	_, err := c.Contact.Query().Where(contact.ID(*id)).ForShare(keyShare).Only(ctx)
+	_, err := c.Contact.Query().Where(contact.ID(*id)).ForShare(store.KeyShare).Only(ctx)
 	if db.IsNotFound(err) {
 		return problem.MissingIn("contactId", "contact")
 	}
@@ -163,7 +164,7 @@ func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
 }
 
 func (s *Service) mustHavePost(ctx context.Context, id publicid.Post) error {
-	ok, err := exists(ctx, s.store.Client().Post.Query().Where(post.ID(id), post.DeletedAtIsNil()))
+	ok, err := store.Exists(ctx, s.store.Client().Post.Query().Where(post.ID(id), post.DeletedAtIsNil()))
 	if err != nil {
 		return errors.Wrap(err, "look up the post")
 	}
@@ -187,8 +188,8 @@ func tagsOf(ctx context.Context, client *db.PostTagClient, id publicid.Post) ([]
 
 // lockPost loads a live post and keeps others from changing it until the
 // transaction ends.
-func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, error) {
-	p, err := c.Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).ForUpdate(noKeyUpdate).Only(ctx)
+func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
+	p, err := c.Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).ForUpdate(store.NoKeyUpdate).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("post")
 	}
@@ -200,8 +201,8 @@ func (c *change) lockPost(ctx context.Context, id publicid.Post) (*db.Post, erro
 
 // lockVotable is lockPost for votes and comments, which belong on the post that a
 // merged one was merged into, as long as that is there.
-func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, error) {
-	found, err := c.lockPosts(ctx, store.PostAndTarget(id))
+func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
+	found, err := lockPosts(ctx, c, store.PostAndTarget(id))
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, e
 	case found[*p.MergedIntoID] != nil:
 		return found[*p.MergedIntoID], nil
 	}
-	there, err := exists(ctx, c.Post.Query().Where(post.ID(*p.MergedIntoID), post.DeletedAtIsNil()))
+	there, err := store.Exists(ctx, c.Post.Query().Where(post.ID(*p.MergedIntoID), post.DeletedAtIsNil()))
 	if err != nil {
 		return nil, errors.Wrap(err, "look up the post that was merged into")
 	}
@@ -228,8 +229,8 @@ func (c *change) lockVotable(ctx context.Context, id publicid.Post) (*db.Post, e
 // lockPosts loads live posts and keeps others from changing them until the
 // transaction ends. It takes them in the order of their ids, as everybody who
 // takes several does.
-func (c *change) lockPosts(ctx context.Context, which predicate.Post) (map[publicid.Post]*db.Post, error) {
-	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).ForUpdate(noKeyUpdate).All(ctx)
+func lockPosts(ctx context.Context, c *change.Change, which predicate.Post) (map[publicid.Post]*db.Post, error) {
+	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).ForUpdate(store.NoKeyUpdate).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
@@ -242,7 +243,7 @@ func (c *change) lockPosts(ctx context.Context, which predicate.Post) (map[publi
 
 // lockIDs locks live posts in the order of their ids, without loading them: there
 // may be many.
-func (c *change) lockIDs(ctx context.Context, lock sql.LockOption, which predicate.Post) ([]publicid.Post, error) {
+func lockIDs(ctx context.Context, c *change.Change, lock sql.LockOption, which predicate.Post) ([]publicid.Post, error) {
 	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).
 		ForUpdate(lock).Select(post.FieldID).All(ctx)
 	if err != nil {

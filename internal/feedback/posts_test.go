@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
+	"earshot/internal/testkit"
 )
 
 func TestAPost(t *testing.T) {
@@ -32,8 +33,8 @@ func TestAPost(t *testing.T) {
 }
 
 func newPost(t *testing.T, n *tenant) {
-	board := n.board(t)
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	board := n.Board(t)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"]
 	tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
 	made := n.Make(t, http.MethodPost, board+"/posts", object{
 		"title": "  Dark mode ", "body": object{"text": "Please."}, "contactId": contact, "tagIds": []string{tag},
@@ -43,13 +44,13 @@ func newPost(t *testing.T, n *tenant) {
 		"title": "Dark mode", "slug": "dark-mode", "status": "open", "body": object{"json": nil, "text": "Please."},
 		"contactId": contact, "authorUserId": n.Owner.ID.String(), "hideFromRoadmap": false, "tagIds": []any{tag},
 		"voteCount": json.Number("0"), "commentCount": json.Number("0"), "mergedIntoId": nil,
-	}, without(made, "id", "createdAt", "updatedAt", "lastActivityAt"))
+	}, testkit.Without(made, "id", "createdAt", "updatedAt", "lastActivityAt"))
 	require.Equal(t, made["createdAt"], made["updatedAt"])
 	require.Equal(t, made["createdAt"], made["lastActivityAt"])
 	at, err := time.Parse(time.RFC3339Nano, made["createdAt"].(string))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), at, time.Minute)
-	require.Equal(t, made, n.get(t, "/v1/posts/"+made["id"].(string)))
+	require.Equal(t, made, n.Get(t, "/v1/posts/"+made["id"].(string)))
 }
 
 func documentAsSent(t *testing.T, n *tenant) {
@@ -57,7 +58,7 @@ func documentAsSent(t *testing.T, n *tenant) {
 		`{"z":9007199254740993,"a":1.50,"e":1e400,"nul":"\u0000"}`, `[]`, `"text"`, `17`, `true`,
 		strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
 	} {
-		a := n.Do(t, http.MethodPost, n.board(t)+"/posts", `{"title":"x","body":{"json":`+document+`,"text":"y"}}`)
+		a := n.Do(t, http.MethodPost, n.Board(t)+"/posts", `{"title":"x","body":{"json":`+document+`,"text":"y"}}`)
 		require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
 		require.Contains(t, string(a.Raw), `"body":{"json":`+document+`,"text":"y"}`)
 		read := n.Do(t, http.MethodGet, "/v1/posts/"+a.Data()["id"].(string), nil)
@@ -66,7 +67,7 @@ func documentAsSent(t *testing.T, n *tenant) {
 }
 
 func tagsInOrder(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	var tags []any
 	for _, name := range []string{"c", "a", "b"} {
 		tags = append(tags, n.ID(t, board+"/tags", object{"name": name}))
@@ -75,14 +76,14 @@ func tagsInOrder(t *testing.T, n *tenant) {
 	made := n.Make(t, http.MethodPost, board+"/posts", object{"title": "x", "tagIds": mixed})
 	require.Equal(t, tags, made["tagIds"])
 	post := "/v1/posts/" + made["id"].(string)
-	require.Equal(t, made, n.get(t, post))
-	require.Equal(t, tags[1:], n.patch(t, post, object{"tagIds": []any{tags[2], tags[1], tags[2]}})["tagIds"])
+	require.Equal(t, made, n.Get(t, post))
+	require.Equal(t, tags[1:], n.Patch(t, post, object{"tagIds": []any{tags[2], tags[1], tags[2]}})["tagIds"])
 }
 
 func patchEach(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"]
 	made := n.Make(t, http.MethodPost, board+"/posts", object{"title": "Dark mode", "body": object{"text": "Please."}})
 	post := "/v1/posts/" + made["id"].(string)
 	for _, change := range []object{
@@ -95,8 +96,8 @@ func patchEach(t *testing.T, n *tenant) {
 		{"contactId": contact},
 		{"title": "Dimmed", "status": "shipped", "tagIds": []any{}, "hideFromRoadmap": false},
 	} {
-		before := n.get(t, post)
-		got := n.patch(t, post, change)
+		before := n.Get(t, post)
+		got := n.Patch(t, post, change)
 		for name, value := range change {
 			require.Equal(t, value, got[name], name)
 			before[name] = value
@@ -105,13 +106,13 @@ func patchEach(t *testing.T, n *tenant) {
 		require.Equal(t, got["updatedAt"], got["lastActivityAt"])
 		before["updatedAt"], before["lastActivityAt"] = got["updatedAt"], got["lastActivityAt"]
 		require.Equal(t, before, got)
-		require.Equal(t, got, n.get(t, post))
+		require.Equal(t, got, n.Get(t, post))
 	}
-	require.Equal(t, "Trimmed", n.patch(t, post, object{"title": " Trimmed "})["title"])
+	require.Equal(t, "Trimmed", n.Patch(t, post, object{"title": " Trimmed "})["title"])
 }
 
 func patchBody(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	full := object{"json": object{"type": "doc"}, "text": "both"}
 	for _, test := range []struct{ body, want object }{
 		{object{"text": "only text"}, object{"json": nil, "text": "only text"}},
@@ -119,38 +120,38 @@ func patchBody(t *testing.T, n *tenant) {
 		{object{"json": nil, "text": "x"}, object{"json": nil, "text": "x"}},
 		{object{}, object{"json": nil, "text": ""}},
 	} {
-		require.Equal(t, full, n.patch(t, post, object{"body": full})["body"])
-		require.Equal(t, test.want, n.patch(t, post, object{"body": test.body})["body"])
-		require.Equal(t, test.want, n.get(t, post)["body"])
+		require.Equal(t, full, n.Patch(t, post, object{"body": full})["body"])
+		require.Equal(t, test.want, n.Patch(t, post, object{"body": test.body})["body"])
+		require.Equal(t, test.want, n.Get(t, post)["body"])
 	}
 }
 
 func patchContact(t *testing.T, n *tenant) {
-	post := n.post(t)
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"]
-	require.Equal(t, contact, n.patch(t, post, object{"contactId": contact})["contactId"])
-	require.Equal(t, contact, n.patch(t, post, object{"status": "planned"})["contactId"])
-	require.Nil(t, n.patch(t, post, object{"contactId": nil})["contactId"])
+	post := n.Post(t)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"]
+	require.Equal(t, contact, n.Patch(t, post, object{"contactId": contact})["contactId"])
+	require.Equal(t, contact, n.Patch(t, post, object{"status": "planned"})["contactId"])
+	require.Nil(t, n.Patch(t, post, object{"contactId": nil})["contactId"])
 }
 
 func sentBack(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	made := n.Do(t, http.MethodPost, board+"/posts",
 		`{"title":"Dark mode","body":{"json":{"z": 1.0, "a": ["<é\u00e9>", null]},"text":"x"},"tagIds":["`+n.ID(t, board+"/tags", object{"name": "b"})+`"]}`)
 	post := "/v1/posts/" + made.Data()["id"].(string)
-	read := n.get(t, post)
-	n.listen(t)
+	read := n.Get(t, post)
+	n.Listen(t)
 	unchanged := n.Watch(t)
-	require.Equal(t, read, n.patch(t, post, read))
-	require.Equal(t, read, n.patch(t, post, object{}))
+	require.Equal(t, read, n.Patch(t, post, read))
+	require.Equal(t, read, n.Patch(t, post, object{}))
 	unchanged(t)
 }
 
 func statusChanged(t *testing.T, n *tenant) {
-	post := n.post(t)
-	hook := n.listen(t)
-	now := n.patch(t, post, object{"status": "in_progress", "title": "Night mode", "slug": "night-mode"})
-	told := n.payloads(t, event.PostStatusChanged)
+	post := n.Post(t)
+	hook := n.Listen(t)
+	now := n.Patch(t, post, object{"status": "in_progress", "title": "Night mode", "slug": "night-mode"})
+	told := n.Payloads(t, event.PostStatusChanged)
 	require.Equal(t, []object{{
 		"event": "post.status_changed", "organizationId": n.Organization.ID.String(), "boardId": now["boardId"],
 		"post": object{
@@ -158,21 +159,21 @@ func statusChanged(t *testing.T, n *tenant) {
 		},
 		"previousStatus": "open",
 	}}, told)
-	n.patch(t, post, object{"status": "in_progress"})
-	require.Len(t, n.recorded(t), 1, "the status that it has already is no change")
-	require.Len(t, n.walk(t, "/v1/webhooks/"+hook+"/deliveries", "1", func() {}), 1)
+	n.Patch(t, post, object{"status": "in_progress"})
+	require.Len(t, n.Recorded(t), 1, "the status that it has already is no change")
+	require.Len(t, n.Walk(t, "/v1/webhooks/"+hook+"/deliveries", "1", func() {}), 1)
 }
 
 func anyStatus(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t, event.PostStatusChanged)
+	post := n.Post(t)
+	n.Listen(t, event.PostStatusChanged)
 	all := []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"}
 	var want []string
 	last := "open"
 	for _, from := range all {
 		for _, to := range all {
 			for _, next := range []string{from, to} {
-				require.Equal(t, next, n.patch(t, post, object{"status": next})["status"])
+				require.Equal(t, next, n.Patch(t, post, object{"status": next})["status"])
 				if next != last {
 					want, last = append(want, last+" to "+next), next
 				}
@@ -180,53 +181,53 @@ func anyStatus(t *testing.T, n *tenant) {
 		}
 	}
 	var told []string
-	for _, p := range n.payloads(t, event.PostStatusChanged) {
+	for _, p := range n.Payloads(t, event.PostStatusChanged) {
 		told = append(told, p["previousStatus"].(string)+" to "+p["post"].(object)["status"].(string))
 	}
 	require.Equal(t, want, told)
 }
 
 func quietChanges(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
-	n.patch(t, post, object{"title": "Night mode", "body": object{"text": "x"}, "hideFromRoadmap": true, "status": "open"})
-	require.Empty(t, n.recorded(t))
+	post := n.Post(t)
+	n.Listen(t)
+	n.Patch(t, post, object{"title": "Night mode", "body": object{"text": "x"}, "hideFromRoadmap": true, "status": "open"})
+	require.Empty(t, n.Recorded(t))
 }
 
 func takenSlug(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	n.ID(t, board+"/posts", object{"title": "Dark mode"})
 	post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Night mode"})
-	n.listen(t)
-	a := n.refused(t, "ERR_CONFLICT", http.MethodPatch, post, object{"slug": "dark-mode", "status": "planned"})
+	n.Listen(t)
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPatch, post, object{"slug": "dark-mode", "status": "planned"})
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, "slug", a.Details()["field"])
-	require.Equal(t, "dark-mode", n.patch(t, n.post(t), object{"slug": "dark-mode"})["slug"], "another board")
+	require.Equal(t, "dark-mode", n.Patch(t, n.Post(t), object{"slug": "dark-mode"})["slug"], "another board")
 }
 
 func badPatch(t *testing.T, n *tenant) {
-	post := n.post(t)
-	a := n.refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{
+	post := n.Post(t)
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{
 		"title": " ", "slug": "A B", "status": "done", "contactId": "", "tagIds": []any{"", 1},
 		"body": object{"text": strings.Repeat("x", 50_001)},
 	})
 	require.Equal(t, []string{"body.text", "contactId", "slug", "status", "tagIds[0]", "tagIds[1]", "title"}, a.Fields())
 	// What the contract can't say comes after that.
-	a = n.refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{
+	a = n.Refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{
 		"title": "\x00", "body": object{"text": "\x00", "json": strings.Repeat("x", 256<<10)},
 	})
 	require.Equal(t, []string{"title", "body.text", "body.json"}, a.Fields())
 }
 
 func postCount(t *testing.T, n *tenant) {
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
-	board := n.board(t)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	board := n.Board(t)
 	var posts []string
 	for range 3 {
 		posts = append(posts, "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "x", "contactId": contact}))
 	}
-	n.patch(t, posts[0], object{"contactId": nil})
-	require.Equal(t, json.Number("2"), n.get(t, "/v1/contacts/"+contact)["postCount"])
+	n.Patch(t, posts[0], object{"contactId": nil})
+	require.Equal(t, json.Number("2"), n.Get(t, "/v1/contacts/"+contact)["postCount"])
 }
 
 func TestAPostThatIsDeleted(t *testing.T) {
@@ -242,14 +243,14 @@ func TestAPostThatIsDeleted(t *testing.T) {
 }
 
 func postGone(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	id, other := n.ID(t, board+"/posts", object{"title": "x"}), "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "y"})
 	post := "/v1/posts/" + id
-	comment := n.comment(t, post, "")
+	comment := n.Comment(t, post, "")
 	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
 	n.ID(t, post+"/votes", nil)
 	require.Equal(t, object{"id": id}, n.Make(t, http.MethodDelete, post, nil))
-	n.listen(t)
+	n.Listen(t)
 	for _, r := range []struct{ method, path, field string }{
 		{http.MethodGet, post, ""},
 		{http.MethodPatch, post, ""},
@@ -269,7 +270,7 @@ func postGone(t *testing.T, n *tenant) {
 		if r.path == post+"/merge" {
 			source = strings.TrimPrefix(other, "/v1/posts/")
 		}
-		a := n.refused(t, "ERR_NOT_FOUND", r.method, r.path, object{
+		a := n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, object{
 			"title": "z", "body": object{"text": "x"}, "sourceIds": []string{source}, "postIds": []string{id},
 		})
 		require.Equal(t, r.field, orEmptyText(a.Details()["field"]), "%s %s", r.method, r.path)
@@ -280,8 +281,8 @@ func postGone(t *testing.T, n *tenant) {
 func orEmptyText(v any) string { s, _ := v.(string); return s }
 
 func postUnlisted(t *testing.T, n *tenant) {
-	board := n.board(t)
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	board := n.Board(t)
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"].(string)
 	kept := n.ID(t, board+"/posts", object{"title": "Dark mode", "contactId": contact})
 	gone := n.ID(t, board+"/posts", object{"title": "Dark theme", "contactId": contact})
 	n.Make(t, http.MethodDelete, "/v1/posts/"+gone, nil)
@@ -295,19 +296,19 @@ func postUnlisted(t *testing.T, n *tenant) {
 }
 
 func postUnlinked(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	var posts []any
 	for range 3 {
 		posts = append(posts, n.ID(t, board+"/posts", object{"title": "x"}))
 	}
-	entry := "/v1/changelog/" + n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+	entry := "/v1/changelog/" + n.ID(t, n.Board(t)+"/changelog", object{"title": "x"})
 	n.Make(t, http.MethodPut, entry+"/linked-posts", object{"postIds": posts})
 	n.Make(t, http.MethodDelete, "/v1/posts/"+posts[1].(string), nil)
-	require.Equal(t, []any{posts[0], posts[2]}, n.get(t, entry)["postIds"])
+	require.Equal(t, []any{posts[0], posts[2]}, n.Get(t, entry)["postIds"])
 }
 
 func slugLeft(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	first := n.Make(t, http.MethodPost, board+"/posts", object{"title": "Dark mode"})
 	other := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Night mode"})
 	for range 2 {
@@ -316,19 +317,19 @@ func slugLeft(t *testing.T, n *tenant) {
 		require.Equal(t, "dark-mode", first["slug"])
 	}
 	n.Make(t, http.MethodDelete, "/v1/posts/"+first["id"].(string), nil)
-	require.Equal(t, "dark-mode", n.patch(t, other, object{"slug": "dark-mode"})["slug"])
+	require.Equal(t, "dark-mode", n.Patch(t, other, object{"slug": "dark-mode"})["slug"])
 }
 
 func postUncounted(t *testing.T, n *tenant) {
-	contact := n.identify(t, object{"externalUserId": "u-1"})["id"].(string)
-	post := "/v1/posts/" + n.ID(t, n.board(t)+"/posts", object{"title": "x", "contactId": contact})
+	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"].(string)
+	post := "/v1/posts/" + n.ID(t, n.Board(t)+"/posts", object{"title": "x", "contactId": contact})
 	n.Make(t, http.MethodDelete, post, nil)
-	require.Equal(t, json.Number("0"), n.get(t, "/v1/contacts/"+contact)["postCount"])
+	require.Equal(t, json.Number("0"), n.Get(t, "/v1/contacts/"+contact)["postCount"])
 }
 
 func deletedQuietly(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	n.Make(t, http.MethodDelete, post, nil)
-	require.Empty(t, n.recorded(t))
+	require.Empty(t, n.Recorded(t))
 }

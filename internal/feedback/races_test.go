@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/internal/access"
 	"earshot/internal/event"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
@@ -98,25 +98,25 @@ func (r request) do(t *testing.T) testkit.Answer {
 func always(body any) func(int) any { return func(int) any { return body } }
 
 func identifyAtOnce(t *testing.T, n *tenant) {
-	n.listen(t)
+	n.Listen(t)
 	for _, count := range []int{2, many} {
 		id := fmt.Sprint("u-", count)
 		answers := n.atOnce(t, count, http.MethodPost, "/v1/contacts/identify", always(object{"externalUserId": id}))
 		require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusOK: count - 1}, statuses(answers))
 		require.Len(t, slices.Compact(values(answers, "id")), 1)
 	}
-	require.Len(t, n.payloads(t, event.ContactCreated), 2)
+	require.Len(t, n.Payloads(t, event.ContactCreated), 2)
 }
 
 func fillAtOnce(t *testing.T, n *tenant) {
-	n.listen(t)
+	n.Listen(t)
 	answers := n.atOnce(t, many, http.MethodPost, "/v1/contacts/identify", func(i int) any {
 		return object{"externalUserId": "u-1", "metadata": object{fmt.Sprint("k", i): i}}
 	})
 	require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusOK: many - 1}, statuses(answers))
-	contact := n.get(t, "/v1/contacts/"+answers[0].Data()["id"].(string))
+	contact := n.Get(t, "/v1/contacts/"+answers[0].Data()["id"].(string))
 	require.Len(t, contact["metadata"], many, "none is lost")
-	require.Len(t, n.payloads(t, event.ContactUpdated), many-1)
+	require.Len(t, n.Payloads(t, event.ContactUpdated), many-1)
 }
 
 func capAtOnce(t *testing.T, n *tenant) {
@@ -140,7 +140,7 @@ func capAtOnce(t *testing.T, n *tenant) {
 func lastPlaceAtOnce(t *testing.T, n *tenant) {
 	for range 5 {
 		free := n.on(t, "free")
-		free.upgradeFor(t, func() { free.listen(t) })
+		free.upgradeFor(t, func() { free.Listen(t) })
 		answers := free.atOnce(t, many, http.MethodPost, "/v1/contacts/identify", func(i int) any {
 			return object{"externalUserId": fmt.Sprint("u-", i%3), "metadata": object{fmt.Sprint("k", i): i}}
 		})
@@ -152,19 +152,19 @@ func lastPlaceAtOnce(t *testing.T, n *tenant) {
 // of its own: of a used one the service would remember the plan.
 func (n *tenant) upgradeFor(t *testing.T, do func()) {
 	t.Helper()
-	ctx, organizations := n.Context(t.Context()), n.app.Store.Client().Organization
+	ctx, organizations := n.Context(t.Context()), n.App.Store.Client().Organization
 	organizations.Update().SetPlan("pro").ExecX(ctx)
 	key := n.Key
-	n.Key = n.NewKey(t, newKey)
+	n.Key = n.NewKey(t, testkit.NewKey)
 	do()
 	n.Key = key
 	organizations.Update().SetPlan("free").ExecX(ctx)
 }
 
 func webhookCapAtOnce(t *testing.T, n *tenant) {
-	answers := n.atOnce(t, many, http.MethodPost, "/v1/webhooks", always(registration))
+	answers := n.atOnce(t, many, http.MethodPost, "/v1/webhooks", always(testkit.Registration))
 	require.Equal(t, map[int]int{http.StatusCreated: 3, http.StatusPaymentRequired: many - 3}, statuses(answers))
-	a := n.Do(t, http.MethodPost, "/v1/webhooks", registration)
+	a := n.Do(t, http.MethodPost, "/v1/webhooks", testkit.Registration)
 	require.Equal(t, "map[current:3 limit:3 resource:webhook]", fmt.Sprint(a.Details()))
 }
 
@@ -181,13 +181,13 @@ func numbersAtOnce(t *testing.T, n *tenant) {
 	slices.Sort(want)
 	boards := n.atOnce(t, many, http.MethodPost, "/v1/boards", always(object{"name": "Ideas"}))
 	require.Equal(t, want, values(boards, "slug"))
-	posts := n.atOnce(t, many, http.MethodPost, n.board(t)+"/posts", always(object{"title": "Ideas"}))
+	posts := n.atOnce(t, many, http.MethodPost, n.Board(t)+"/posts", always(object{"title": "Ideas"}))
 	require.Equal(t, want, values(posts, "slug"))
 }
 
 // The last tag that a board may have goes to one of those who want it.
 func lastTagAtOnce(t *testing.T, n *tenant) {
-	path := n.board(t) + "/tags"
+	path := n.Board(t) + "/tags"
 	n.manyTags(t, path, 499)
 	answers := n.atOnce(t, 8, http.MethodPost, path, func(i int) any { return object{"name": fmt.Sprint("last ", i)} })
 	require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: 7}, statuses(answers))
@@ -196,7 +196,7 @@ func lastTagAtOnce(t *testing.T, n *tenant) {
 			require.Equal(t, object{"reason": "tag_limit", "resource": "tag", "limit": json.Number("500"), "current": json.Number("500")}, a.Details())
 		}
 	}
-	require.Equal(t, object{"field": "name"}, n.refused(t, "ERR_CONFLICT", http.MethodPost, path, object{"name": "TAG 0"}).Details())
+	require.Equal(t, object{"field": "name"}, n.Refused(t, "ERR_CONFLICT", http.MethodPost, path, object{"name": "TAG 0"}).Details())
 	whole := n.Do(t, http.MethodGet, path, nil)
 	require.Len(t, whole.Body["data"], 500)
 	require.Nil(t, whole.Body["nextCursor"])
@@ -210,7 +210,7 @@ func (n *tenant) manyTags(t *testing.T, path string, count int) {
 	t.Helper()
 	board, err := publicid.Parse[publicid.Board](strings.Split(path, "/")[3])
 	require.NoError(t, err)
-	client := n.app.Store.Client()
+	client := n.App.Store.Client()
 	rows := make([]*db.TagCreate, count)
 	for i := range rows {
 		name := fmt.Sprint("tag ", i)
@@ -220,12 +220,12 @@ func (n *tenant) manyTags(t *testing.T, path string, count int) {
 }
 
 func tagAtOnce(t *testing.T, n *tenant) {
-	answers := n.atOnce(t, many, http.MethodPost, n.board(t)+"/tags", always(object{"name": "Mobile"}))
+	answers := n.atOnce(t, many, http.MethodPost, n.Board(t)+"/tags", always(object{"name": "Mobile"}))
 	require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: many - 1}, statuses(answers))
 }
 
 func patchSlugAtOnce(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	posts := make([]string, many)
 	for i := range posts {
 		posts[i] = "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
@@ -237,32 +237,32 @@ func patchSlugAtOnce(t *testing.T, n *tenant) {
 }
 
 func votesAtOnce(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	answers := n.atOnce(t, many, http.MethodPost, post+"/votes", always(nil))
 	require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusOK: many - 1}, statuses(answers))
 	require.Len(t, slices.Compact(values(answers, "id")), 1)
-	require.Equal(t, json.Number("1"), n.get(t, post)["voteCount"])
-	require.Len(t, n.recorded(t), 1)
+	require.Equal(t, json.Number("1"), n.Get(t, post)["voteCount"])
+	require.Len(t, n.Recorded(t), 1)
 	n.atOnce(t, many, http.MethodDelete, post+"/votes", always(nil))
-	require.Equal(t, json.Number("0"), n.get(t, post)["voteCount"])
+	require.Equal(t, json.Number("0"), n.Get(t, post)["voteCount"])
 }
 
 func commentsAtOnce(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	answers := n.atOnce(t, many, http.MethodPost, post+"/comments", always(object{"body": object{"text": "x"}}))
 	require.Equal(t, map[int]int{http.StatusCreated: many}, statuses(answers))
-	require.Equal(t, json.Number(fmt.Sprint(many)), n.get(t, post)["commentCount"])
-	require.Len(t, n.recorded(t), many)
+	require.Equal(t, json.Number(fmt.Sprint(many)), n.Get(t, post)["commentCount"])
+	require.Len(t, n.Recorded(t), many)
 }
 
 func patchesAtOnce(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	changes := []object{{"title": "Night mode"}, {"status": "planned"}, {"hideFromRoadmap": true}, {"body": object{"json": nil, "text": "x"}}, {"slug": "y"}}
 	answers := n.atOnce(t, len(changes), http.MethodPatch, post, func(i int) any { return changes[i] })
 	require.Equal(t, map[int]int{http.StatusOK: len(changes)}, statuses(answers))
-	read := n.get(t, post)
+	read := n.Get(t, post)
 	for _, change := range changes {
 		for name, value := range change {
 			require.Equal(t, value, read[name])
@@ -271,16 +271,16 @@ func patchesAtOnce(t *testing.T, n *tenant) {
 }
 
 func statusesAtOnce(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.listen(t)
+	post := n.Post(t)
+	n.Listen(t)
 	n.atOnce(t, many, http.MethodPatch, post, always(object{"status": "planned"}))
-	require.Len(t, n.payloads(t, event.PostStatusChanged), 1)
+	require.Len(t, n.Payloads(t, event.PostStatusChanged), 1)
 }
 
 func deleteWebhooksAtOnce(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	for range 5 {
-		hooks := []string{n.listen(t), n.listen(t)}
+		hooks := []string{n.Listen(t), n.Listen(t)}
 		answers := atOnce(many, func(i int) testkit.Answer {
 			if i < len(hooks) {
 				return n.Do(t, http.MethodDelete, "/v1/webhooks/"+hooks[i], nil)
@@ -292,7 +292,7 @@ func deleteWebhooksAtOnce(t *testing.T, n *tenant) {
 }
 
 func deleteTagsAtOnce(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	for range 5 {
 		tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
 		answers := atOnce(many, func(i int) testkit.Answer {
@@ -323,7 +323,7 @@ func same(int) string { return "u-1" }
 
 func (n *tenant) contacts(t *testing.T) int {
 	t.Helper()
-	return n.app.Store.Client().Contact.Query().CountX(n.Context(t.Context()))
+	return n.App.Store.Client().Contact.Query().CountX(n.Context(t.Context()))
 }
 
 func mixedCapAtOnce(t *testing.T, n *tenant) {
@@ -400,8 +400,8 @@ func patchIDAtOnce(t *testing.T, n *tenant) {
 }
 
 func patchSlugsAtOnce(t *testing.T, n *tenant) {
-	toOne(t, n, "slug", func() string { return n.board(t) })
-	board := n.board(t)
+	toOne(t, n, "slug", func() string { return n.Board(t) })
+	board := n.Board(t)
 	toOne(t, n, "slug", func() string { return "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"}) })
 }
 
@@ -431,8 +431,8 @@ func exchangeIDsAtOnce(t *testing.T, n *tenant) {
 		})
 		require.Equal(t, map[int]int{http.StatusConflict: 2}, statuses(answers))
 	}
-	require.Equal(t, "a", n.get(t, "/v1/contacts/"+a)["externalUserId"])
-	require.Equal(t, "b", n.get(t, "/v1/contacts/"+b)["externalUserId"])
+	require.Equal(t, "a", n.Get(t, "/v1/contacts/"+a)["externalUserId"])
+	require.Equal(t, "b", n.Get(t, "/v1/contacts/"+b)["externalUserId"])
 }
 
 // undoNothing sends changes of different members at the same moment, again and
@@ -443,7 +443,7 @@ func undoNothing(t *testing.T, n *tenant, path string, changes func(round int) [
 		wanted := changes(round)
 		answers := n.atOnce(t, len(wanted), http.MethodPatch, path, func(i int) any { return wanted[i] })
 		require.Equal(t, map[int]int{http.StatusOK: len(wanted)}, statuses(answers))
-		holds(t, n.get(t, path), wanted...)
+		holds(t, n.Get(t, path), wanted...)
 	}
 }
 
@@ -462,7 +462,7 @@ func holds(t *testing.T, read object, changes ...object) {
 }
 
 func patchBoardAtOnce(t *testing.T, n *tenant) {
-	undoNothing(t, n, n.board(t), func(round int) []object {
+	undoNothing(t, n, n.Board(t), func(round int) []object {
 		text := fmt.Sprint("v", round)
 		return []object{
 			{"name": text}, {"slug": text}, {"description": text},
@@ -485,7 +485,7 @@ func patchContactAtOnce(t *testing.T, n *tenant) {
 func patchAndFillAtOnce(t *testing.T, n *tenant) {
 	for round := range repeated / 2 {
 		id := fmt.Sprint("u-", round)
-		contact := "/v1/contacts/" + n.identify(t, object{"externalUserId": id})["id"].(string)
+		contact := "/v1/contacts/" + n.Identify(t, object{"externalUserId": id})["id"].(string)
 		filled := object{"externalUserId": id, "name": "Ada", "metadata": object{"seats": 1}}
 		patches := []object{{"plan": "pro"}, {"email": id + "@example.com"}, {"mrrCents": 5, "currency": "EUR"}}
 		requests := []request{{n, http.MethodPost, "/v1/contacts/identify", filled}}
@@ -493,12 +493,12 @@ func patchAndFillAtOnce(t *testing.T, n *tenant) {
 			requests = append(requests, request{n, http.MethodPatch, contact, patch})
 		}
 		require.Equal(t, map[int]int{http.StatusOK: 4}, statuses(race(t, requests)))
-		holds(t, n.get(t, contact), append(patches, filled)...)
+		holds(t, n.Get(t, contact), append(patches, filled)...)
 	}
 }
 
 func patchEntryAtOnce(t *testing.T, n *tenant) {
-	entry := "/v1/changelog/" + n.ID(t, n.board(t)+"/changelog", object{"title": "x"})
+	entry := "/v1/changelog/" + n.ID(t, n.Board(t)+"/changelog", object{"title": "x"})
 	undoNothing(t, n, entry, func(round int) []object {
 		text := fmt.Sprint("v", round)
 		return []object{
@@ -509,7 +509,7 @@ func patchEntryAtOnce(t *testing.T, n *tenant) {
 }
 
 func patchWebhookAtOnce(t *testing.T, n *tenant) {
-	undoNothing(t, n, "/v1/webhooks/"+n.listen(t), func(round int) []object {
+	undoNothing(t, n, "/v1/webhooks/"+n.Listen(t), func(round int) []object {
 		return []object{
 			{"url": fmt.Sprint("https://hooks.example.com/", round)},
 			{"events": event.Types[round%3 : 4]}, {"enabled": round%2 == 0},
@@ -519,7 +519,7 @@ func patchWebhookAtOnce(t *testing.T, n *tenant) {
 
 // What a post or an entry refers to is kept in tables of its own.
 func patchSetsAtOnce(t *testing.T, n *tenant) {
-	board := n.board(t)
+	board := n.Board(t)
 	post := n.ID(t, board+"/posts", object{"title": "x"})
 	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
 	for round := range repeated / 2 {
@@ -533,8 +533,8 @@ func patchSetsAtOnce(t *testing.T, n *tenant) {
 			{n, http.MethodPatch, entry, titled},
 			{n, http.MethodDelete, "/v1/posts/" + post + "/votes", nil},
 		})))
-		holds(t, n.get(t, "/v1/posts/"+post), tags, titled)
-		holds(t, n.get(t, entry), linked, titled)
+		holds(t, n.Get(t, "/v1/posts/"+post), tags, titled)
+		holds(t, n.Get(t, entry), linked, titled)
 	}
 }
 
@@ -544,11 +544,11 @@ func (n *tenant) members(t *testing.T, count int) []*tenant {
 	ctx, all := n.Context(t.Context()), make([]*tenant, count)
 	for i := range all {
 		id := publicid.NewUser()
-		user := n.app.Store.Client().User.Create().SetID(id).SetEmail(id.String() + "@example.com").SetName("Member").SaveX(ctx)
+		user := n.App.Store.Client().User.Create().SetID(id).SetEmail(id.String() + "@example.com").SetName("Member").SaveX(ctx)
 		member := *n.Tenant
 		member.Owner = user
-		member.Key = member.NewKey(t, feedback.NewAPIKey{Name: "member", Scope: "read:write"})
-		all[i] = &tenant{&member, n.app}
+		member.Key = member.NewKey(t, access.NewAPIKey{Name: "member", Scope: "read:write"})
+		all[i] = &tenant{&member}
 	}
 	return all
 }
@@ -562,19 +562,19 @@ func TestTheVotesOfManyMembersAreCountedExactly(t *testing.T) {
 }
 
 func manyVotersAtOnce(t *testing.T, n *tenant) {
-	members, post := n.members(t, voters), n.post(t)
-	n.listen(t, event.VoteCreated)
+	members, post := n.members(t, voters), n.Post(t)
+	n.Listen(t, event.VoteCreated)
 	fresh := make([][]testkit.Answer, voters)
 	atOnce(voters, func(i int) testkit.Answer {
 		fresh[i] = manyVotes(t, members[i], post, i)
 		return testkit.Answer{}
 	})
 	want := voters - voters/4 // those that manyVotes leaves without one
-	require.Equal(t, json.Number(fmt.Sprint(want)), n.get(t, post)["voteCount"])
-	rows := n.walk(t, post+"/votes", "25", func() {})
+	require.Equal(t, json.Number(fmt.Sprint(want)), n.Get(t, post)["voteCount"])
+	rows := n.Walk(t, post+"/votes", "25", func() {})
 	require.Len(t, rows, want)
 	var told []string
-	for _, p := range n.payloads(t, event.VoteCreated) {
+	for _, p := range n.Payloads(t, event.VoteCreated) {
 		told = append(told, p["vote"].(object)["id"].(string))
 	}
 	answered := values(slices.Concat(fresh...), "id")

@@ -13,8 +13,11 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/board"
 	"earshot/ent/db/tag"
+	"earshot/internal/change"
+	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 const (
@@ -45,7 +48,7 @@ func (in *TagInput) check() error {
 	if in.Name != nil {
 		trimmed := strings.TrimSpace(*in.Name)
 		in.Name = &trimmed
-		text(&bad, "name", trimmed, 1, maxTagName)
+		bad.Text("name", trimmed, 1, maxTagName)
 	}
 	if in.Color != nil && !colorPattern.MatchString(*in.Color) {
 		bad.Add("color", "pattern", "must look like #6b7280")
@@ -77,13 +80,13 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		color = *in.Color
 	}
 	var made *db.Tag
-	err := s.change(ctx, func(c *change) error {
+	err := s.changes.Run(ctx, func(c *change.Change) error {
 		// One at a time, so that the tags are counted exactly.
-		if _, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(on)).ForUpdate(noKeyUpdate)); err != nil {
+		if _, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(on)).ForUpdate(store.NoKeyUpdate)); err != nil {
 			return err
 		}
-		id, at := publicid.NewTag(), now()
-		ok, err := inserted(c.Tag.Create().
+		id, at := publicid.NewTag(), store.Now()
+		ok, err := store.Inserted(c.Tag.Create().
 			SetID(id).SetBoardID(on).SetName(*in.Name).SetNameKey(nameKey(*in.Name)).SetColor(color).SetCreatedAt(at).SetUpdatedAt(at).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
@@ -92,7 +95,7 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		if !ok {
 			return tagTaken()
 		}
-		if err := c.mustHaveRoomForTag(ctx, on); err != nil {
+		if err := mustHaveRoomForTag(ctx, c, on); err != nil {
 			return err
 		}
 		made, err = c.Tag.Get(ctx, id)
@@ -103,7 +106,7 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 
 // mustHaveRoomForTag counts a tag that was inserted just now, because a name that is
 // taken is the problem that the caller wants to hear of first.
-func (c *change) mustHaveRoomForTag(ctx context.Context, on publicid.Board) error {
+func mustHaveRoomForTag(ctx context.Context, c *change.Change, on publicid.Board) error {
 	n, err := c.Tag.Query().Where(tag.BoardID(on)).Count(ctx)
 	if err != nil {
 		return errors.Wrap(err, "count tags")
@@ -116,16 +119,16 @@ func (c *change) mustHaveRoomForTag(ctx context.Context, on publicid.Board) erro
 }
 
 // Tags lists a board's tags, oldest first, all of them unless a page is asked for.
-func (s *Service) Tags(ctx context.Context, on publicid.Board, q PageQuery) (Page[*db.Tag], error) {
+func (s *Service) Tags(ctx context.Context, on publicid.Board, q page.Query) (page.Page[*db.Tag], error) {
 	var bad problem.Fields
-	limit := q.whole(&bad, maxBoardTags)
-	list := listOf("tags", on)
-	last := after[publicid.Tag](&bad, list, q)
+	limit := q.Whole(&bad, maxBoardTags)
+	list := page.ListOf("tags", on)
+	last := page.After[publicid.Tag](&bad, list, q)
 	if err := bad.Err(); err != nil {
-		return Page[*db.Tag]{}, err
+		return page.Page[*db.Tag]{}, err
 	}
 	if err := mustHaveBoard(ctx, s.store.Client().Board, on); err != nil {
-		return Page[*db.Tag]{}, err
+		return page.Page[*db.Tag]{}, err
 	}
 	query := s.store.Client().Tag.Query().Where(tag.BoardID(on)).Order(db.Asc(tag.FieldID)).Limit(limit + 1)
 	if last != nil {
@@ -133,9 +136,9 @@ func (s *Service) Tags(ctx context.Context, on publicid.Board, q PageQuery) (Pag
 	}
 	rows, err := query.All(ctx)
 	if err != nil {
-		return Page[*db.Tag]{}, errors.Wrap(err, "list tags")
+		return page.Page[*db.Tag]{}, errors.Wrap(err, "list tags")
 	}
-	return page(list, rows, limit, byID(func(t *db.Tag) string { return t.ID.String() })), nil
+	return page.Cut(list, rows, limit, page.ByID(func(t *db.Tag) string { return t.ID.String() })), nil
 }
 
 // UpdateTag changes a tag's name or colour.
@@ -144,7 +147,7 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 		return nil, err
 	}
 	var changed *db.Tag
-	err := s.change(ctx, func(c *change) error {
+	err := s.changes.Run(ctx, func(c *change.Change) error {
 		old, err := c.Tag.Query().Where(tag.ID(id), tag.BoardID(on)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
 			return problem.Missing("tag")
@@ -157,11 +160,11 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
 		}
 		// Older rows may have upper case, which isn't another colour.
-		differs(in.Color, plainColor(old.Color), update.SetColor)
-		if changed = old; unchanged(update.Mutation()) {
+		change.Differs(in.Color, plainColor(old.Color), update.SetColor)
+		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}
-		changed, err = update.SetUpdatedAt(now()).Save(ctx)
+		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return tagTaken()
 		}
@@ -172,7 +175,7 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 
 // DeleteTag removes a tag, from its board and from every post.
 func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.Tag) error {
-	return s.change(ctx, func(c *change) error {
+	return s.changes.Run(ctx, func(c *change.Change) error {
 		n, err := c.Tag.Delete().Where(tag.ID(id), tag.BoardID(on)).Exec(ctx)
 		if err != nil {
 			return errors.Wrap(err, "delete the tag")
@@ -187,13 +190,13 @@ func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.
 // mustHaveTags returns the ids without repetitions, oldest tag first, or
 // problem.NotFound unless all of them are tags of the board. It keeps them from
 // being deleted until the transaction ends.
-func (c *change) mustHaveTags(ctx context.Context, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
+func mustHaveTags(ctx context.Context, c *change.Change, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
 	distinct := distinctTags(ids)
 	if len(distinct) == 0 {
 		return nil, nil
 	}
 	found, err := c.Tag.Query().Where(tag.IDIn(distinct...), tag.BoardID(on)).
-		ForShare(keyShare).Select(tag.FieldID).All(ctx)
+		ForShare(store.KeyShare).Select(tag.FieldID).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "look up the tags")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
+	"earshot/internal/testkit"
 )
 
 func TestAListOfVotes(t *testing.T) {
@@ -36,7 +37,7 @@ func postOf(t *testing.T, path string) publicid.Post {
 // leaves a hash of the address.
 func (n *tenant) anonymousVote(t *testing.T, post, voter string) string {
 	t.Helper()
-	ctx, client, on := n.Context(t.Context()), n.app.Store.Client(), postOf(t, post)
+	ctx, client, on := n.Context(t.Context()), n.App.Store.Client(), postOf(t, post)
 	client.Post.UpdateOneID(on).AddVoteCount(1).ExecX(ctx)
 	return client.Vote.Create().SetPostID(on).SetEmailHash([]byte(voter)).SaveX(ctx).ID.String()
 }
@@ -44,16 +45,16 @@ func (n *tenant) anonymousVote(t *testing.T, post, voter string) string {
 // member is another one of the organization, with a key of the member's own.
 func (n *tenant) member(t *testing.T, name string) *tenant {
 	t.Helper()
-	return n.as(t, n.app.Store.Client().User.Create().SetEmail(name+"@example.com").SetName(name).SaveX(n.Context(t.Context())))
+	return n.as(t, n.App.Store.Client().User.Create().SetEmail(name+"@example.com").SetName(name).SaveX(n.Context(t.Context())))
 }
 
 func votesWalked(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	walks(t, n, list{post + "/votes", func(i int) string { return n.anonymousVote(t, post, fmt.Sprint(i)) }, true, 25, false})
 }
 
 func votesAsCast(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	var want []any
 	for _, voter := range []*tenant{n, n.member(t, "b"), n.member(t, "c")} {
 		want = append([]any{voter.Make(t, http.MethodPost, post+"/votes", nil)}, want...)
@@ -64,15 +65,15 @@ func votesAsCast(t *testing.T, n *tenant) {
 }
 
 func votesWithoutAddress(t *testing.T, n *tenant) {
-	post := n.post(t)
+	post := n.Post(t)
 	vote := n.anonymousVote(t, post, "ada")
 	list := n.Do(t, http.MethodGet, post+"/votes", nil)
 	shown := list.Body["data"].([]any)[0].(object)
-	require.Equal(t, object{"id": vote, "postId": strings.TrimPrefix(post, "/v1/posts/"), "userId": nil}, without(shown, "createdAt"))
+	require.Equal(t, object{"id": vote, "postId": strings.TrimPrefix(post, "/v1/posts/"), "userId": nil}, testkit.Without(shown, "createdAt"))
 }
 
 func votesTakenBack(t *testing.T, n *tenant) {
-	post, second := n.post(t), n.member(t, "b")
+	post, second := n.Post(t), n.member(t, "b")
 	n.ID(t, post+"/votes", nil)
 	kept := second.ID(t, post+"/votes", nil)
 	n.Make(t, http.MethodDelete, post+"/votes", nil)
@@ -82,31 +83,31 @@ func votesTakenBack(t *testing.T, n *tenant) {
 }
 
 func votesOfOnePost(t *testing.T, n *tenant) {
-	a, b := n.post(t), n.post(t)
+	a, b := n.Post(t), n.Post(t)
 	voteA, voteB := n.ID(t, a+"/votes", nil), n.ID(t, b+"/votes", nil)
 	require.Equal(t, []string{voteA}, n.shown(t, a+"/votes", "id"))
 	require.Equal(t, []string{voteB}, n.shown(t, b+"/votes", "id"))
 }
 
 func badVotePages(t *testing.T, n *tenant) {
-	post := n.post(t)
-	n.comment(t, post, "")
-	n.comment(t, post, "")
+	post := n.Post(t)
+	n.Comment(t, post, "")
+	n.Comment(t, post, "")
 	_, ofComments := n.pageOf(t, post+"/comments?limit=1", "id")
 	for query, want := range map[string]string{
 		"limit=0": "limit minimum", "limit=101": "limit maximum", "limit=x": "limit type",
 		"cursor=x": "cursor cursor", "cursor=" + ofComments: "cursor cursor",
 	} {
-		a := n.refused(t, "ERR_VALIDATION", http.MethodGet, post+"/votes?"+query, nil)
-		require.Equal(t, []string{want}, fieldRules(a), query)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, post+"/votes?"+query, nil)
+		require.Equal(t, []string{want}, testkit.FieldRules(a), query)
 	}
 }
 
 func foreignVotes(t *testing.T, n *tenant) {
-	post, stranger := n.post(t), n.on(t, "business")
+	post, stranger := n.Post(t), n.on(t, "business")
 	n.ID(t, post+"/votes", nil)
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-		stranger.refused(t, "ERR_NOT_FOUND", method, post+"/votes", nil)
+		stranger.Refused(t, "ERR_NOT_FOUND", method, post+"/votes", nil)
 	}
-	require.Equal(t, 1, n.app.Store.Client().Vote.Query().CountX(n.Context(t.Context())))
+	require.Equal(t, 1, n.App.Store.Client().Vote.Query().CountX(n.Context(t.Context())))
 }

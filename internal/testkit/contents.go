@@ -34,7 +34,7 @@ WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
 // rows are the organization's, as text, by table.
 func (n *Tenant) rows(t testing.TB) map[string][]string {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.app.Config.DatabaseURL)
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(t.Context()) }()
 	var query string

@@ -21,10 +21,14 @@ import (
 	"earshot/activities"
 	"earshot/api"
 	"earshot/dispatch"
+	"earshot/internal/access"
+	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
+	"earshot/internal/webhooks"
 	"earshot/mcp"
 	"earshot/worker"
 )
@@ -34,7 +38,10 @@ import (
 type App struct {
 	URL      string
 	Store    *store.Store
+	Access   *access.Service
+	Contacts *contacts.Service
 	Feedback *feedback.Service
+	Webhooks *webhooks.Service
 	// Temporal is nil when it didn't answer at the start.
 	Temporal   client.Client
 	Connection *dispatch.Connection
@@ -101,8 +108,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module,
-		fx.Populate(&a.Store, &a.Feedback, &a.Connection, &a.Metrics),
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module,
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Connection, &a.Metrics),
 	}
 	if o.Worker {
 		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries), fx.Decorate(func(w worker.Options) worker.Options {

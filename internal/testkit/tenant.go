@@ -13,7 +13,7 @@ import (
 
 	earshot "earshot/client"
 	"earshot/ent/db"
-	"earshot/internal/feedback"
+	"earshot/internal/access"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -28,7 +28,7 @@ type Tenant struct {
 	// contract.
 	Client *earshot.ClientWithResponses
 
-	app  *App
+	App  *App
 	http *http.Client
 }
 
@@ -38,13 +38,13 @@ func (a *App) Tenant(t testing.TB) *Tenant { return a.TenantOn(t, "business") }
 // TenantOn makes an organization on a plan.
 func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
 	t.Helper()
-	org, owner, err := a.Feedback.CreateOrganization(t.Context(), feedback.NewOrganization{
+	org, owner, err := a.Access.CreateOrganization(t.Context(), access.NewOrganization{
 		Name: "Acme", Plan: plan, OwnerEmail: "owner@example.com", OwnerName: "Olive Owner",
 	})
 	require.NoError(t, err)
-	n := &Tenant{Organization: org, Owner: owner, app: a, http: &http.Client{Transport: Contract(t)}}
-	n.Key = n.NewKey(t, feedback.NewAPIKey{Name: "test", Scope: "read:write"})
-	n.ReadKey = n.NewKey(t, feedback.NewAPIKey{Name: "test", Scope: "read"})
+	n := &Tenant{Organization: org, Owner: owner, App: a, http: &http.Client{Transport: Contract(t)}}
+	n.Key = n.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read:write"})
+	n.ReadKey = n.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read"})
 	n.Client, err = earshot.NewClientWithResponses(a.URL, earshot.WithHTTPClient(n.http),
 		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+n.Key)
@@ -60,10 +60,10 @@ func (n *Tenant) Context(ctx context.Context) context.Context {
 }
 
 // NewKey makes an API key of the owner and returns it in clear.
-func (n *Tenant) NewKey(t testing.TB, k feedback.NewAPIKey) string {
+func (n *Tenant) NewKey(t testing.TB, k access.NewAPIKey) string {
 	t.Helper()
 	k.User = n.Owner.ID
-	key, _, err := n.app.Feedback.CreateAPIKey(n.Context(t.Context()), k)
+	key, _, err := n.App.Access.CreateAPIKey(n.Context(t.Context()), k)
 	require.NoError(t, err)
 	return key
 }
@@ -114,7 +114,7 @@ func text(v any) string { s, _ := v.(string); return s }
 // unless it is nil, a string or bytes. Header pairs come last and win.
 func (n *Tenant) Do(t testing.TB, method, path string, body any, header ...string) Answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, n.app.URL+path, reader(t, body))
+	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, reader(t, body))
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+n.Key)
 	if body != nil {
@@ -167,7 +167,7 @@ func (n *Tenant) Recovered(t testing.TB, webhook string) string {
 	id, err := publicid.Parse[publicid.Recovery](
 		n.ID(t, "/v1/webhooks/"+webhook+"/recover", map[string]any{"since": "2026-03-12T10:41:07Z"}))
 	require.NoError(t, err)
-	require.NoError(t, n.app.Store.CancelRecovery(t.Context(), id))
+	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
 	return id.String()
 }
 

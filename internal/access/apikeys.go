@@ -1,0 +1,257 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/internal/change"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+const (
+	keyPrefix   = "esk_"
+	keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	// 40 characters of base62 are 238 bits: nobody guesses those.
+	keyRandom = 40
+	// What stays visible of a key, so that a person can tell keys apart.
+	keyVisible = 12
+	maxKeyName = 100
+)
+
+// NewAPIKey is what to make a key of.
+type NewAPIKey struct {
+	User publicid.User
+	Name string
+	// Scope is read or read:write.
+	Scope string
+	// ExpiresAt is optional.
+	ExpiresAt *time.Time
+}
+
+func (in *NewAPIKey) check() error {
+	in.Name = strings.TrimSpace(in.Name)
+	var bad problem.Fields
+	bad.Text("name", in.Name, 1, maxKeyName)
+	if apikey.ScopeValidator(apikey.Scope(in.Scope)) != nil {
+		bad.Add("scope", "enum", "must be read or read:write")
+	}
+	bad.Moment("expiresAt", in.ExpiresAt)
+	if in.ExpiresAt != nil && !in.ExpiresAt.After(store.Now()) {
+		bad.Add("expiresAt", "future", "must lie in the future")
+	}
+	return bad.Err()
+}
+
+// CreateAPIKey makes a key for a member of the organization in the context and
+// returns it in clear, for the only time.
+func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (string, *db.APIKey, error) {
+	if err := in.check(); err != nil {
+		return "", nil, err
+	}
+	return insertKey(ctx, s.store.Client().APIKey, in, nil)
+}
+
+// insertKey makes a key up and writes it.
+func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateLimit *int) (string, *db.APIKey, error) {
+	secret := keyPrefix + randomText(keyRandom)
+	hash := sha256.Sum256([]byte(secret))
+	key, err := client.Create().
+		SetUserID(in.User).SetName(in.Name).SetScope(apikey.Scope(in.Scope)).
+		SetNillableExpiresAt(store.AtPrecision(in.ExpiresAt)).SetNillableRateLimit(rateLimit).
+		SetHash(hash[:]).SetPrefix(secret[:keyVisible]).
+		Save(ctx)
+	if err != nil {
+		return "", nil, errors.Wrap(err, "insert the API key")
+	}
+	return secret, key, nil
+}
+
+// MintAPIKey is CreateAPIKey for the caller in the context, whom the key will act
+// as.
+func (s *Service) MintAPIKey(ctx context.Context, in NewAPIKey) (secret string, key *db.APIKey, err error) {
+	in.User = change.CallerOf(ctx).User.ID
+	if err := in.check(); err != nil {
+		return "", nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if err := mustHaveRoomForKey(ctx, c); err != nil {
+			return err
+		}
+		// Else a key could get around its own budget.
+		secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit)
+		return err
+	})
+	return secret, key, err
+}
+
+// maxLiveKeys bounds the keys of an organization that are valid at once. Each has a
+// budget of requests of its own.
+const maxLiveKeys = 100
+
+func mustHaveRoomForKey(ctx context.Context, c *change.Change) error {
+	if err := c.LockOrganization(ctx); err != nil {
+		return err
+	}
+	at := store.Now()
+	n, err := c.APIKey.Query().Where(apikey.RevokedAtIsNil(),
+		apikey.Or(apikey.ExpiresAtIsNil(), apikey.ExpiresAtGT(at)),
+		apikey.Or(apikey.SupersededAtIsNil(), apikey.SupersededAtGT(at))).Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "count API keys")
+	}
+	if n >= maxLiveKeys {
+		return problem.OverPlan("apiKey", maxLiveKeys, n)
+	}
+	return nil
+}
+
+const (
+	// A month: a longer overlap is no rotation.
+	maxKeyOverlap = 30 * 24 * 60 * 60
+	// A day to carry the new key everywhere.
+	standardKeyOverlap = 24 * 60 * 60
+)
+
+// RotateAPIKey makes a key that may do what an old one may, for as long anew as
+// that was made for. The old one ends after the overlap, in seconds, or when it
+// would have anyway; nil is a day. A key that ended already is problem.Conflict.
+func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
+	seconds := standardKeyOverlap
+	if overlap != nil {
+		seconds = *overlap
+	}
+	var bad problem.Fields
+	if seconds < 0 {
+		bad.Add("overlapSeconds", "minimum", "must be at least 0")
+	}
+	if seconds > maxKeyOverlap {
+		bad.Add("overlapSeconds", "maximum", "must be at most %d", maxKeyOverlap)
+	}
+	if err := bad.Err(); err != nil {
+		return "", nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if err := mustHaveRoomForKey(ctx, c); err != nil {
+			return err
+		}
+		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
+		if err != nil {
+			return err
+		}
+		at := store.Now()
+		switch {
+		case old.UserID != c.Caller.User.ID:
+			// It would let one member act as another.
+			return problem.New(problem.Forbidden, "The API key is another member's.").With("reason", "not_your_key")
+		case old.RevokedAt != nil:
+			return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")
+		case ended(old, at):
+			return problem.New(problem.Conflict, "The API key has expired.").With("reason", "key_expired")
+		}
+		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
+		ends := at.Add(time.Duration(seconds) * time.Second)
+		if old.ExpiresAt != nil {
+			lifetime := at.Add(old.ExpiresAt.Sub(old.CreatedAt))
+			in.ExpiresAt = &lifetime
+		}
+		if until := KeyEnds(old); until == nil || ends.Before(*until) {
+			if err := c.APIKey.UpdateOne(old).SetSupersededAt(ends).Exec(ctx); err != nil {
+				return errors.Wrap(err, "end the old API key")
+			}
+		}
+		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit)
+		return err
+	})
+	return secret, key, err
+}
+
+// KeyEnds is when a key stops to be valid by itself, by its expiry or because it
+// was rotated; nil is never.
+func KeyEnds(k *db.APIKey) *time.Time {
+	if k.ExpiresAt == nil || (k.SupersededAt != nil && k.SupersededAt.Before(*k.ExpiresAt)) {
+		return k.SupersededAt
+	}
+	return k.ExpiresAt
+}
+
+func ended(k *db.APIKey, at time.Time) bool {
+	until := KeyEnds(k)
+	return k.RevokedAt != nil || (until != nil && !until.After(at))
+}
+
+// APIKeys lists the keys of the organization in the context, oldest first, those
+// that ended included.
+func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIKey], error) {
+	var bad problem.Fields
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("apiKeys")
+	last := page.After[publicid.APIKey](&bad, list, q)
+	if err := bad.Err(); err != nil {
+		return page.Page[*db.APIKey]{}, err
+	}
+	query := s.store.Client().APIKey.Query().Order(db.Asc(apikey.FieldID)).WithUser().Limit(limit + 1)
+	if last != nil {
+		query.Where(apikey.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return page.Page[*db.APIKey]{}, errors.Wrap(err, "list API keys")
+	}
+	return page.Cut(list, rows, limit, page.ByID(func(k *db.APIKey) string { return k.ID.String() })), nil
+}
+
+// WithdrawAPIKey is RevokeAPIKey for the caller in the context, whatever the billing
+// state: a key that leaked can always be revoked.
+func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
+	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
+		_, err := revokeKey(ctx, c.APIKey, id)
+		return err
+	})
+}
+
+// RevokeAPIKey makes a key useless within a second, everywhere. Revoking it
+// again changes nothing.
+func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey) (*db.APIKey, error) {
+	return revokeKey(ctx, s.store.Client().APIKey, id)
+}
+
+func revokeKey(ctx context.Context, client *db.APIKeyClient, id publicid.APIKey) (*db.APIKey, error) {
+	err := client.Update().Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(store.Now()).Exec(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "revoke the API key")
+	}
+	return onlyKey(ctx, client.Query().Where(apikey.ID(id)).WithUser())
+}
+
+func onlyKey(ctx context.Context, query *db.APIKeyQuery) (*db.APIKey, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("API key")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the API key")
+	}
+	return found, nil
+}
+
+func randomText(n int) string {
+	var out strings.Builder
+	size := big.NewInt(int64(len(keyAlphabet)))
+	for range n {
+		// rand.Int doesn't fail: crypto/rand ends the program without randomness.
+		i, _ := rand.Int(rand.Reader, size)
+		out.WriteByte(keyAlphabet[i.Int64()])
+	}
+	return out.String()
+}

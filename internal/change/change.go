@@ -1,0 +1,46 @@
+// Package change is one transaction of a use case with what it caused: events, the
+// deliveries of these, and what else is to be started after the commit. README.md states
+// the rules that all use cases keep, and the order of locks.
+package change
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Change is one transaction of a use case with what it caused.
+type Change struct {
+	*db.Tx
+	Caller     *Caller
+	deliveries []PendingDelivery
+	schedules  []ScheduledEntry
+	recoveries []RunningRecovery
+	// streaks are the webhooks whose streak the change ended.
+	streaks []publicid.Webhook
+}
+
+// EndStreak ends a webhook's streak with the change, if it has one.
+func (c *Change) EndStreak(hook *db.Webhook) {
+	if hook.ConsecutiveFailures > 0 {
+		c.streaks = append(c.streaks, hook.ID)
+	}
+}
+
+// PublishWhenDue has an entry looked at again when it is due, after the commit.
+func (c *Change) PublishWhenDue(e ScheduledEntry) { c.schedules = append(c.schedules, e) }
+
+// StartRecovery has a recovery run, after the commit.
+func (c *Change) StartRecovery(r RunningRecovery) { c.recoveries = append(c.recoveries, r) }
+
+// LockOrganization has the changes under a cap of the organization made one at a time.
+func (c *Change) LockOrganization(ctx context.Context) error {
+	if _, err := c.Organization.Query().ForUpdate(store.NoKeyUpdate).Only(ctx); err != nil {
+		return errors.Wrap(err, "lock the organization")
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package change
+
+import "earshot/internal/publicid"
+
+// Dispatcher starts what follows a change that is committed. It doesn't block on
+// the network and has no errors: what it fails to start stays pending in the
+// database, where the sweep finds it.
+type Dispatcher interface {
+	// Deliver starts the delivery of rows.
+	Deliver(deliveries []PendingDelivery)
+	// PublishWhenDue sees to it that changelog entries are published when they are due.
+	PublishWhenDue(entries []ScheduledEntry)
+	// RunRecoveries runs recoveries.
+	RunRecoveries(recoveries []RunningRecovery)
+	// EndFailureStreaks tells whoever follows the webhooks' streaks that they are over.
+	EndFailureStreaks(webhooks []publicid.Webhook)
+}
+
+// PendingDelivery is what an operator wants to see of a delivery that is under way.
+type PendingDelivery struct {
+	ID           publicid.Delivery
+	Webhook      publicid.Webhook
+	Organization publicid.Organization
+	EventType    string
+	// Host is the receiver's, without path or query, which may hold tokens.
+	Host string
+}
+
+// ScheduledEntry says that the moment of an entry's publication was set, moved or taken
+// away. Whoever waits for it reads the entry.
+type ScheduledEntry struct {
+	Entry        publicid.ChangelogEntry
+	Organization publicid.Organization
+}
+
+// RunningRecovery names a recovery that is to run. Whoever runs it reads the row.
+type RunningRecovery struct {
+	Recovery     publicid.Recovery
+	Webhook      publicid.Webhook
+	Organization publicid.Organization
+}

@@ -1,0 +1,134 @@
+package change
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/organization"
+	"earshot/internal/failpoint"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Runner makes changes. It is safe for concurrent use.
+type Runner struct {
+	store    *store.Store
+	dispatch Dispatcher
+}
+
+// NewRunner makes a runner that hands what changes caused to the dispatcher.
+func NewRunner(s *store.Store, d Dispatcher) *Runner { return &Runner{store: s, dispatch: d} }
+
+// Run runs fn in one transaction for the caller in the context and dispatches after
+// the commit. It refuses when the organization may not write, and when the
+// organization's other changes take too long to end.
+// Fn runs again from its start where the database ended it because of a deadlock.
+func (r *Runner) Run(ctx context.Context, fn func(c *Change) error) error {
+	release, err := r.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return r.RunAcquired(ctx, fn)
+}
+
+// RunUnpaid is Run in the read-only billing state too, for what only stops something:
+// a key that leaked, or a webhook.
+func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error {
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return r.RunAcquired(ctx, fn)
+}
+
+// Acquire refuses what Run refuses. Until release is called, the caller has one of the
+// transactions that its organization may have. Whatever may wait for a row needs one.
+func (r *Runner) Acquire(ctx context.Context) (release func(), err error) {
+	if err := mayWrite(CallerOf(ctx)); err != nil {
+		return nil, err
+	}
+	return r.acquire(ctx)
+}
+
+func (r *Runner) acquire(ctx context.Context) (release func(), err error) {
+	release, err = r.store.AcquireTransaction(ctx, CallerOf(ctx).Organization.ID)
+	if errors.Is(err, store.ErrBusy) {
+		return nil, problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
+	}
+	return release, err
+}
+
+// RunAcquired is Run for who has acquired a transaction.
+func (r *Runner) RunAcquired(ctx context.Context, fn func(c *Change) error) error {
+	return r.perform(ctx, &Change{Caller: CallerOf(ctx)}, fn)
+}
+
+// RunForService is Run for the service itself, in an organization and whatever its
+// billing state.
+func (r *Runner) RunForService(
+	ctx context.Context, organization publicid.Organization, fn func(ctx context.Context, c *Change) error,
+) error {
+	ctx = store.WithOrganization(ctx, organization)
+	found, err := r.store.Client().Organization.Get(ctx, organization)
+	if err != nil {
+		return errors.Wrap(err, "load the organization")
+	}
+	release, err := r.store.AcquireTransaction(ctx, organization)
+	if err != nil {
+		return err
+	}
+	defer release()
+	c := &Change{Caller: &Caller{Organization: found}}
+	return r.perform(ctx, c, func(c *Change) error { return fn(ctx, c) })
+}
+
+// perform runs fn for whoever acts, and has acquired a transaction.
+func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) error) error {
+	err := r.store.InTx(ctx, func(tx *db.Tx) error {
+		*c = Change{Tx: tx, Caller: c.Caller}
+		return fn(c)
+	})
+	if err != nil {
+		return err
+	}
+	// The process may die here: the rows are committed and pending, the sweep
+	// starts them.
+	failpoint.Hit(failpoint.AfterCommit)
+	if len(c.schedules) > 0 {
+		r.dispatch.PublishWhenDue(c.schedules)
+	}
+	if len(c.recoveries) > 0 {
+		r.dispatch.RunRecoveries(c.recoveries)
+	}
+	if len(c.streaks) > 0 {
+		r.dispatch.EndFailureStreaks(c.streaks)
+	}
+	if len(c.deliveries) > 0 {
+		r.dispatch.Deliver(c.deliveries)
+		ids := make([]fmt.Stringer, len(c.deliveries))
+		for i, d := range c.deliveries {
+			ids[i] = d.ID
+		}
+		Touch(ctx, "deliveryIds", ids...)
+	}
+	return nil
+}
+
+// mayWrite returns problem.Forbidden while the organization's bills are unpaid.
+func mayWrite(caller *Caller) error {
+	if caller.Organization.BillingState == organization.BillingStateReadOnly {
+		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
+			With("reason", "billing_read_only")
+	}
+	return nil
+}
+
+// Unavailable reports whether a use case failed because it would have waited for too
+// long, and has changed nothing.
+func Unavailable(err error) bool { return store.Unavailable(err) }

@@ -1,0 +1,102 @@
+package contacts
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/comment"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/organization"
+	"earshot/ent/db/post"
+	"earshot/ent/db/vote"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// normalEmail is an address as contacts have it, and as it is hashed.
+func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+// ContactDetail is a contact with what it has done. The vote and comment
+// counts are by e-mail address, so they are approximate.
+type ContactDetail struct {
+	*db.Contact
+	PostCount, VoteCount, CommentCount int
+}
+
+// Contact loads one contact with its counts.
+func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDetail, error) {
+	client := s.store.Client()
+	found, err := OnlyContact(ctx, client.Contact.Query().Where(contact.ID(id)))
+	if err != nil {
+		return nil, err
+	}
+	d := &ContactDetail{Contact: found}
+	d.PostCount, err = client.Post.Query().Where(post.ContactID(id), post.DeletedAtIsNil()).Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "count posts")
+	}
+	if found.EmailHash == nil {
+		return d, nil
+	}
+	if d.VoteCount, err = client.Vote.Query().Where(vote.EmailHash(*found.EmailHash)).Count(ctx); err != nil {
+		return nil, errors.Wrap(err, "count votes")
+	}
+	d.CommentCount, err = client.Comment.Query().
+		Where(comment.EmailHash(*found.EmailHash), comment.DeletedAtIsNil()).Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "count comments")
+	}
+	return d, nil
+}
+
+// mustHaveRoom returns problem.PlanLimit when the plan allows no further
+// contact. It locks the organization, so that the cap is exact however many
+// come at once; an organization without a cap pays nothing.
+func (s *Service) mustHaveRoom(ctx context.Context, c *change.Change) error {
+	limit := 0
+	switch c.Caller.Organization.Plan {
+	case organization.PlanFree:
+		limit = s.settings.CapFree
+	case organization.PlanPro:
+		limit = s.settings.CapPro
+	default:
+		return nil
+	}
+	if err := c.LockOrganization(ctx); err != nil {
+		return err
+	}
+	n, err := c.Contact.Query().Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "count contacts")
+	}
+	if n >= limit {
+		return problem.OverPlan("contact", limit, n)
+	}
+	return nil
+}
+
+func eventContact(c *db.Contact) event.Contact {
+	return event.Contact{
+		ID: c.ID, ExternalUserID: c.ExternalUserID, Email: c.Email, Name: c.Name, Plan: c.Plan,
+		MRRCents: c.MrrCents, Currency: c.Currency, Source: c.Source, ConsentBasis: c.ConsentBasis,
+		Metadata: c.Metadata, FirstSeenAt: c.FirstSeenAt, LastSeenAt: c.LastSeenAt,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}
+}
+
+// byExternalID finds a contact by the caller's own id for it, locked.
+func byExternalID(ctx context.Context, c *change.Change, id string) (*db.Contact, error) {
+	found, err := c.Contact.Query().Where(contact.ExternalUserID(id)).ForUpdate().Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contact")
+	}
+	return found, nil
+}

@@ -1,0 +1,92 @@
+package contacts
+
+import (
+	"context"
+	"encoding/json"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// CreateContact inserts a contact and records contact.created. An external user
+// id that another contact has is problem.Conflict, no room under the plan's cap
+// problem.PlanLimit.
+func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Contact, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	var made *db.Contact
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		if err := s.mustHaveRoom(ctx, c); problem.Is(err, problem.PlanLimit) {
+			// The conflict before the cap: who meets it wants to update, not to pay.
+			return takenOr(ctx, c, change.Value(in.ExternalUserID), err)
+		} else if err != nil {
+			return err
+		}
+		var err error
+		made, err = s.insertContact(ctx, c, newContact{
+			externalUserID: change.Value(in.ExternalUserID), traits: in.Traits,
+			source: "admin", consentBasis: "admin_created",
+		})
+		if made == nil && err == nil {
+			return externalIDTaken()
+		}
+		return err
+	})
+	return made, err
+}
+
+// takenOr is the conflict where another contact has the id, else the problem given.
+func takenOr(ctx context.Context, c *change.Change, id *string, otherwise error) error {
+	if id == nil {
+		return otherwise
+	}
+	taken, err := store.Exists(ctx, c.Contact.Query().Where(contact.ExternalUserID(*id)))
+	if err != nil {
+		return errors.Wrap(err, "look up the contact")
+	}
+	if taken {
+		return externalIDTaken()
+	}
+	return otherwise
+}
+
+type newContact struct {
+	externalUserID       *string
+	traits               Traits
+	source, consentBasis string
+}
+
+// insertContact writes a contact and its event. It returns nil when the external
+// user id is taken.
+func (s *Service) insertContact(ctx context.Context, c *change.Change, in newContact) (*db.Contact, error) {
+	id, at := publicid.NewContact(), store.Now()
+	row := c.Contact.Create()
+	row.SetMetadata(json.RawMessage("{}")) // where none is told
+	for column, told := range in.traits.told() {
+		if err := s.put(row.Mutation(), column, told); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := store.Inserted(row.
+		SetID(id).SetNillableExternalUserID(in.externalUserID).
+		SetSource(in.source).SetConsentBasis(in.consentBasis).
+		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at).
+		OnConflict(sql.DoNothing()).Exec(ctx))
+	if err != nil || !fresh {
+		return nil, err
+	}
+	made, err := c.Contact.Get(ctx, id)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contact")
+	}
+	return made, c.Record(ctx, event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+}

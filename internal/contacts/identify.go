@@ -1,0 +1,131 @@
+package contacts
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/store"
+)
+
+// identifyTries bounds a race that takes two other requests to lose once.
+const identifyTries = 10
+
+// IdentifyContact inserts the contact with the caller's own id for it, or fills
+// what is still unknown of the one that is there (specification, Identify rules
+// 1 to 7); created tells which. It records contact.created, or contact.updated
+// where a trait changed.
+func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
+	var bad problem.Fields
+	bad.Text("externalUserId", externalUserID, 1, maxExternalUserID)
+	in.check(&bad)
+	if err := bad.Err(); err != nil {
+		return nil, false, err
+	}
+	release, err := s.changes.Acquire(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
+	if found, err = s.seeAgain(ctx, externalUserID, in); found != nil || err != nil {
+		return found, false, err
+	}
+	err = s.changes.RunAcquired(ctx, func(c *change.Change) error {
+		// Again where another request inserted it between the two looks, and a
+		// third one deleted it.
+		for range identifyTries {
+			if found, err = byExternalID(ctx, c, externalUserID); err != nil {
+				return err
+			}
+			if found != nil {
+				created = false
+				found, err = s.fill(ctx, c, found, in)
+				return err
+			}
+			found, err = s.insertIdentified(ctx, c, externalUserID, in)
+			if created = found != nil; created || err != nil {
+				return err
+			}
+		}
+		return errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
+	})
+	return found, created, err
+}
+
+// seeAgain is the whole of identify for a contact that is known already and of
+// whom nothing new is told, as most are. It returns nil, and has changed nothing,
+// where there is more to do. Metadata is looked at under the lock only.
+func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (*db.Contact, error) {
+	if in.Metadata != nil && string(in.Metadata) != "{}" {
+		return nil, nil
+	}
+	told := slices.Sorted(maps.Keys(in.told())) // in one order: one statement for each set of traits
+	return s.store.SeeContact(ctx, change.CallerOf(ctx).Organization.ID, externalUserID, store.Now(), told)
+}
+
+// insertIdentified returns nil when the id was taken in the meantime.
+func (s *Service) insertIdentified(ctx context.Context, c *change.Change, externalUserID string, in Traits) (*db.Contact, error) {
+	err := s.mustHaveRoom(ctx, c)
+	if problem.Is(err, problem.PlanLimit) {
+		// Who is there already never meets the cap, so look again now that the
+		// organization is locked.
+		if again, findErr := byExternalID(ctx, c, externalUserID); again != nil || findErr != nil {
+			return nil, findErr
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.insertContact(ctx, c, newContact{
+		externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify",
+	})
+}
+
+// fill sets what is null so far and never overwrites (Identify rule 2). When
+// nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
+func (s *Service) fill(ctx context.Context, c *change.Change, old *db.Contact, in Traits) (*db.Contact, error) {
+	update := c.Contact.UpdateOne(old)
+	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
+		told, _ := t.told(&in)
+		if told == nil {
+			return nil, false, nil
+		}
+		next, err := t.filled(t.known(old), told)
+		return next, true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The clock of another process may be ahead: time only advances.
+	seen := later(store.Now(), old.LastSeenAt)
+	if len(changes) == 0 {
+		next := *old
+		next.LastSeenAt = seen
+		if err := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(seen).Exec(ctx); err != nil {
+			return nil, errors.Wrap(err, "note that a contact was seen")
+		}
+		return &next, nil
+	}
+	next, err := update.SetLastSeenAt(seen).SetUpdatedAt(later(seen, old.UpdatedAt)).Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "update the contact")
+	}
+	return next, c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+		Contact: eventContact(next), Changes: changes,
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,25 @@
+package contacts_test
+
+import (
+	"testing"
+
+	"earshot/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+type object = map[string]any
+
+// tenant is an organization with what these tests ask of it.
+type tenant struct{ *testkit.Tenant }
+
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
+	t.Helper()
+	testkit.Together(t, func(n *testkit.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+}
+
+// on is a tenant of another plan in the same service.
+func (n *tenant) on(t *testing.T, plan string) *tenant {
+	t.Helper()
+	return &tenant{n.App.TenantOn(t, plan)}
+}

@@ -1,0 +1,258 @@
+package contacts
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+)
+
+// The specification's limits of a contact.
+const (
+	maxExternalUserID = 255
+	maxContactName    = 200
+	maxContactPlan    = 100
+	maxMRRCents       = 100_000_000
+	maxMetadataKeys   = 100
+	// As for a body's document. Identify adds keys bit by bit, and every event
+	// about a contact carries them all.
+	maxMetadataBytes = 256 << 10
+)
+
+var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// Traits are what a caller knows of a contact. A member that isn't specified
+// was left out of the request, which isn't the same as null.
+type Traits struct {
+	Email    nullable.Nullable[string]
+	Name     nullable.Nullable[string]
+	Plan     nullable.Nullable[string]
+	MRRCents nullable.Nullable[int64]
+	Currency nullable.Nullable[string]
+	// Metadata is nil when it was left out.
+	Metadata json.RawMessage
+}
+
+// traits is the table of them. What a contact is made of, what identify fills, what a
+// patch overwrites and what contact.updated tells all go through it.
+var traits = []trait{
+	scalar[string]{
+		"email", contact.FieldEmail, func(t *Traits) *nullable.Nullable[string] { return &t.Email },
+		func(c *db.Contact) *string { return c.Email }, normalEmail, (*problem.Fields).Email,
+	},
+	scalar[string]{
+		"name", contact.FieldName, func(t *Traits) *nullable.Nullable[string] { return &t.Name },
+		func(c *db.Contact) *string { return c.Name }, strings.TrimSpace, upTo(maxContactName),
+	},
+	scalar[string]{
+		"plan", contact.FieldPlan, func(t *Traits) *nullable.Nullable[string] { return &t.Plan },
+		func(c *db.Contact) *string { return c.Plan }, strings.TrimSpace, upTo(maxContactPlan),
+	},
+	scalar[int64]{
+		"mrrCents", contact.FieldMrrCents, func(t *Traits) *nullable.Nullable[int64] { return &t.MRRCents },
+		func(c *db.Contact) *int64 { return c.MrrCents }, asItIs[int64], revenue,
+	},
+	// Checked to come with mrrCents, so both are null or neither, and one look at each
+	// fills both or neither.
+	scalar[string]{
+		"currency", contact.FieldCurrency, func(t *Traits) *nullable.Nullable[string] { return &t.Currency },
+		func(c *db.Contact) *string { return c.Currency }, asItIs[string], currency,
+	},
+	document{},
+}
+
+// trait is what can be done with one of them, whatever its type. A value that is nil is
+// null.
+type trait interface {
+	// key is the trait's name in requests and events, and its column.
+	key() (name, column string)
+	// check brings what a request says into its normal form, and judges it.
+	check(bad *problem.Fields, in *Traits)
+	// told is what a checked request says; specified is false where it was left out.
+	told(in *Traits) (value any, specified bool)
+	// known is what a row says.
+	known(c *db.Contact) any
+	// filled is what identify makes of a known value when it is told one.
+	filled(known, told any) (any, error)
+	same(a, b any) bool
+}
+
+// check validates and trims what a request tells.
+func (t *Traits) check(bad *problem.Fields) {
+	for _, tr := range traits {
+		tr.check(bad, t)
+	}
+	if t.MRRCents.IsSpecified() != t.Currency.IsSpecified() || t.MRRCents.IsNull() != t.Currency.IsNull() {
+		bad.Add("mrrCents", "paired", "mrrCents and currency must be set together, or both left out or null")
+	}
+}
+
+// told are the traits that a request has a value for, by column.
+func (t *Traits) told() map[string]any {
+	all := map[string]any{}
+	for _, tr := range traits {
+		if value, _ := tr.told(t); value != nil {
+			_, column := tr.key()
+			all[column] = value
+		}
+	}
+	return all
+}
+
+// put writes a trait's value, or null, and what goes by it.
+func (s *Service) put(m *db.ContactMutation, column string, value any) error {
+	if column == contact.FieldEmail {
+		if address, ok := value.(string); ok {
+			m.SetEmailHash(s.emailHash(address))
+		} else {
+			m.ClearEmailHash()
+		}
+	}
+	var err error
+	if value == nil {
+		err = m.ClearField(column)
+	} else {
+		err = m.SetField(column, value)
+	}
+	if err != nil {
+		return errors.Wrapf(err, "set %s", column)
+	}
+	return nil
+}
+
+// mergeTraits puts into a mutation what becomes of the traits of a contact, and returns what
+// changes. Becomes tells the next value of a trait, and whether there is one.
+func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes func(t trait) (value any, specified bool, err error)) (map[string]event.Change, error) {
+	changes := map[string]event.Change{}
+	for _, t := range traits {
+		next, specified, err := becomes(t)
+		if err != nil {
+			return nil, err
+		}
+		known := t.known(old)
+		if !specified || t.same(known, next) {
+			continue
+		}
+		name, column := t.key()
+		if err := s.put(m, column, next); err != nil {
+			return nil, err
+		}
+		changes[name] = event.Change{From: known, To: next}
+	}
+	return changes, nil
+}
+
+// scalar is a trait that is set as a whole.
+type scalar[T comparable] struct {
+	name, column string
+	in           func(*Traits) *nullable.Nullable[T]
+	of           func(*db.Contact) *T
+	normal       func(T) T
+	valid        func(bad *problem.Fields, name string, value T)
+}
+
+func (s scalar[T]) key() (name, column string) { return s.name, s.column }
+
+func (s scalar[T]) check(bad *problem.Fields, in *Traits) {
+	member := s.in(in)
+	change.Given(*member, func(v T) {
+		member.Set(s.normal(v))
+		s.valid(bad, s.name, s.normal(v))
+	})
+}
+
+func (s scalar[T]) told(in *Traits) (any, bool) {
+	return orNil(change.Value(*s.in(in))), s.in(in).IsSpecified()
+}
+
+func (s scalar[T]) known(c *db.Contact) any { return orNil(s.of(c)) }
+
+// Identify never overwrites (specification, Identify rule 2).
+func (s scalar[T]) filled(known, told any) (any, error) {
+	if known != nil {
+		return known, nil
+	}
+	return told, nil
+}
+
+func (s scalar[T]) same(a, b any) bool { return a == b }
+
+// document is the metadata: never null, and filled key by key.
+type document struct{}
+
+func (document) key() (name, column string) { return "metadata", contact.FieldMetadata }
+
+func (document) check(bad *problem.Fields, in *Traits) {
+	if in.Metadata == nil {
+		return
+	}
+	m, err := parseMetadata(in.Metadata)
+	if err != nil {
+		bad.Add("metadata", "type", "must be an object")
+		return
+	}
+	m.check(bad)
+	in.Metadata = m.text()
+}
+
+func (document) told(in *Traits) (any, bool) {
+	if in.Metadata == nil {
+		return nil, false
+	}
+	return in.Metadata, true
+}
+
+func (document) known(c *db.Contact) any { return c.Metadata }
+
+func (document) filled(known, told any) (any, error) {
+	old, err := parseMetadata(known.(json.RawMessage))
+	if err != nil {
+		return nil, errors.Wrap(err, "read the stored metadata")
+	}
+	more, err := parseMetadata(told.(json.RawMessage))
+	if err != nil {
+		return nil, errors.Wrap(err, "read the metadata")
+	}
+	if next, changed := old.filled(more); changed {
+		return next.text(), nil
+	}
+	return known, nil
+}
+
+func (document) same(a, b any) bool { return change.SameJSON(a.(json.RawMessage), b.(json.RawMessage)) }
+
+func orNil[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+func asItIs[T any](v T) T { return v }
+
+func upTo(high int) func(bad *problem.Fields, name, value string) {
+	return func(bad *problem.Fields, name, value string) { bad.Text(name, value, 1, high) }
+}
+
+func revenue(bad *problem.Fields, name string, cents int64) {
+	if cents < 0 {
+		bad.Add(name, "minimum", "must be at least 0")
+	}
+	if cents > maxMRRCents {
+		bad.Add(name, "maximum", "must be at most %d", maxMRRCents)
+	}
+}
+
+func currency(bad *problem.Fields, name, code string) {
+	if !currencyPattern.MatchString(code) {
+		bad.Add(name, "pattern", "must be three upper-case letters (ISO 4217)")
+	}
+}

@@ -1,0 +1,77 @@
+package contacts_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/testkit"
+)
+
+// samples are two values of each trait that differ.
+var samples = map[string][2]any{
+	"email":    {"ada@example.com", "eve@example.com"},
+	"name":     {"Ada", "Eve"},
+	"plan":     {"team", "solo"},
+	"mrrCents": {json.Number("4900"), json.Number("100")},
+	"currency": {"EUR", "USD"},
+	"metadata": {object{"a": "b"}, object{"c": "d"}},
+}
+
+// Every trait of the contract is known to the table, to the answers, and to the events.
+func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
+	t.Parallel()
+	contract, err := openapi3.NewLoader().LoadFromFile(testkit.Root() + "/api/openapi.yaml")
+	require.NoError(t, err)
+	first, second := object{}, object{}
+	for name := range contract.Components.Schemas["ContactTraits"].Value.Properties {
+		require.Contains(t, samples, name, "a new trait needs two samples")
+		first[name], second[name] = samples[name][0], samples[name][1]
+	}
+	app := testkit.Start(t, testkit.Options{})
+	n := &tenant{app.Tenant(t)}
+	n.Listen(t)
+	requireTraits := func(want, got object) {
+		t.Helper()
+		for name, value := range want {
+			require.Equal(t, value, got[name], name)
+		}
+	}
+	requireChanges := func(from, to, told object) {
+		t.Helper()
+		requireTraits(plain(t, to).(object), told["contact"].(object))
+		changes := told["changes"].(object)
+		require.Len(t, changes, len(to))
+		for name, value := range to {
+			require.Equal(t, object{"from": plain(t, from[name]), "to": plain(t, value)}, changes[name], name)
+		}
+	}
+
+	requireTraits(first, n.Make(t, http.MethodPost, "/v1/contacts", first))
+	requireTraits(plain(t, first).(object), n.Payloads(t, event.ContactCreated)[0]["contact"].(object))
+	bare := n.Identify(t, object{"externalUserId": "u-1"})
+	requireTraits(first, n.Identify(t, testkit.With("u-1", first)))
+	requireTraits(first, n.Identify(t, testkit.With("u-1", testkit.Without(second, "metadata"))))
+	path := "/v1/contacts/" + bare["id"].(string)
+	requireTraits(second, n.Patch(t, path, second))
+	requireTraits(second, n.Get(t, path))
+	told := n.Payloads(t, event.ContactUpdated)
+	require.Len(t, told, 2)
+	requireChanges(bare, first, told[0])
+	requireChanges(first, second, told[1])
+	empty := testkit.Without(bare, "id", "organizationId", "externalUserId", "source", "consentBasis", "firstSeenAt", "lastSeenAt", "createdAt", "updatedAt")
+	require.Len(t, empty, len(first), "an answer has the contract's traits and no others")
+	requireTraits(empty, n.Patch(t, path, empty))
+}
+
+// plain is a value as a decoder without options has it.
+func plain(t *testing.T, v any) any {
+	t.Helper()
+	var out any
+	require.NoError(t, json.Unmarshal([]byte(encoded(t, v)), &out))
+	return out
+}

@@ -1,0 +1,137 @@
+package contacts
+
+import (
+	"context"
+
+	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/post"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// ContactInput is what a contact is made of, or what is changed of it.
+type ContactInput struct {
+	Traits
+	ExternalUserID nullable.Nullable[string]
+}
+
+func (in *ContactInput) check() error {
+	var bad problem.Fields
+	change.Given(in.ExternalUserID, func(v string) { bad.Text("externalUserId", v, 1, maxExternalUserID) })
+	in.Traits.check(&bad)
+	return bad.Err()
+}
+
+func externalIDTaken() error {
+	return problem.New(problem.Conflict, "external_user_id is already taken").With("field", "externalUserId")
+}
+
+// UpdateContact overwrites the traits that are specified, and records
+// contact.updated where one changes (specification, Identify rule 3). Sending
+// back what was read changes nothing.
+func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in ContactInput) (*db.Contact, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	var changed *db.Contact
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		old, err := lockContact(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		update := c.Contact.UpdateOne(old)
+		changes, err := s.overwrite(update, old, in)
+		if err != nil {
+			return err
+		}
+		if changed = old; len(changes) == 0 {
+			return nil
+		}
+		changed, err = update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
+		if sqlgraph.IsUniqueConstraintError(err) {
+			return externalIDTaken()
+		}
+		if err != nil {
+			return errors.Wrap(err, "update the contact")
+		}
+		return c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+			Contact: eventContact(changed), Changes: changes,
+		})
+	})
+	return changed, err
+}
+
+// overwrite puts the traits that differ into the update, and returns them. The
+// external user id is told like one.
+func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in ContactInput) (map[string]event.Change, error) {
+	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
+		told, specified := t.told(&in.Traits)
+		return told, specified, nil
+	})
+	if next := change.Value(in.ExternalUserID); in.ExternalUserID.IsSpecified() && !change.Same(next, old.ExternalUserID) && err == nil {
+		change.OrEmpty(next, update.SetExternalUserID, update.ClearExternalUserID)
+		changes["externalUserId"] = event.Change{From: old.ExternalUserID, To: next}
+	}
+	return changes, err
+}
+
+// DeleteContact removes a contact and records contact.deleted. Its posts stay,
+// without it.
+func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error {
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		// Its posts first: who changes a post locks that before the contact. Then
+		// those that were attached meanwhile.
+		if err := lockPostsOf(ctx, c, id); err != nil {
+			return err
+		}
+		old, err := lockContact(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if err := lockPostsOf(ctx, c, id); err != nil {
+			return err
+		}
+		if err := c.Post.Update().Where(post.ContactID(id)).ClearContactID().SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
+			return errors.Wrap(err, "take the contact off its posts")
+		}
+		if err := c.Contact.DeleteOne(old).Exec(ctx); err != nil {
+			return errors.Wrap(err, "delete the contact")
+		}
+		return c.Record(ctx, event.ContactDeleted, &event.ContactDeletedPayload{
+			Contact: event.DeletedContact{ID: id, ExternalUserID: old.ExternalUserID},
+		})
+	})
+}
+
+// lockPostsOf locks a contact's posts, deleted ones too, in the order of their ids.
+func lockPostsOf(ctx context.Context, c *change.Change, id publicid.Contact) error {
+	_, err := c.Post.Query().Where(post.ContactID(id)).Order(db.Asc(post.FieldID)).ForUpdate().Select(post.FieldID).All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "lock the contact's posts")
+	}
+	return nil
+}
+
+func lockContact(ctx context.Context, c *change.Change, id publicid.Contact) (*db.Contact, error) {
+	return OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)).ForUpdate())
+}
+
+// OnlyContact loads the contact of a query, or returns problem.NotFound.
+func OnlyContact(ctx context.Context, query *db.ContactQuery) (*db.Contact, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("contact")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contact")
+	}
+	return found, nil
+}

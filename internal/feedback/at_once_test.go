@@ -1,0 +1,53 @@
+package feedback_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"earshot/internal/testkit"
+)
+
+// atOnce does something several times at the same moment and returns all
+// answers.
+func atOnce(count int, do func(i int) testkit.Answer) []testkit.Answer {
+	answers := make([]testkit.Answer, count)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range count {
+		all.Go(func() {
+			<-start
+			answers[i] = do(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	return answers
+}
+
+// atOnce sends the same request several times at the same moment.
+func (n *tenant) atOnce(t *testing.T, count int, method, path string, body func(i int) any) []testkit.Answer {
+	t.Helper()
+	return atOnce(count, func(i int) testkit.Answer { return request{n, method, path, body(i)}.do(t) })
+}
+
+// statuses counts answers by status.
+func statuses(answers []testkit.Answer) map[int]int {
+	counts := map[int]int{}
+	for _, a := range answers {
+		counts[a.Status]++
+	}
+	return counts
+}
+
+// values are a member of each answer's data, sorted.
+func values(answers []testkit.Answer, name string) []string {
+	var all []string
+	for _, a := range answers {
+		if v, ok := a.Data()[name].(string); ok {
+			all = append(all, v)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

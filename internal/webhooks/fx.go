@@ -1,0 +1,26 @@
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+
+	"go.uber.org/fx"
+
+	"earshot/internal/change"
+	"earshot/internal/config"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+// Module provides the Service, and what it shares with who makes attempts: the
+// judgement of URLs and the box that secrets and URLs are sealed in.
+var Module = fx.Module("webhooks", fx.Provide(
+	func(c config.Config) send.Guard { return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP) },
+	func(c config.Config) (*seal.Box, error) { return NewBox(c.SecretKeys) },
+	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, g send.Guard, b *seal.Box, c config.Config, log *slog.Logger) *Service {
+		w := New(s, changes, g, b, Settings{Cap: c.WebhookCap}, log)
+		lc.Append(fx.Hook{OnStart: func(ctx context.Context) error { w.warnOfUnreadable(ctx); return nil }})
+		return w
+	},
+))

@@ -1,0 +1,129 @@
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/recovery"
+	"earshot/internal/change"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// NewRecovery is the window of a recovery. A nil Until is now, a nil EventType
+// every event that the webhook subscribes to.
+type NewRecovery struct {
+	Since     time.Time
+	Until     *time.Time
+	EventType *string
+}
+
+// check refuses a window that holds nothing, and cuts it at the moment.
+func (in *NewRecovery) check(at time.Time) error {
+	var bad problem.Fields
+	bad.Moment("since", &in.Since)
+	bad.Moment("until", in.Until)
+	delivered(&bad, in.EventType)
+	in.Since = *store.AtPrecision(&in.Since)
+	switch in.Until = store.AtPrecision(in.Until); {
+	case in.Until != nil && !in.Since.Before(*in.Until):
+		bad.Add("until", "after", "must be later than since")
+	case !in.Since.Before(at):
+		bad.Add("since", "past", "must be in the past")
+	}
+	if in.Until == nil || in.Until.After(at) {
+		in.Until = &at
+	}
+	return bad.Err()
+}
+
+// RecoverWebhook begins to replay every delivery of the webhook that was created
+// in the window, failed for good and wasn't replayed yet. The row is its outbox:
+// what follows is the Dispatcher's. A webhook that is disabled, doesn't subscribe to
+// the event that is asked for, or has a recovery that runs, is problem.Conflict.
+func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in NewRecovery) (*db.Recovery, error) {
+	at := store.Now()
+	if err := in.check(at); err != nil {
+		return nil, err
+	}
+	var made *db.Recovery
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		hook, err := lockWebhook(ctx, c, id, store.NoKeyUpdate) // so that of two requests one sees the other's
+		if err != nil {
+			return err
+		}
+		if err := mustTake(hook, in.EventType); err != nil {
+			return err
+		}
+		if err := mustNotRecover(ctx, c, id); err != nil {
+			return err
+		}
+		made, err = c.Recovery.Create().SetWebhookID(id).SetSince(in.Since).SetUntil(*in.Until).
+			SetNillableEventType(in.EventType).SetCreatedAt(at).Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the recovery")
+		}
+		c.StartRecovery(change.RunningRecovery{Recovery: made.ID, Webhook: id, Organization: made.OrganizationID})
+		return nil
+	})
+	return made, err
+}
+
+const recoveryRunning = "recovery_running"
+
+// mustNotRecover is problem.Conflict where a recovery of the webhook runs.
+func mustNotRecover(ctx context.Context, c *change.Change, id publicid.Webhook) error {
+	running, err := c.Recovery.Query().Where(recovery.WebhookID(id), recovery.StatusEQ(recovery.StatusRunning)).Only(ctx)
+	switch {
+	case db.IsNotFound(err):
+		return nil
+	case err != nil:
+		return errors.Wrap(err, "look for a recovery that runs")
+	}
+	return problem.New(problem.Conflict, "A recovery of the webhook runs already.").
+		With("reason", recoveryRunning).With("recoveryId", running.ID.String())
+}
+
+// Recovery loads one recovery of a webhook.
+func (s *Service) Recovery(ctx context.Context, of publicid.Webhook, id publicid.Recovery) (*db.Recovery, error) {
+	if _, err := s.loadWebhook(ctx, of); err != nil {
+		return nil, err
+	}
+	found, err := s.store.Client().Recovery.Query().Where(recovery.ID(id), recovery.WebhookID(of)).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("recovery")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the recovery")
+	}
+	return found, nil
+}
+
+// Recoveries lists a webhook's recoveries, newest first.
+func (s *Service) Recoveries(ctx context.Context, of publicid.Webhook, q page.Query) (page.Page[*db.Recovery], error) {
+	var bad problem.Fields
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("recoveries", of)
+	last := page.After[publicid.Recovery](&bad, list, q)
+	if err := bad.Err(); err != nil {
+		return page.Page[*db.Recovery]{}, err
+	}
+	if _, err := s.loadWebhook(ctx, of); err != nil {
+		return page.Page[*db.Recovery]{}, err
+	}
+	query := s.store.Client().Recovery.Query().
+		Where(recovery.WebhookID(of)).Order(db.Desc(recovery.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(recovery.IDLT(*last))
+	}
+	rows, err := query.All(store.FreshPlan(ctx))
+	if err != nil {
+		return page.Page[*db.Recovery]{}, errors.Wrap(err, "list recoveries")
+	}
+	return page.Cut(list, rows, limit, page.ByID(func(r *db.Recovery) string { return r.ID.String() })), nil
+}

@@ -1,0 +1,212 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/delivery"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+// The use cases are the workflow's here; workflows tests the run itself.
+
+func recoversTheWindow(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	since, until := testkit.Agos(20)[0], testkit.Agos(10)[0]
+	at := n.fails(t, hook, event.PostCreated,
+		since.Add(-time.Microsecond), since, until.Add(-time.Microsecond), until)
+	n.fails(t, n.Hook(t), event.PostCreated, since)
+	pending := n.fails(t, hook, event.PostCreated, since, since)
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
+	client.Delivery.UpdateOneID(pending[0]).SetStatus("pending").ExecX(ctx)
+	client.Delivery.UpdateOneID(pending[1]).SetStatus("succeeded").ExecX(ctx)
+	id := n.Recover(t, hook, object{"since": since, "until": until})
+	require.Equal(t, 1, n.runs(t, id))
+	require.Equal(t, once(at[1], at[2]), n.replayed(t, hook))
+	ended := n.Get(t, hook+"/recoveries/"+id.String())
+	require.Equal(t, "completed 2 of 2", told(ended))
+	require.NotNil(t, ended["endedAt"])
+	replay := n.Do(t, http.MethodGet, hook+"/deliveries?limit=1", nil).Body["data"].([]any)[0].(object)
+	require.Equal(t, at[2].String(), replay["replayOf"])
+	require.Equal(t, "pending", replay["status"])
+}
+
+// told is how a recovery is, in short.
+func told(r object) string {
+	text := r["status"].(string)
+	if reason, ok := r["stoppedReason"].(string); ok {
+		text += " " + reason
+	}
+	return text + " " + fmt.Sprint(r["replayed"], " of ", r["total"])
+}
+
+func recoversOneEvent(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	n.fails(t, hook, event.VoteCreated, testkit.Agos(10)...)
+	wanted := n.fails(t, hook, event.PostCreated, testkit.Agos(10)...)
+	n.fails(t, hook, event.WebhookTest, testkit.Agos(10)...)
+	id := n.Recover(t, hook, object{"since": testkit.Agos(60)[0], "eventType": "post.created"})
+	n.runs(t, id)
+	require.Equal(t, once(wanted...), n.replayed(t, hook))
+	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+id.String())))
+}
+
+func recoversSubscribed(t *testing.T, n *tenant) {
+	hook := n.Hook(t, event.PostCreated, event.CommentCreated)
+	n.fails(t, hook, event.VoteCreated, testkit.Agos(10)...)
+	wanted := n.fails(t, hook, event.PostCreated, testkit.Agos(10)...)
+	wanted = append(wanted, n.fails(t, hook, event.WebhookTest, testkit.Agos(10)...)...)
+	id := n.Recover(t, hook, testkit.Minute())
+	n.runs(t, id)
+	require.Equal(t, once(wanted...), n.replayed(t, hook), "a test needs no subscription")
+	require.Equal(t, "completed 2 of 2", told(n.Get(t, hook+"/recoveries/"+id.String())))
+}
+
+func recoversOnce(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	failed := n.fails(t, hook, event.PostCreated, testkit.Agos(10, 10, 10, 10)...)
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
+	for i, status := range []delivery.Status{"pending", "succeeded", "failed"} {
+		replay, err := publicid.Parse[publicid.Delivery](n.replay(t, hook+"/deliveries/"+failed[i].String())["id"].(string))
+		require.NoError(t, err)
+		client.Delivery.UpdateOneID(replay).SetStatus(status).ExecX(ctx)
+	}
+	first := n.Recover(t, hook, object{"since": testkit.Agos(60)[0], "until": testkit.Agos(5)[0]})
+	n.runs(t, first)
+	require.Equal(t, once(failed...), n.replayed(t, hook))
+	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+first.String())))
+	again := n.Recover(t, hook, testkit.Minute())
+	n.runs(t, again)
+	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+again.String())), "the replay that failed itself")
+	require.Len(t, n.replayed(t, hook), 5)
+}
+
+func recoversByPage(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	failed := n.fails(t, hook, event.PostCreated, pile(120)...)
+	id := n.Recover(t, hook, testkit.Minute())
+	at := hook + "/recoveries/" + id.String()
+	for _, want := range []string{"running 50 of 120", "running 100 of 120", "completed 120 of 120", "completed 120 of 120"} {
+		// The count is made once, whoever asks for it.
+		_, err := n.App.Webhooks.CountRecovery(t.Context(), id)
+		require.NoError(t, err)
+		_, err = n.App.Webhooks.RecoverNext(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, want, told(n.Get(t, at)))
+	}
+	require.Equal(t, once(failed...), n.replayed(t, hook))
+}
+
+func recoversInTurns(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	failed := n.fails(t, hook, event.PostCreated, pile(64)...)
+	id := n.Recover(t, hook, testkit.Minute())
+	var all sync.WaitGroup
+	// As after a kill that was none.
+	for range 4 {
+		all.Go(func() {
+			for {
+				progress, err := n.App.Webhooks.RecoverNext(t.Context(), id)
+				if !assert.NoError(t, err) || progress.Status != "running" {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, once(failed...), n.replayed(t, hook))
+	row := n.App.Store.Client().Recovery.GetX(n.Context(t.Context()), id)
+	require.Equal(t, "completed", string(row.Status))
+	require.Equal(t, 64, row.Replayed)
+}
+
+// midway is a recovery whose first page of two is done.
+func (n *tenant) midway(t *testing.T, hook string, body object) publicid.Recovery {
+	t.Helper()
+	n.fails(t, hook, event.PostCreated, pile(51)...)
+	id := n.Recover(t, hook, body)
+	_, err := n.App.Webhooks.CountRecovery(t.Context(), id)
+	require.NoError(t, err)
+	_, err = n.App.Webhooks.RecoverNext(t.Context(), id)
+	require.NoError(t, err)
+	return id
+}
+
+func stopsWhenDisabled(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	id := n.midway(t, hook, testkit.Minute())
+	n.Patch(t, hook, object{"enabled": false})
+	n.runs(t, id)
+	ended := n.Get(t, hook+"/recoveries/"+id.String())
+	require.Equal(t, "stopped webhook_disabled 50 of 51", told(ended))
+	require.NotNil(t, ended["endedAt"])
+	n.Patch(t, hook, object{"enabled": true})
+	again := n.Recover(t, hook, testkit.Minute())
+	n.runs(t, again)
+	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+again.String())), "what was left")
+}
+
+func stopsWhenUnsubscribed(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	id := n.midway(t, hook, object{"since": testkit.Agos(60)[0], "eventType": "post.created"})
+	n.Patch(t, hook, object{"events": []string{"vote.created"}})
+	n.runs(t, id)
+	require.Equal(t, "stopped not_subscribed 50 of 51", told(n.Get(t, hook+"/recoveries/"+id.String())))
+	every := n.Recover(t, hook, testkit.Minute())
+	n.runs(t, every)
+	require.Equal(t, "completed 0 of 0", told(n.Get(t, hook+"/recoveries/"+every.String())), "of all events, none is left")
+}
+
+func endsWhenDeleted(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	id := n.midway(t, hook, testkit.Minute())
+	n.Make(t, http.MethodDelete, hook, nil)
+	progress, err := n.App.Webhooks.RecoverNext(t.Context(), id)
+	require.NoError(t, err)
+	require.Empty(t, progress.Status)
+	progress, err = n.App.Webhooks.CountRecovery(t.Context(), id)
+	require.NoError(t, err)
+	require.Empty(t, progress.Status)
+}
+
+func staysEnded(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	id := n.midway(t, hook, testkit.Minute())
+	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
+	ended := n.Get(t, hook+"/recoveries/"+id.String())
+	require.Equal(t, "stopped canceled 50 of 51", told(ended))
+	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
+	progress, err := n.App.Webhooks.RecoverNext(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, "stopped", progress.Status)
+	require.Equal(t, ended, n.Get(t, hook+"/recoveries/"+id.String()))
+	require.Len(t, n.replayed(t, hook), 50)
+}
+
+func recoversUnpaid(t *testing.T, n *tenant) {
+	hook := n.Hook(t)
+	id := n.midway(t, hook, testkit.Minute())
+	n.App.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
+	n.runs(t, id)
+	require.Equal(t, "completed 51 of 51", told(n.Get(t, hook+"/recoveries/"+id.String())))
+}
+
+func recoversOwn(t *testing.T, n *tenant) {
+	stranger := n.on(t, "business")
+	theirs := stranger.Hook(t)
+	stranger.fails(t, theirs, event.PostCreated, testkit.Agos(10)...)
+	hook := n.Hook(t)
+	id := n.Recover(t, hook, testkit.Minute())
+	unchanged := stranger.Watch(t)
+	n.runs(t, id)
+	require.Equal(t, "completed 0 of 0", told(n.Get(t, hook+"/recoveries/"+id.String())))
+	unchanged(t)
+}

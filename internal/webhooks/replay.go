@@ -1,0 +1,138 @@
+package webhooks
+
+import (
+	"context"
+	"slices"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/delivery"
+	"earshot/ent/db/webhook"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Why a webhook is sent nothing.
+const (
+	webhookDisabled = "webhook_disabled"
+	notSubscribed   = "not_subscribed"
+)
+
+// ReplayDelivery sends the payload of a delivery once more, as a new delivery
+// (specification, Replay rules). A webhook that is disabled or no longer
+// subscribes to the event is problem.Conflict.
+func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id publicid.Delivery) (*db.Delivery, error) {
+	var made *db.Delivery
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		// Held, so that the retention doesn't take it away with its event meanwhile; and
+		// before the webhook, as the deletion of a webhook takes them.
+		old, missing := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(store.KeyShare))
+		if missing != nil && !problem.Is(missing, problem.NotFound) {
+			return missing
+		}
+		hook, err := lockWebhook(ctx, c, of, store.KeyShare)
+		if err != nil {
+			return err
+		}
+		if missing != nil {
+			return missing
+		}
+		if err := mustTake(hook, &old.EventType); err != nil {
+			return err
+		}
+		made, err = c.Send(hook, publicid.NewDelivery(), old.EventID, old.EventType, store.Now()).SetReplayOf(id).Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the delivery")
+		}
+		return nil
+	})
+	return made, err
+}
+
+// ReplayAs is ReplayDelivery for an operator, who names nothing but the delivery.
+// It acts for the service, in the delivery's organization and whatever the billing
+// state. The new delivery has the id that is given; where there is one of that id,
+// this was done before and isn't done again.
+func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error {
+	all := store.System(ctx, "an operator names the delivery alone")
+	old, err := onlyDelivery(all, s.store.Client().Delivery.Query().Where(delivery.ID(id)))
+	if problem.Is(err, problem.NotFound) {
+		return problem.New(problem.NotFound, "There is no such delivery.")
+	}
+	if err != nil {
+		return err
+	}
+	return s.changes.RunForService(ctx, old.OrganizationID, func(ctx context.Context, c *change.Change) error {
+		done, err := store.Exists(ctx, c.Delivery.Query().Where(delivery.ID(as)))
+		if err != nil {
+			return errors.Wrap(err, "look for the replay")
+		}
+		if done {
+			return nil
+		}
+		hook, err := lockWebhook(ctx, c, old.WebhookID, store.KeyShare)
+		if err != nil {
+			return err
+		}
+		if err := mustTake(hook, &old.EventType); err != nil {
+			return err
+		}
+		// Created when its id was: lists go by the one and filter by the other.
+		_, err = store.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
+			OnConflict(sql.DoNothing()).Exec(ctx))
+		return err
+	})
+}
+
+// mustTake is problem.Conflict where a webhook is sent no such event.
+func mustTake(hook *db.Webhook, eventType *string) error {
+	switch reason := refusal(hook, eventType); reason {
+	case "":
+		return nil
+	case webhookDisabled:
+		return problem.New(problem.Conflict, "The webhook is disabled.").With("reason", reason)
+	default:
+		return problem.New(problem.Conflict, "The webhook doesn't subscribe to "+*eventType+" any more.").
+			With("reason", reason)
+	}
+}
+
+// refusal is why a webhook is sent no such event, or nothing at all where that is
+// nil; empty where it is sent. A test needs no subscription.
+func refusal(hook *db.Webhook, eventType *string) string {
+	switch {
+	case !hook.Enabled:
+		return webhookDisabled
+	case eventType != nil && *eventType != string(event.WebhookTest) && !slices.Contains(hook.Events, *eventType):
+		return notSubscribed
+	}
+	return ""
+}
+
+// lockWebhook returns problem.NotFound where there is none.
+func lockWebhook(ctx context.Context, c *change.Change, id publicid.Webhook, lock sql.LockOption) (*db.Webhook, error) {
+	hook, err := c.Webhook.Query().Where(webhook.ID(id)).ForShare(lock).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("webhook")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the webhook")
+	}
+	return hook, nil
+}
+
+func onlyDelivery(ctx context.Context, query *db.DeliveryQuery) (*db.Delivery, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("delivery")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the delivery")
+	}
+	return found, nil
+}

@@ -1,0 +1,35 @@
+// Package webhooks keeps the receivers of events and the log of what they were sent:
+// webhooks, deliveries, replays, recoveries, and failures in a row. README.md states
+// the rules.
+package webhooks
+
+import (
+	"log/slog"
+
+	"earshot/internal/change"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+)
+
+// Settings are what a deployment chooses.
+type Settings struct {
+	// Cap is how many webhooks an organization on a paid plan may have.
+	Cap int
+}
+
+// Service offers the use cases. It is safe for concurrent use.
+type Service struct {
+	store    *store.Store
+	changes  *change.Runner
+	guard    send.Guard
+	secrets  *seal.Box
+	settings Settings
+	log      *slog.Logger
+}
+
+// New makes the service from its collaborators. The guard judges URLs, and the box
+// holds secrets and URLs.
+func New(s *store.Store, changes *change.Runner, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
+	return &Service{store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log}
+}

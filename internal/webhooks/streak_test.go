@@ -1,0 +1,100 @@
+package webhooks_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/internal/webhooks"
+)
+
+// failing is a webhook with a streak.
+func (n *tenant) failing(t *testing.T, failures int) publicid.Webhook {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Webhook](n.Listen(t))
+	require.NoError(t, err)
+	require.NoError(t, n.App.Store.Client().Webhook.UpdateOneID(id).SetConsecutiveFailures(failures).Exec(n.Context(t.Context())))
+	return id
+}
+
+func (n *tenant) disable(t *testing.T, id publicid.Webhook, run string) (admins []publicid.User, disabled bool) {
+	t.Helper()
+	admins, disabled, err := n.App.Webhooks.DisableFailing(t.Context(), id, run)
+	require.NoError(t, err)
+	return admins, disabled
+}
+
+func TestAStreakDisablesAWebhookOnce(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"at fifty failures": func(t *testing.T, n *tenant) {
+			id := n.failing(t, webhooks.MaxConsecutiveFailures)
+			admins, disabled := n.disable(t, id, "run")
+			require.True(t, disabled)
+			require.Equal(t, []publicid.User{n.Owner.ID}, admins)
+			hook := n.Make(t, http.MethodGet, "/v1/webhooks/"+id.String(), nil)
+			require.Equal(t, false, hook["enabled"])
+			require.Equal(t, "failures", hook["disabledReason"])
+		},
+		"not below": func(t *testing.T, n *tenant) {
+			_, disabled := n.disable(t, n.failing(t, webhooks.MaxConsecutiveFailures-1), "run")
+			require.False(t, disabled)
+		},
+		"and a run that asks again, after a kill, hears the same": func(t *testing.T, n *tenant) {
+			id := n.failing(t, webhooks.MaxConsecutiveFailures)
+			n.disable(t, id, "run")
+			// Though its owner has enabled it meanwhile.
+			n.Make(t, http.MethodPatch, "/v1/webhooks/"+id.String(), object{"enabled": true})
+			admins, disabled := n.disable(t, id, "run")
+			require.True(t, disabled)
+			require.Len(t, admins, 1)
+			require.Equal(t, true, n.Make(t, http.MethodGet, "/v1/webhooks/"+id.String(), nil)["enabled"])
+		},
+		"but not for two runs": func(t *testing.T, n *tenant) {
+			id := n.failing(t, webhooks.MaxConsecutiveFailures)
+			var did [8]bool
+			var all sync.WaitGroup
+			for i := range did {
+				all.Go(func() { _, did[i] = n.disable(t, id, string(rune('a'+i))) })
+			}
+			all.Wait()
+			count := 0
+			for _, d := range did {
+				if d {
+					count++
+				}
+			}
+			require.Equal(t, 1, count)
+		},
+		"unless it is deleted": func(t *testing.T, n *tenant) {
+			_, disabled := n.disable(t, publicid.NewWebhook(), "run")
+			require.False(t, disabled)
+			found, err := n.App.Webhooks.Streak(t.Context(), publicid.NewWebhook())
+			require.NoError(t, err)
+			require.False(t, found.Open)
+		},
+	})
+}
+
+func TestTheNoticeOfADisabledWebhookHoldsNoURL(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := &tenant{app.Tenant(t)}
+	id := n.failing(t, webhooks.MaxConsecutiveFailures)
+	n.Make(t, http.MethodPatch, "/v1/webhooks/"+id.String(), object{"url": "https://hooks.example.com/in?token=very-secret"})
+	notice, err := app.Webhooks.DisabledNotice(t.Context(), id, n.Owner.ID)
+	require.NoError(t, err)
+	require.Equal(t, "owner@example.com", notice.To.Address)
+	require.Contains(t, notice.Subject, "hooks.example.com")
+	for _, text := range []string{"Olive Owner", "Acme", "hooks.example.com", id.String(), "/recover"} {
+		require.Contains(t, notice.Text, text)
+	}
+	require.NotContains(t, notice.Text, "very-secret")
+	gone, err := app.Webhooks.DisabledNotice(t.Context(), publicid.NewWebhook(), n.Owner.ID)
+	require.NoError(t, err)
+	require.Nil(t, gone)
+}

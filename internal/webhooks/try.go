@@ -1,0 +1,40 @@
+package webhooks
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// TryWebhook sends a webhook.test to one webhook, whatever it subscribes to. One
+// that is disabled is problem.Conflict.
+func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook) (*db.Delivery, error) {
+	var made *db.Delivery
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		hook, err := lockWebhook(ctx, c, id, store.KeyShare)
+		if err != nil {
+			return err
+		}
+		if err := mustTake(hook, new(string(event.WebhookTest))); err != nil {
+			return err
+		}
+		recorded, err := c.Freeze(ctx, event.WebhookTest, &event.WebhookTestPayload{
+			Webhook: event.Webhook{ID: id, CreatedAt: hook.CreatedAt},
+		})
+		if err != nil {
+			return err
+		}
+		made, err = c.Send(hook, publicid.NewDelivery(), recorded, string(event.WebhookTest), store.Now()).Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the delivery")
+		}
+		return nil
+	})
+	return made, err
+}

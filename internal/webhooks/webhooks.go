@@ -1,0 +1,244 @@
+package webhooks
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/delivery"
+	"earshot/ent/db/organization"
+	entwebhook "earshot/ent/db/webhook"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/webhook"
+)
+
+// maxWebhookURL is the specification's.
+const maxWebhookURL = 2048
+
+// WebhookInput is what a webhook is made of, or what is changed of it; nil
+// leaves a member as it is.
+type WebhookInput struct {
+	URL     *string
+	Events  *[]string
+	Enabled *bool
+}
+
+func (s *Service) checkWebhook(in WebhookInput) error {
+	var bad problem.Fields
+	if in.URL != nil {
+		bad.Text("url", *in.URL, 1, maxWebhookURL)
+		if verdict := s.guard.CheckURL(*in.URL); !verdict.OK() && *in.URL != "" {
+			bad.Add("url", string(verdict.Class), "%s", verdict.Reason)
+		}
+	}
+	if in.Events != nil {
+		if len(*in.Events) == 0 {
+			bad.Add("events", "minItems", "must have at least 1 item")
+		}
+		for i, name := range *in.Events {
+			if !slices.Contains(event.Types, event.Type(name)) {
+				bad.Add(problem.Item("events", i), "enum", "is not an event; the events are %s", eventNames(event.Types))
+			}
+		}
+	}
+	return bad.Err()
+}
+
+func eventNames(types []event.Type) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
+}
+
+// distinct drops repeated events: a subscription is a set.
+func distinct(events []string) []string {
+	var out []string
+	for _, e := range events {
+		if !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// RegisterWebhook makes a webhook and returns its signing secret, for the only
+// time. It needs a paid plan and room under the cap: else problem.PlanLimit.
+func (s *Service) RegisterWebhook(ctx context.Context, url string, events []string) (*db.Webhook, string, error) {
+	if err := s.checkWebhook(WebhookInput{URL: &url, Events: &events}); err != nil {
+		return nil, "", err
+	}
+	var made *db.Webhook
+	secret := webhook.NewSecret()
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		limit := s.settings.Cap
+		if c.Caller.Organization.Plan == organization.PlanFree {
+			limit = 0
+		}
+		// Two registrations at once must not both take the last place.
+		if err := c.LockOrganization(ctx); err != nil {
+			return err
+		}
+		n, err := c.Webhook.Query().Count(ctx)
+		if err != nil {
+			return errors.Wrap(err, "count webhooks")
+		}
+		if n >= limit {
+			return problem.OverPlan("webhook", limit, n)
+		}
+		id, at := publicid.NewWebhook(), store.Now()
+		made, err = c.Webhook.Create().
+			SetID(id).SetURL(change.OriginOf(url)).SetURLSealed(s.sealURL(id, url)).SetEvents(distinct(events)).
+			SetSecretSealed(s.secrets.Seal(id.String(), secret)).
+			SetCreatedAt(at).SetUpdatedAt(at).
+			Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the webhook")
+		}
+		made.URL = url
+		return nil
+	})
+	return made, secret, err
+}
+
+// Webhooks lists the organization's webhooks, oldest first, all of them unless a page
+// is asked for.
+func (s *Service) Webhooks(ctx context.Context, q page.Query) (page.Page[*db.Webhook], error) {
+	var bad problem.Fields
+	limit := q.Whole(&bad, s.settings.Cap)
+	list := page.ListOf("webhooks")
+	last := page.After[publicid.Webhook](&bad, list, q)
+	if err := bad.Err(); err != nil {
+		return page.Page[*db.Webhook]{}, err
+	}
+	query := s.store.Client().Webhook.Query().Order(db.Asc(entwebhook.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(entwebhook.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return page.Page[*db.Webhook]{}, errors.Wrap(err, "list webhooks")
+	}
+	for _, w := range rows {
+		if err := s.openURL(w); err != nil {
+			return page.Page[*db.Webhook]{}, err
+		}
+	}
+	return page.Cut(list, rows, limit, page.ByID(func(w *db.Webhook) string { return w.ID.String() })), nil
+}
+
+// Webhook loads one webhook.
+func (s *Service) Webhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
+	found, err := s.loadWebhook(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return found, s.openURL(found)
+}
+
+// loadWebhook is Webhook without the whole URL.
+func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
+	found, err := s.store.Client().Webhook.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("webhook")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the webhook")
+	}
+	return found, nil
+}
+
+// onlyDisables is a change that is always possible.
+func (in WebhookInput) onlyDisables() bool {
+	return in.URL == nil && in.Events == nil && in.Enabled != nil && !*in.Enabled
+}
+
+// UpdateWebhook changes a webhook. Deliveries that are under way go by the new
+// URL from their next attempt on, and end there when it is disabled. To disable it and
+// nothing else is possible whatever the billing state, and where its URL can't be
+// opened: then only the URL's origin is returned.
+func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in WebhookInput) (*db.Webhook, error) {
+	if err := s.checkWebhook(in); err != nil {
+		return nil, err
+	}
+	perform := s.changes.Run
+	if in.onlyDisables() {
+		perform = s.changes.RunUnpaid
+	}
+	var changed *db.Webhook
+	err := perform(ctx, func(c *change.Change) error {
+		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("webhook")
+		}
+		if err != nil {
+			return errors.Wrap(err, "load the webhook")
+		}
+		unreadable := s.openURL(old)
+		if unreadable != nil && in.URL == nil && !in.onlyDisables() {
+			return unreadable // a new URL mends it, and needs no old one
+		}
+		at, whole := store.Now(), old.URL
+		update := c.Webhook.UpdateOne(old)
+		if in.URL != nil && (*in.URL != whole || unreadable != nil) {
+			whole = *in.URL
+			update.SetURL(change.OriginOf(whole)).SetURLSealed(s.sealURL(id, whole))
+		}
+		if in.Events != nil && !slices.Equal(distinct(*in.Events), old.Events) {
+			update.SetEvents(distinct(*in.Events))
+		}
+		if in.Enabled != nil && *in.Enabled != old.Enabled {
+			update.SetEnabled(*in.Enabled)
+			if *in.Enabled {
+				update.ClearDisabledAt().ClearDisabledReason().SetConsecutiveFailures(0)
+			} else {
+				update.SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested)
+			}
+			c.EndStreak(old)
+		}
+		if changed = old; change.Unchanged(update.Mutation()) {
+			return nil
+		}
+		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
+			return errors.Wrap(err, "update the webhook")
+		}
+		changed.URL = whole
+		return nil
+	})
+	return changed, err
+}
+
+// DeleteWebhook removes a webhook and its log; deliveries under way end
+// quietly.
+func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		// The rows that batches of attempts may want, in the batches' order: the
+		// deliveries by id, then the webhook. The deletion below takes them in any.
+		_, err := c.Delivery.Query().Where(delivery.WebhookID(id), delivery.StatusEQ(delivery.StatusPending)).
+			Order(db.Asc(delivery.FieldID)).ForUpdate().Select(delivery.FieldID).All(ctx)
+		if err != nil {
+			return errors.Wrap(err, "lock the deliveries")
+		}
+		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("webhook")
+		}
+		if err != nil {
+			return errors.Wrap(err, "load the webhook")
+		}
+		if err := c.Webhook.DeleteOne(hook).Exec(ctx); err != nil {
+			return errors.Wrap(err, "delete the webhook")
+		}
+		c.EndStreak(hook)
+		return nil
+	})
+}
