@@ -36,18 +36,18 @@ func (r *Recoveries) ReplayDelivery(ctx context.Context, p ReplayParams) error {
 	of, err := publicid.Parse[publicid.Delivery](p.Delivery)
 	if err != nil {
 		// Without what was typed, which may be anything.
-		return refusal(problem.New(problem.Validation, `The input is not the id of a delivery, which looks like "dlv_…".`))
+		return applicationError(problem.New(problem.Validation, `The input is not the id of a delivery, which looks like "dlv_…".`))
 	}
 	err = r.webhooks.ReplayAs(ctx, of, p.As)
 	if refused, ok := problem.As(err); ok {
-		return refusal(refused)
+		return applicationError(refused)
 	}
 	return err
 }
 
-// refusal is a problem as Temporal tells of it. Its type is the reason, or the code
+// applicationError is a problem as Temporal tells of it. Its type is the reason, or the code
 // where there is none.
-func refusal(p *problem.Error) error {
+func applicationError(p *problem.Error) error {
 	kind, _ := p.Details["reason"].(string)
 	if kind == "" {
 		kind = string(p.Code)

@@ -46,8 +46,8 @@ func isIn(a netip.Addr, networks []netip.Prefix) bool {
 	return false
 }
 
-// neighbourhood is what one client has of addresses: one of IPv4, a /64 of IPv6.
-func neighbourhood(a netip.Addr) netip.Prefix {
+// clientNetwork is what one client has of addresses: one of IPv4, a /64 of IPv6.
+func clientNetwork(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
 		bits = 32

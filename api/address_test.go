@@ -47,11 +47,11 @@ func TestTheClientsAddressIsWhatTrustedProxiesSay(t *testing.T) {
 
 func TestAClientHasOneAddressOfIPv4AndASubnetOfIPv6(t *testing.T) {
 	t.Parallel()
-	of := func(address string) netip.Prefix { return neighbourhood(netip.MustParseAddr(address)) }
+	of := func(address string) netip.Prefix { return clientNetwork(netip.MustParseAddr(address)) }
 	require.NotEqual(t, of("203.0.113.1"), of("203.0.113.2"))
 	require.Equal(t, of("2001:db8:0:1::1"), of("2001:db8:0:1:ffff::2"))
 	require.NotEqual(t, of("2001:db8:0:1::1"), of("2001:db8:0:2::1"))
-	require.Equal(t, netip.Prefix{}, neighbourhood(netip.Addr{}))
+	require.Equal(t, netip.Prefix{}, clientNetwork(netip.Addr{}))
 }
 
 // Whatever a client says, its address is the one that the proxy saw.

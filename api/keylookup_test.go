@@ -88,22 +88,22 @@ func TestAKeyThatIsNotThereIsNotLookedUp(t *testing.T) {
 
 func TestWhatIsRememberedOfGuessersIsBounded(t *testing.T) {
 	t.Parallel()
-	g := newGuesses()
-	first := g.bucket(network(0))
-	for i := range maxNeighbours - 1 {
-		g.bucket(network(i + 1))
+	g := newRefusedKeys()
+	first := g.bucket(networkOf(0))
+	for i := range maxNetworks - 1 {
+		g.bucket(networkOf(i + 1))
 	}
-	require.Same(t, first, g.bucket(network(0)), "still there, and the latest now")
-	second := g.bucket(network(1))
-	for i := range maxNeighbours - 1 {
-		g.bucket(network(maxNeighbours + i))
+	require.Same(t, first, g.bucket(networkOf(0)), "still there, and the latest now")
+	second := g.bucket(networkOf(1))
+	for i := range maxNetworks - 1 {
+		g.bucket(networkOf(maxNetworks + i))
 	}
-	require.Same(t, second, g.bucket(network(1)))
-	require.NotSame(t, first, g.bucket(network(0)))
-	require.Len(t, g.by, maxNeighbours)
-	require.Equal(t, maxNeighbours, g.recent.Len())
+	require.Same(t, second, g.bucket(networkOf(1)))
+	require.NotSame(t, first, g.bucket(networkOf(0)))
+	require.Len(t, g.by, maxNetworks)
+	require.Equal(t, maxNetworks, g.recent.Len())
 }
 
-func network(i int) netip.Prefix {
-	return neighbourhood(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, byte(i >> 16), byte(i >> 8), byte(i)}))
+func networkOf(i int) netip.Prefix {
+	return clientNetwork(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, byte(i >> 16), byte(i >> 8), byte(i)}))
 }

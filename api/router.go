@@ -50,15 +50,15 @@ type UseCases struct {
 type server struct {
 	answers *page.Memory
 	UseCases
-	contract *contract
-	keys     *keyring
-	limits   *limiter
-	guesses  *guesses
-	proxies  []netip.Prefix
-	work     time.Duration
-	bodies   *semaphore.Weighted
-	decoders chan struct{}
-	log      *slog.Logger
+	contract    *contract
+	keys        *keyring
+	limits      *limiter
+	refusedKeys *refusedKeys
+	proxies     []netip.Prefix
+	work        time.Duration
+	bodies      *semaphore.Weighted
+	decoders    chan struct{}
+	log         *slog.Logger
 }
 
 // API is the handler of everything that the service serves over HTTP.
@@ -78,7 +78,7 @@ func New(u UseCases, o Options) (*API, error) {
 	}
 	s := &server{
 		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
-		guesses: newGuesses(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
+		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
 		bodies: semaphore.NewWeighted(memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},

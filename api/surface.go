@@ -32,8 +32,8 @@ type Grant struct {
 	mu sync.Mutex
 	// spent says that a call has the token. Further calls cost tokens of their own.
 	spent bool
-	// rooms give back what the answers of calls hold of the room for pages.
-	rooms map[*Call]func()
+	// releases give back the memory that the answers of calls have reserved.
+	releases map[*Call]func()
 	// answered says that the request's answer was written.
 	answered bool
 }
@@ -59,27 +59,27 @@ func (g *Grant) Call(tool string) *Call {
 	return c
 }
 
-// keep holds an answer's room until the request is answered. A further answer of the
+// keep holds what an answer has reserved until the request is answered. A further answer of the
 // call takes the place of the one before.
 func (c *Call) keep(over func()) {
 	g := c.grant
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if before := g.rooms[c]; before != nil {
+	if before := g.releases[c]; before != nil {
 		before()
 	}
 	if g.answered { // whoever asked has left, and nobody else comes to give it back
 		over()
 		return
 	}
-	g.rooms[c] = over
+	g.releases[c] = over
 }
 
 func (g *Grant) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answered = true
-	for _, over := range g.rooms {
+	for _, over := range g.releases {
 		over()
 	}
 }
@@ -94,7 +94,7 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 		}
 		defer release()
 		caller, _ := callerOf(c)
-		g := &Grant{engine: a.engine, requestID: requestID(c), caller: caller, rooms: map[*Call]func(){}}
+		g := &Grant{engine: a.engine, requestID: requestID(c), caller: caller, releases: map[*Call]func(){}}
 		defer g.end()
 		surface(c.Writer, c.Request, g)
 	})
@@ -120,7 +120,7 @@ func (c *Call) Run(ctx context.Context, method, target string, body []byte) (*An
 	}
 	r.Header.Set(requestIDHeader, c.grant.requestID)
 	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}, c}
-	c.keep(func() {}) // so two answers of a call never hold room at once
+	c.keep(func() {}) // so two answers of a call never have memory reserved at once
 	c.grant.engine.ServeHTTP(w, r)
 	c.paid = true
 	return &w.Answer, nil

@@ -32,26 +32,26 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 		// the process. Those of operations don't come here.
 		if what := recover(); what != nil {
 			s.log.ErrorContext(ctx, "tool panicked", "tool", r.name, "error", fmt.Sprint(what), "stack", string(debug.Stack()))
-			got = refusal(problem.New(problem.Internal, "Something went wrong on our side."))
+			got = toolError(problem.New(problem.Internal, "Something went wrong on our side."))
 		}
 	}()
 	if r.writes() && !g.MayWrite() {
-		return refusal(api.ReadsOnly())
+		return toolError(api.ReadsOnly())
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal(raw, &arguments) != nil {
-		return refusal(problem.Invalid("", "type", "the arguments must be an object"))
+		return toolError(problem.Invalid("", "type", "the arguments must be an object"))
 	}
 	op, err := r.choose(arguments)
 	if err != nil {
-		return refusal(err)
+		return toolError(err)
 	}
 	req, err := op.request(raw, arguments)
 	if err != nil {
-		return refusal(err)
+		return toolError(err)
 	}
 	return s.run(ctx, g.Call(r.name), op, req, arguments)
 }
@@ -64,7 +64,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 		answer, note, err = fitting(ctx, call, op, req, answer)
 	}
 	if err != nil {
-		return refusal(err)
+		return toolError(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
 		return s.failure(answer)
@@ -153,7 +153,7 @@ type envelope[Details any] struct {
 func (s *Surface) failure(answer *api.Answer) result {
 	var e envelope[map[string]json.RawMessage]
 	if err := json.Unmarshal(answer.Body, &e); err != nil {
-		return refusal(problem.New(problem.Internal, "Something went wrong on our side."))
+		return toolError(problem.New(problem.Internal, "Something went wrong on our side."))
 	}
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
@@ -170,7 +170,7 @@ func (s *Surface) failure(answer *api.Answer) result {
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
 		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
 	}
-	return refusal(p)
+	return toolError(p)
 }
 
 // fields are the failures of a validation.
@@ -181,8 +181,8 @@ func (s *Surface) fields(all problem.Fields) (bad problem.Fields) {
 	return bad
 }
 
-// refusal is an error that an agent can act on.
-func refusal(err error) result {
+// toolError is an error that an agent can act on.
+func toolError(err error) result {
 	p, ok := problem.As(err)
 	if !ok {
 		p = problem.New(problem.Internal, "Something went wrong on our side.")

@@ -93,19 +93,19 @@ func piece(body []byte, arguments map[string]json.RawMessage) result {
 	var part string
 	var offset int
 	if json.Unmarshal(arguments["part"], &part) != nil {
-		return refusal(problem.Invalid("part", "type", "must be a text"))
+		return toolError(problem.Invalid("part", "type", "must be a text"))
 	}
 	if raw := arguments["offset"]; raw != nil && (json.Unmarshal(raw, &offset) != nil || offset < 0) {
-		return refusal(problem.Invalid("offset", "minimum", "must be a whole number, at least 0"))
+		return toolError(problem.Invalid("offset", "minimum", "must be a whole number, at least 0"))
 	}
 	value, ok := find(body, part)
 	if !ok {
-		return refusal(problem.Invalid("part", "part", "is not in this answer; take it as it stands in note"))
+		return toolError(problem.Invalid("part", "part", "is not in this answer; take it as it stands in note"))
 	}
 	text := string(value)
 	_ = json.Unmarshal(value, &text) // what isn't a text stays as it is
 	if offset > len(text) || offset < len(text) && !utf8.RuneStart(text[offset]) {
-		return refusal(problem.Invalid("offset", "maximum", "is not a next_offset of this part"))
+		return toolError(problem.Invalid("offset", "maximum", "is not a next_offset of this part"))
 	}
 	// Escapes make some texts several times as long.
 	for n := maxAnswer; ; n /= 2 {

@@ -154,7 +154,7 @@ func (d *delivering) first(ctx workflow.Context) {
 	if err != nil {
 		// Our own fault, the database's for example. The rows know how far each
 		// delivery came, so asking again for all of them is safe.
-		workflow.GetLogger(ctx).Warn("first round goes on in the lane of later attempts", "error", err)
+		workflow.GetLogger(ctx).Warn("first round goes on in the later queue", "error", err)
 		for _, due := range round.of {
 			left.Pending = append(left.Pending, activities.Pending{Due: due.Due})
 		}

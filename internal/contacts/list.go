@@ -117,7 +117,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if stopped != nil {
 		out.NextCursor = page.Cursor(in.list(), sorted.place(*stopped))
 	}
-	return page.Heavy[publicid.Contact, *db.Contact]{
+	return page.LargeRows[publicid.Contact, *db.Contact]{
 		List: in.list(), Memory: in.Memory, Place: sorted.place, ID: func(c *db.Contact) publicid.Contact { return c.ID },
 		Sizes: func(ids ...publicid.Contact) ([]*db.Contact, error) {
 			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).

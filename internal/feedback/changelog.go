@@ -152,7 +152,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query) 
 		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
 	place := page.ByID(func(e *db.ChangelogEntry) string { return e.ID.String() })
-	cut, err := page.Heavy[publicid.ChangelogEntry, *db.ChangelogEntry]{
+	cut, err := page.LargeRows[publicid.ChangelogEntry, *db.ChangelogEntry]{
 		List: list, Memory: q.Memory, Place: place, ID: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
 		Sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
 			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).

@@ -55,7 +55,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query) 
 		}
 		return []string{c.ID.String(), c.ID.String()}
 	}
-	return page.Heavy[publicid.Comment, *db.Comment]{
+	return page.LargeRows[publicid.Comment, *db.Comment]{
 		List: list, Memory: q.Memory, Place: place, ID: func(c *db.Comment) publicid.Comment { return c.ID },
 		Sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
 			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).

@@ -334,7 +334,7 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.
 func (s *Service) wholePosts(
 	ctx context.Context, memory *page.Reservation, list string, place func(*db.Post) []string, rows page.Page[*db.Post],
 ) (page.Page[*Post], error) {
-	rows, err := page.Heavy[publicid.Post, *db.Post]{
+	rows, err := page.LargeRows[publicid.Post, *db.Post]{
 		List: list, Memory: memory, Place: place, ID: func(p *db.Post) publicid.Post { return p.ID },
 		Sizes: func(ids ...publicid.Post) ([]*db.Post, error) {
 			return s.store.Client().Post.Query().Where(post.IDIn(ids...)).

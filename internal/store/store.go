@@ -134,11 +134,11 @@ func again(do func() error) error {
 	deadlocks, moves := 0, 0
 	for {
 		err := do()
-		var refusal *pgconn.PgError
+		var failed *pgconn.PgError
 		switch {
 		case errors.Is(err, ErrAgain):
 			moves++
-		case errors.As(err, &refusal) && refusal.Code == deadlockDetected:
+		case errors.As(err, &failed) && failed.Code == deadlockDetected:
 			deadlocks++
 		default:
 			return err

@@ -69,13 +69,13 @@ var unavailable = map[string]bool{
 // succeed.
 func Unavailable(err error) bool {
 	var (
-		refusal *pgconn.PgError
+		failed  *pgconn.PgError
 		away    *pgconn.ConnectError
 		unknown *unknownOutcome
 	)
 	switch {
-	case errors.As(err, &refusal):
-		return unavailable[refusal.Code]
+	case errors.As(err, &failed):
+		return unavailable[failed.Code]
 	case errors.As(err, &unknown):
 		return false
 	}

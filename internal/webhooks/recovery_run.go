@@ -73,7 +73,7 @@ func (s *Service) RecoverNext(ctx context.Context, id publicid.Recovery) (Recove
 func recoverNext(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
 	at := store.Now()
 	update := c.Recovery.UpdateOne(r)
-	if reason := refusal(hook, r.EventType); reason != "" {
+	if reason := rejection(hook, r.EventType); reason != "" {
 		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason).SetEndedAt(at).Save(ctx)
 	}
 	failed, err := c.Delivery.Query().Where(recoverable(hook, r)...).

@@ -91,7 +91,7 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 
 // mustTake is problem.Conflict where a webhook is sent no such event.
 func mustTake(hook *db.Webhook, eventType *string) error {
-	switch reason := refusal(hook, eventType); reason {
+	switch reason := rejection(hook, eventType); reason {
 	case "":
 		return nil
 	case webhookDisabled:
@@ -102,9 +102,9 @@ func mustTake(hook *db.Webhook, eventType *string) error {
 	}
 }
 
-// refusal is why a webhook is sent no such event, or nothing at all where that is
+// rejection is why a webhook is sent no such event, or nothing at all where that is
 // nil; empty where it is sent. A test needs no subscription.
-func refusal(hook *db.Webhook, eventType *string) string {
+func rejection(hook *db.Webhook, eventType *string) string {
 	switch {
 	case !hook.Enabled:
 		return webhookDisabled

@@ -10,17 +10,17 @@ import (
 	"earshot/internal/problem"
 )
 
-// guesses counts the keys that were refused, by where they came from. Only a key
+// refusedKeys counts the keys that were refused, by where they came from. Only a key
 // that is refused meets it: many clients share one address, and one of them that
 // guesses must not keep out those with valid keys.
-type guesses struct {
+type refusedKeys struct {
 	mu sync.Mutex
-	// recent are *neighbour, the latest first; the number of them is bounded.
+	// recent are *network, the latest first; the number of them is bounded.
 	recent *list.List
 	by     map[netip.Prefix]*list.Element
 }
 
-type neighbour struct {
+type network struct {
 	at netip.Prefix
 	*bucket
 }
@@ -31,32 +31,32 @@ const (
 	wrongKeys = 30
 	// Some 300 bytes each, so 3 MB. Who has more networks than this to guess from
 	// gets forgotten, and gains the work of a look-up that is shared.
-	maxNeighbours = 10_000
+	maxNetworks = 10_000
 )
 
-func newGuesses() *guesses {
-	return &guesses{recent: list.New(), by: map[netip.Prefix]*list.Element{}}
+func newRefusedKeys() *refusedKeys {
+	return &refusedKeys{recent: list.New(), by: map[netip.Prefix]*list.Element{}}
 }
 
-func (g *guesses) bucket(at netip.Prefix) *bucket {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if e := g.by[at]; e != nil {
-		g.recent.MoveToFront(e)
-		return e.Value.(neighbour).bucket
+func (r *refusedKeys) bucket(at netip.Prefix) *bucket {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.by[at]; e != nil {
+		r.recent.MoveToFront(e)
+		return e.Value.(network).bucket
 	}
-	if g.recent.Len() >= maxNeighbours {
-		oldest := g.recent.Back()
-		delete(g.by, g.recent.Remove(oldest).(neighbour).at)
+	if r.recent.Len() >= maxNetworks {
+		oldest := r.recent.Back()
+		delete(r.by, r.recent.Remove(oldest).(network).at)
 	}
-	n := neighbour{at, newBucket(wrongKeys)}
-	g.by[at] = g.recent.PushFront(n)
+	n := network{at, newBucket(wrongKeys)}
+	r.by[at] = r.recent.PushFront(n)
 	return n.bucket
 }
 
 // refuseKey answers a key that isn't valid: 401, and 429 to whoever had many.
 func (s *server) refuseKey(c *gin.Context, err error) {
-	b := s.guesses.bucket(neighbourhood(clientAddress(c.Request, s.proxies)))
+	b := s.refusedKeys.bucket(clientNetwork(clientAddress(c.Request, s.proxies)))
 	ok, left, at := b.take()
 	if ok {
 		s.refuse(c, err)

@@ -26,11 +26,11 @@ func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) 
 	return p
 }
 
-// Heavy is a list whose rows may be large. It is read in three steps, so that no more
+// LargeRows is a list whose rows may be large. It is read in three steps, so that no more
 // is loaded than is answered: the rows' places, the sizes of a page of them, and then
 // the rows that fit. The sizes aren't in the first step, because the database would
 // also measure what it only sorts or skips, and reads large rows whole for that.
-type Heavy[ID comparable, T interface {
+type LargeRows[ID comparable, T interface {
 	Value(name string) (ent.Value, error)
 }] struct {
 	List   string
@@ -48,7 +48,7 @@ type Heavy[ID comparable, T interface {
 // Filled is the page with whole rows. Those that were deleted between the steps are
 // left out, and the places are still those of the first. It refuses where answers under
 // way leave no memory for the rows.
-func (h Heavy[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error) {
+func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error) {
 	measured, err := h.rows(h.Sizes, p)
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "measure the rows of a page")
@@ -76,7 +76,7 @@ func (h Heavy[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error) {
 }
 
 // rows reads the rows of a page.
-func (h Heavy[ID, T]) rows(read func(ids ...ID) ([]T, error), of Page[T]) (map[ID]T, error) {
+func (h LargeRows[ID, T]) rows(read func(ids ...ID) ([]T, error), of Page[T]) (map[ID]T, error) {
 	if len(of.Items) == 0 {
 		return nil, nil
 	}

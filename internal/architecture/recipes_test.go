@@ -1,0 +1,84 @@
+package architecture_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// docs/adding.md shows each recipe by something that was added, and says how that is
+// looked for. So whoever spreads such a thing over one file more learns it here, and the
+// recipe says so from then on.
+
+// handWritten reports whether a recipe has to name a file: code and contract, but not
+// what is generated, tests, and what looks at the service from outside.
+func handWritten(path string) bool {
+	for _, dir := range []string{"ent/db/", "ent/migrations/", "api/gen/", "client/", "bench/", "e2e/", "examples/", "tools/", "internal/testkit/"} {
+		if strings.HasPrefix(path, dir) {
+			return false
+		}
+	}
+	return path == "api/openapi.yaml" || (strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"))
+}
+
+var (
+	lookedFor = regexp.MustCompile("Looked for: `([^`]+)`")
+	namedFile = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+)
+
+func TestARecipeNamesEveryFileThatItsExampleIsIn(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "adding.md"))
+	require.NoError(t, err)
+	sections := strings.Split(string(doc), "\n## ")[1:]
+	require.Len(t, sections, 6)
+	sections = sections[:5] // the last has no example
+	for _, section := range sections {
+		title, _, _ := strings.Cut(section, "\n")
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			pattern := lookedFor.FindStringSubmatch(section)
+			require.NotNil(t, pattern, "says how its example is looked for")
+			var named []string
+			for _, row := range namedFile.FindAllStringSubmatch(section, -1) {
+				require.FileExists(t, filepath.Join(root, row[1]))
+				if handWritten(row[1]) {
+					named = append(named, row[1])
+				}
+			}
+			require.ElementsMatch(t, filesWith(t, root, regexp.MustCompile(pattern[1])), named)
+		})
+	}
+}
+
+// filesWith are the hand-written files in which a pattern occurs.
+func filesWith(t *testing.T, root string, pattern *regexp.Regexp) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", ".earshot", "node_modules"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !handWritten(filepath.ToSlash(name)) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && pattern.Match(text) {
+			found = append(found, filepath.ToSlash(name))
+		}
+		return err
+	})
+	require.NoError(t, err)
+	return found
+}
