@@ -89,14 +89,13 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if err := bad.Err(); err != nil {
 		return page.Page[*db.Contact]{}, err
 	}
-	ctx = store.FreshPlan(ctx)
 	of := change.CallerOf(ctx).Organization.ID
 	list := append(in.filters(), contact.OrganizationID(of))
 	if sorted.after != nil {
 		list = append(list, sorted.after)
 	}
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*db.Contact, error) {
-		return s.store.Client().Contact.Query().Where(where...).Order(sorted.order).
+		return s.store.Lists().Contact.Query().Where(where...).Order(sorted.order).
 			Limit(limit).Offset(offset).Select(contact.FieldMrrCents, contact.FieldLastSeenAt).All(ctx)
 	}
 	var rows []*db.Contact

@@ -143,7 +143,6 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 	if err != nil {
 		return page.Page[*Post]{}, err
 	}
-	ctx = store.FreshPlan(ctx)
 	client := s.store.Client()
 	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
 		return page.Page[*Post]{}, err
@@ -171,7 +170,7 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 	list := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
 	order := in.order()
 	query := func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*db.Post, error) {
-		return s.store.Client().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).
+		return s.store.Lists().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).
 			Select(post.FieldVoteCount, post.FieldLastActivityAt).All(ctx)
 	}
 	if in.q == "" {

@@ -175,21 +175,12 @@ func ContactsBefore(revenue int64, last publicid.Contact) predicate.Contact {
 	}
 }
 
-type freshPlanKey struct{}
-
-// FreshPlan lets the database plan each query of the context for its own
-// arguments. A list needs it, whose best plan depends on how much a filter finds;
-// a plan that is kept, as for everything else, would know nothing of that.
-func FreshPlan(ctx context.Context) context.Context {
-	return context.WithValue(ctx, freshPlanKey{}, true)
-}
-
-// planner does what FreshPlan asks for.
-type planner struct{ *sql.Driver }
+// freshPlans is the driver of Lists.
+type freshPlans struct{ *sql.Driver }
 
 // Query puts the mode before the arguments, where pgx looks for it.
-func (p planner) Query(ctx context.Context, query string, args, v any) error {
-	if given, ok := args.([]any); ok && ctx.Value(freshPlanKey{}) != nil {
+func (p freshPlans) Query(ctx context.Context, query string, args, v any) error {
+	if given, ok := args.([]any); ok {
 		args = append([]any{pgx.QueryExecModeCacheDescribe}, given...)
 	}
 	return p.Driver.Query(ctx, query, args, v)

@@ -32,6 +32,7 @@ type Store struct {
 	pool   *pgxpool.Pool
 	sql    *stdsql.DB
 	client *db.Client
+	lists  *db.Client
 	// transactions bounds those of each organization.
 	transactions transactionLimit
 	// deliveries bounds the statements about them that may wait for rows.
@@ -74,11 +75,13 @@ func Open(o Options) (*Store, error) {
 	// The pool below keeps the connections; a second layer of idle ones would
 	// hold them back from the raw queries.
 	handle.SetMaxIdleConns(0)
-	client := db.NewClient(db.Driver(planner{entsql.OpenDB(dialect.Postgres, handle)}))
+	driver := entsql.OpenDB(dialect.Postgres, handle)
+	client, lists := db.NewClient(db.Driver(driver)), db.NewClient(db.Driver(freshPlans{driver}))
 	scopeToOrganization(client)
+	scopeToOrganization(lists)
 	size := max(1, int(config.MaxConns)/2)
 	return &Store{
-		pool: pool, sql: handle, client: client,
+		pool: pool, sql: handle, client: client, lists: lists,
 		transactions: transactionLimit{size: size, of: map[publicid.Organization]*slots{}},
 		deliveries:   semaphore.NewWeighted(int64(max(1, size/2))),
 	}, nil
@@ -110,6 +113,11 @@ func (s *Store) Ping(ctx context.Context) error {
 // Client reads, and writes outside a transaction, within the organization of
 // the context.
 func (s *Store) Client() *db.Client { return s.client }
+
+// Lists is Client for the queries of lists, which the database plans for their own
+// arguments: the best plan depends on how much a filter finds, of which a plan that is
+// kept, as for everything else, would know nothing.
+func (s *Store) Lists() *db.Client { return s.lists }
 
 const (
 	// How often something is done that the database ends because of a deadlock. It

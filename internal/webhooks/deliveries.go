@@ -15,7 +15,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // The specification's page limit of deliveries, and the usual page.
@@ -55,7 +54,7 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 	if _, err := s.loadWebhook(ctx, of); err != nil {
 		return page.Page[*db.Delivery]{}, err
 	}
-	query := s.store.Client().Delivery.Query().
+	query := s.store.Lists().Delivery.Query().
 		Where(delivery.WebhookID(of)).Order(db.Desc(delivery.FieldID)).Limit(limit + 1)
 	if last != nil {
 		query.Where(delivery.IDLT(*last))
@@ -71,7 +70,7 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 		// to its end. A minute more than clocks and the parts of a second need.
 		query.Where(delivery.CreatedAtGTE(*q.Since), delivery.IDGTE(publicid.DeliveryAt(q.Since.Add(-time.Minute))))
 	}
-	rows, err := query.All(store.FreshPlan(ctx))
+	rows, err := query.All(ctx)
 	if err != nil {
 		return page.Page[*db.Delivery]{}, errors.Wrap(err, "list deliveries")
 	}

@@ -116,12 +116,12 @@ func (s *Service) Recoveries(ctx context.Context, of publicid.Webhook, q page.Qu
 	if _, err := s.loadWebhook(ctx, of); err != nil {
 		return page.Page[*db.Recovery]{}, err
 	}
-	query := s.store.Client().Recovery.Query().
+	query := s.store.Lists().Recovery.Query().
 		Where(recovery.WebhookID(of)).Order(db.Desc(recovery.FieldID)).Limit(limit + 1)
 	if last != nil {
 		query.Where(recovery.IDLT(*last))
 	}
-	rows, err := query.All(store.FreshPlan(ctx))
+	rows, err := query.All(ctx)
 	if err != nil {
 		return page.Page[*db.Recovery]{}, errors.Wrap(err, "list recoveries")
 	}
