@@ -105,8 +105,12 @@ func After[T any, P interface {
 	return &last
 }
 
-// The page sizes of every list without its own.
-const Standard, Max = 25, 100
+// The page sizes of every list without its own: what is shown at once, and what a
+// client may ask for.
+const (
+	Standard = 25
+	Max      = 100
+)
 
 // Cut cuts a result that was asked for one row more than the limit. Place is
 // where a row stands in the list's order.
@@ -135,11 +139,14 @@ type Ordered[V any] struct {
 	Write func(V) string
 }
 
+// The orders that lists have beside their ids.
 var (
+	// ByNumber is by votes or revenue.
 	ByNumber = Ordered[int64]{
 		func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) },
 		func(v int64) string { return strconv.FormatInt(v, 10) },
 	}
+	// ByTime is by a moment.
 	ByTime = Ordered[time.Time]{
 		func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) },
 		func(v time.Time) string { return v.UTC().Format(time.RFC3339Nano) },

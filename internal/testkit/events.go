@@ -15,6 +15,7 @@ import (
 	"earshot/internal/event"
 )
 
+// NewKey is a further API key to be made.
 var NewKey = access.NewAPIKey{Name: "another", Scope: "read:write"}
 
 // contractOfEvents are the schemas of the contract's section webhooks, by event.

@@ -25,6 +25,7 @@ func (n *Tenant) Recover(t *testing.T, hook string, body Object) publicid.Recove
 	return n.RecoveryID(t, n.ID(t, hook+"/recover", body))
 }
 
+// RecoveryID reads the id of a recovery.
 func (n *Tenant) RecoveryID(t *testing.T, text any) publicid.Recovery {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Recovery](text.(string))
@@ -35,6 +36,7 @@ func (n *Tenant) RecoveryID(t *testing.T, text any) publicid.Recovery {
 // Minute is a window of the last minute.
 func Minute() Object { return Object{"since": Agos(60)[0]} }
 
+// Hook is the path of a new webhook for the events, or for all of them.
 func (n *Tenant) Hook(t *testing.T, events ...event.Type) string {
 	t.Helper()
 	return "/v1/webhooks/" + n.Listen(t, events...)

@@ -18,6 +18,7 @@ import (
 	catalogue "earshot/internal/event"
 )
 
+// KeysPath is the list of API keys.
 const KeysPath = "/v1/api-keys"
 
 // NewKeyOf makes a key and returns what was shown.
@@ -52,8 +53,10 @@ func FieldRules(a Answer) []string {
 
 // Two moments long past and two that nobody waits for.
 const (
-	LongPast, LessPast = "2020-05-17T10:11:12Z", "2021-01-02T03:04:05Z"
-	FarAway, Farther   = "2100-01-01T00:00:00Z", "2200-01-01T00:00:00Z"
+	LongPast = "2020-05-17T10:11:12Z"
+	LessPast = "2021-01-02T03:04:05Z"
+	FarAway  = "2100-01-01T00:00:00Z"
+	Farther  = "2200-01-01T00:00:00Z"
 )
 
 // NewPosts are the ids of new posts on a new board.
@@ -66,6 +69,7 @@ func (n *Tenant) NewPosts(t *testing.T, count int) []any {
 	return ids
 }
 
+// Comment is the id of a new comment; a parent makes it a reply.
 func (n *Tenant) Comment(t *testing.T, post, parent string) string {
 	t.Helper()
 	body := Object{"body": Object{"text": "x"}}
@@ -75,18 +79,19 @@ func (n *Tenant) Comment(t *testing.T, post, parent string) string {
 	return n.ID(t, post+"/comments", body)
 }
 
-// Person is everyTrait with an id.
+// Person is the path of a new contact with EveryTrait.
 func (n *Tenant) Person(t *testing.T, externalUserID string) string {
 	t.Helper()
 	return "/v1/contacts/" + n.ID(t, "/v1/contacts", With(externalUserID, EveryTrait))
 }
 
+// EveryTrait has a value for each trait of a contact.
 var EveryTrait = Object{
 	"email": "ada@example.com", "name": "Ada", "plan": "team", "mrrCents": 4900, "currency": "EUR",
 	"metadata": Object{"seats": 12},
 }
 
-// With is everyTrait for a contact.
+// With is traits for a contact.
 func With(externalUserID string, traits Object) Object {
 	body := Object{"externalUserId": externalUserID}
 	for name, v := range traits {
@@ -127,16 +132,19 @@ func (n *Tenant) Board(t *testing.T) string {
 	return "/v1/boards/" + n.ID(t, "/v1/boards", Object{"name": "Ideas"})
 }
 
+// Get is what a resource is.
 func (n *Tenant) Get(t *testing.T, path string) Object {
 	t.Helper()
 	return n.Make(t, http.MethodGet, path, nil)
 }
 
+// Patch changes a resource and is what it is then.
 func (n *Tenant) Patch(t *testing.T, path string, body any) Object {
 	t.Helper()
 	return n.Make(t, http.MethodPatch, path, body)
 }
 
+// Identify is the contact that an identify answers.
 func (n *Tenant) Identify(t *testing.T, body any) Object {
 	t.Helper()
 	return n.Make(t, http.MethodPost, "/v1/contacts/identify", body)
@@ -206,4 +214,5 @@ func Without(o Object, names ...string) Object {
 	return rest
 }
 
+// Registration is the body of a webhook to be registered.
 var Registration = Object{"url": "https://hooks.example.com/in?token=1", "events": []string{"post.created"}}
