@@ -27,15 +27,10 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	if n == 0 {
 		return nil
 	}
-	// A first round may be put off because of a burst that is over in a moment. What is
-	// put off in the later queue keeps the interval of retries.
-	interval := retryInterval
-	if activity.GetInfo(ctx).IsLocalActivity {
-		interval = 0
-	}
+	first := activity.GetInfo(ctx).IsLocalActivity
 	rows := make([]store.PutOff, 0, n)
 	for webhook, which := range waiting {
-		wait := d.limits.reserveBacklog(webhook, len(which), interval)
+		wait := d.limits.ReserveBacklog(webhook, len(which), first)
 		for _, i := range which {
 			wait = max(wait, outcomes[i].atLeast)
 		}

@@ -51,14 +51,16 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/config", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/send", "internal/store", "webhook",
 	},
+	// Who shares what with whom, without any I/O.
+	"internal/fairness": {"internal/feedback", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
-		"internal/batch", "internal/event", "internal/failpoint", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
+		"internal/batch", "internal/event", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/mail", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
 	// What asks Temporal for runs. It knows workflows by their names and arguments.
 	"dispatch": {
-		"activities", "internal/config", "internal/failpoint", "internal/feedback", "internal/publicid",
+		"activities", "internal/config", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/publicid",
 		"internal/telemetry", "workflows",
 	},
 	// The edges.
