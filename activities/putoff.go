@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/publicid"
@@ -27,10 +26,9 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	if n == 0 {
 		return nil
 	}
-	first := activity.GetInfo(ctx).IsLocalActivity
 	rows := make([]store.PutOff, 0, n)
 	for webhook, which := range waiting {
-		wait := d.limits.ReserveBacklog(webhook, len(which), first)
+		wait := d.limits.ReserveBacklog(webhook, len(which))
 		for _, i := range which {
 			wait = max(wait, outcomes[i].atLeast)
 		}

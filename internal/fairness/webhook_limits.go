@@ -123,18 +123,12 @@ func (l *WebhookLimits) measured(own *webhookLimit, duration time.Duration) {
 
 // ReserveBacklog is how long n attempts of one group wait that found no slot: until the
 // receiver has had time for all before them and for these. One attempt takes its average
-// duration divided by the attempts that are made at once. What is put off in the later queue keeps the
-// interval of retries at least; a first round may be put off because of a burst that is over in a
-// moment. A single
-// attempt is a group too, and of groups the later queue has laterPerWebhook at once.
-func (l *WebhookLimits) ReserveBacklog(webhook publicid.Webhook, n int, first bool) time.Duration {
-	interval := l.rules.retryInterval
-	if first {
-		interval = 0
-	}
+// duration divided by the attempts that are made at once. A single attempt is a group too, and of
+// groups the later queue has laterPerWebhook at once.
+func (l *WebhookLimits) ReserveBacklog(webhook publicid.Webhook, n int) time.Duration {
 	atOnce := time.Duration(min(l.rules.backlogConcurrency, n*l.rules.laterPerWebhook))
 	return l.reserve(webhook, 0, func(own *webhookLimit, now time.Time) time.Duration {
-		each := max(interval, cmp.Or(own.duration, l.rules.firstWait)/atOnce)
+		each := cmp.Or(own.duration, l.rules.firstWait) / atOnce
 		return own.backlog.reserve(&l.rules, now, time.Duration(n)*each)
 	})
 }

@@ -71,7 +71,7 @@ func TestAWebhookLagsThatHasMoreToDoThanSlots(t *testing.T) {
 	release := l.Acquire(t.Context(), webhook)
 	l.ReserveRetry(webhook, 2, time.Hour)
 	require.False(t, l.Lags(webhook))
-	l.ReserveBacklog(webhook, 1, false)
+	l.ReserveBacklog(webhook, 1)
 	require.True(t, l.Lags(webhook))
 	release(true)
 	require.False(t, l.Lags(webhook))
@@ -101,7 +101,7 @@ func TestWhatFindsNoSlotIsPutOffForAsLongAsTheReceiverTakesForTheBacklog(t *test
 	l.measured(l.use(webhook), send.AttemptTimeout)
 	var last time.Duration
 	for i := range 40 {
-		wait := l.ReserveBacklog(webhook, 60, true)
+		wait := l.ReserveBacklog(webhook, 60)
 		require.Greater(t, wait, last, "they don't come back together")
 		require.InDelta(t, (time.Duration(i+1) * 60 * send.AttemptTimeout / 48).Seconds(), wait.Seconds(), 1)
 		last = wait
@@ -114,7 +114,7 @@ func TestBeforeAnythingIsKnownAReceiverIsNotTakenForOneThatHangs(t *testing.T) {
 	// 50 single ones that the later queue has no room for.
 	var last time.Duration
 	for range 50 {
-		last = l.ReserveBacklog(webhook, 1, false)
+		last = l.ReserveBacklog(webhook, 1)
 	}
 	require.InDelta(t, 2.5, last.Seconds(), 1)
 }
@@ -125,7 +125,7 @@ func TestNothingIsPutOffForLongerThanTenMinutes(t *testing.T) {
 	l.measured(l.use(webhook), send.AttemptTimeout)
 	waits := map[time.Duration]bool{}
 	for range 1000 {
-		wait := l.ReserveBacklog(webhook, 60, true)
+		wait := l.ReserveBacklog(webhook, 60)
 		require.LessOrEqual(t, wait, production().reservedAhead)
 		waits[wait.Truncate(time.Second)] = true
 	}
@@ -136,7 +136,7 @@ func TestAFirstAttemptDoesNotWaitBehindABacklog(t *testing.T) {
 	t.Parallel()
 	l, webhook := newWebhookLimits(slots(1)), publicid.NewWebhook()
 	require.Equal(t, production().firstWait, l.FirstWait(webhook))
-	require.Greater(t, l.ReserveBacklog(webhook, 100, true), production().firstWait)
+	require.Greater(t, l.ReserveBacklog(webhook, 100), production().firstWait)
 	require.Zero(t, l.FirstWait(webhook))
 	require.NotNil(t, l.Acquire(noTime(), webhook), "but takes a slot that is free")
 }
@@ -171,7 +171,7 @@ func TestAReservationThatIsOverTakesNoMemory(t *testing.T) {
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
 	release := l.Acquire(t.Context(), webhook)
 	release(true)
-	require.Positive(t, l.ReserveBacklog(webhook, 1, false))
+	require.Positive(t, l.ReserveBacklog(webhook, 1))
 	require.Eventually(t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
