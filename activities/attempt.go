@@ -73,7 +73,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Duration) (release func(), _ outcome, _ error) {
 	waiting, cancel := context.WithTimeout(waiting, wait)
 	defer cancel()
-	freeSlot := d.limits.acquire(waiting, due.Webhook)
+	freeSlot := d.limits.Acquire(waiting, due.Webhook)
 	if freeSlot == nil {
 		return nil, outcome{putOff: true}, nil
 	}
@@ -82,10 +82,10 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 		freeSlot(false)
 		return nil, outcome{}, err
 	}
-	freeMemory := d.memory.acquire(waiting, size.Organization, size.Bytes)
+	freeMemory := d.memory.Acquire(waiting, size.Organization, size.Bytes)
 	if freeMemory == nil {
 		freeSlot(false)
-		return nil, outcome{putOff: true, atLeast: jitter(memoryWait)}, nil
+		return nil, outcome{putOff: true, atLeast: d.memory.Wait()}, nil
 	}
 	return sync.OnceFunc(func() { freeMemory(); freeSlot(true) }), outcome{}, nil
 }
@@ -108,14 +108,14 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		// The stop of this process cut the attempt off: not the receiver's fault.
 		return store.Result{}, ctx.Err()
 	}
-	d.limits.answered(due.Webhook, o.OK())
+	d.limits.Answered(due.Webhook, o.OK())
 	r := store.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error),
 	}
 	if n := due.Attempt - c.ScheduleStart; !o.OK() && n <= len(d.options.Delays) {
 		delay := d.options.Delays[n-1]
-		delay += d.limits.reserveRetry(due.Webhook, due.Attempt+1, delay)
+		delay += d.limits.ReserveRetry(due.Webhook, due.Attempt+1, delay)
 		r.Retry = &delay
 	}
 	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/batch"
+	"earshot/internal/fairness"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -21,14 +22,6 @@ import (
 )
 
 const (
-	// How long a first attempt waits for a slot of its webhook and for payload memory
-	// before it is put off to the later queue, which costs Temporal as much as the first
-	// round: enough for a burst to a fast receiver, and a small part of the 10 s that a
-	// slow one takes anyway.
-	firstWait = time.Second
-	// How long a later attempt waits for them before it is put off: within it each
-	// attempt that is in flight gives them back.
-	slotWait = send.AttemptTimeout
 	// How long a delivery waits after a fault of our own that the others of its
 	// group don't share.
 	faultPause = 30 * time.Second
@@ -76,9 +69,9 @@ type Deliveries struct {
 	options DeliveryOptions
 	log     *slog.Logger
 
-	limits  *webhookLimits
-	later   *laterLimits
-	memory  *payloadMemory
+	limits  *fairness.WebhookLimits
+	later   *fairness.LaterLimits
+	memory  *fairness.PayloadMemory
 	sizes   *batch.Batcher[publicid.Delivery, store.PayloadSize]
 	claims  *batch.Batcher[store.Claim, store.Claimed]
 	results *batch.Batcher[store.Result, bool]
@@ -88,8 +81,7 @@ type Deliveries struct {
 func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
 	return &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
-		limits: newWebhookLimits(webhookConcurrency), later: newLaterLimits(),
-		memory:  newPayloadMemory(payloadMemoryMax),
+		limits: fairness.NewWebhookLimits(), later: fairness.NewLaterLimits(), memory: fairness.NewPayloadMemory(),
 		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
 		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
 		results: batch.New(batchMax, statementTimeout, s.RecordResults),
@@ -98,7 +90,7 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follo
 
 // Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
 // slower than what it is sent.
-func (d *Deliveries) Lags(webhook publicid.Webhook) bool { return d.limits.lags(webhook) }
+func (d *Deliveries) Lags(webhook publicid.Webhook) bool { return d.limits.Lags(webhook) }
 
 // Due is one delivery with the attempt that it is due for.
 type Due struct {
@@ -135,7 +127,7 @@ type AttemptResult struct {
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
-	return d.attemptAll(ctx, p, d.limits.firstWait, nil)
+	return d.attemptAll(ctx, p, d.limits.FirstWait, nil)
 }
 
 // AttemptLater makes attempts after the first, and first ones that were put off.
@@ -143,21 +135,21 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 	ctx, end := untilShutdown(ctx)
 	defer end()
 	go heartbeat(ctx)
-	owners, err := d.owners(ctx, p.Deliveries)
+	webhooks := make([]publicid.Webhook, len(p.Deliveries))
+	for i, due := range p.Deliveries {
+		webhooks[i] = due.Webhook
+	}
+	owners, err := d.owners(ctx, webhooks)
 	if err != nil {
 		return AttemptResult{}, err
 	}
-	admitted, leave := d.later.admit(p.Deliveries, owners)
+	admitted, leave := d.later.Admit(webhooks, owners)
 	defer leave()
-	return d.attemptAll(ctx, p, func(publicid.Webhook) time.Duration { return slotWait }, admitted)
+	return d.attemptAll(ctx, p, func(publicid.Webhook) time.Duration { return fairness.SlotWait }, admitted)
 }
 
 // owners are the organizations of the webhooks. The run doesn't know them all.
-func (d *Deliveries) owners(ctx context.Context, of []Due) (map[publicid.Webhook]publicid.Organization, error) {
-	webhooks := make([]publicid.Webhook, len(of))
-	for i, due := range of {
-		webhooks[i] = due.Webhook
-	}
+func (d *Deliveries) owners(ctx context.Context, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	return d.store.WebhookOwners(ctx, webhooks)
@@ -195,7 +187,7 @@ func heartbeat(ctx context.Context) {
 // attemptAll attempts what goes to webhooks that are admitted, all where nil is, and puts off
 // the others and what finds no slot or no memory in time.
 func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
-	wait func(publicid.Webhook) time.Duration, admitted admission,
+	wait func(publicid.Webhook) time.Duration, admitted fairness.Admission,
 ) (AttemptResult, error) {
 	var (
 		all      sync.WaitGroup
@@ -206,16 +198,16 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 	run := activity.GetInfo(ctx).WorkflowExecution
 	waiting, stop := untilStop(ctx)
 	defer stop()
-	untilShare := jitter(laterWait) // one for all, so that they come back together
+	untilShare := d.later.Wait() // one for all, so that they come back together
 	for i, due := range p.Deliveries {
 		switch admitted[due.Webhook] {
-		case shareOfOrganizationUsed:
+		case fairness.OrganizationShareUsed:
 			outcomes[i] = outcome{putOff: true, atLeast: untilShare}
 			continue
-		case shareOfWebhookUsed:
+		case fairness.WebhookShareUsed:
 			outcomes[i].putOff = true
 			continue
-		case shareFree:
+		case fairness.Free:
 		}
 		all.Go(func() {
 			o, err := d.attempt(ctx, waiting, run, due, wait(due.Webhook))

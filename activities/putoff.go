@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/publicid"
@@ -27,15 +26,9 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	if n == 0 {
 		return nil
 	}
-	// A first round may be put off because of a burst that is over in a moment. What is
-	// put off in the later queue keeps the interval of retries.
-	interval := retryInterval
-	if activity.GetInfo(ctx).IsLocalActivity {
-		interval = 0
-	}
 	rows := make([]store.PutOff, 0, n)
 	for webhook, which := range waiting {
-		wait := d.limits.reserveBacklog(webhook, len(which), interval)
+		wait := d.limits.ReserveBacklog(webhook, len(which))
 		for _, i := range which {
 			wait = max(wait, outcomes[i].atLeast)
 		}

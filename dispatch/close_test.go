@@ -44,7 +44,7 @@ func TestNothingRunsAfterAClose(t *testing.T) {
 	cancel()
 	d.Close(over)
 	require.False(t, d.busy())
-	require.Zero(t, d.deliveries.size)
+	require.Zero(t, d.deliveries.Size())
 	require.Empty(t, d.requests)
 	require.Contains(t, logged.String(), "the sweep will start")
 }

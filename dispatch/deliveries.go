@@ -36,7 +36,7 @@ func (d *Dispatcher) Deliver(deliveries []change.PendingDelivery) {
 	}
 	now, full := time.Now(), 0
 	for _, one := range deliveries {
-		if !d.deliveries.add(one, d.lags(one.Webhook), now) {
+		if !d.deliveries.Add(one, d.lags(one.Webhook), now) {
 			full++
 		}
 	}
@@ -49,7 +49,7 @@ func (d *Dispatcher) Deliver(deliveries []change.PendingDelivery) {
 // startMore begins to start what waits, unless as many starts are under way as may be. Its
 // caller holds the lock.
 func (d *Dispatcher) startMore() {
-	if d.starting < startsAtOnce && d.deliveries.size > 0 {
+	if d.starting < startsAtOnce && d.deliveries.Size() > 0 {
 		d.starting++
 		go d.startGroups()
 	}
@@ -75,7 +75,7 @@ func (d *Dispatcher) nextGroup() []change.PendingDelivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	group, wait := d.deliveries.take(d.groupMax, now)
+	group, wait := d.deliveries.Take(d.groupMax, now)
 	if group == nil {
 		d.starting--
 		d.idle.Broadcast()

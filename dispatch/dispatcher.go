@@ -12,6 +12,7 @@ import (
 	"github.com/go-faster/errors"
 	"go.temporal.io/api/serviceerror"
 
+	"earshot/internal/fairness"
 	"earshot/internal/publicid"
 )
 
@@ -22,9 +23,6 @@ const (
 	// is back; what a process that died had waiting is the sweep's.
 	startTimeout = 10 * time.Second
 	startPause   = time.Second
-	// Deliveries that may wait for a start; beyond, the sweep finds them. 100,000
-	// of them take some 10 MB.
-	maxWaiting = 100_000
 )
 
 // Dispatcher is the domain's: it starts the runs of what is committed, and tells runs that
@@ -46,7 +44,7 @@ type Dispatcher struct {
 
 	mu         sync.Mutex
 	closed     bool
-	deliveries *queue
+	deliveries *fairness.Queue
 	// starting counts who starts groups.
 	starting int
 	// wakeAt is when the queue is looked at next because a group will be due;
@@ -63,7 +61,7 @@ type Dispatcher struct {
 func New(c *Connection, groupMax int, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
 		temporal: c, groupMax: groupMax, eager: true, lags: func(publicid.Webhook) bool { return false }, log: log,
-		deliveries: newQueue(),
+		deliveries: fairness.NewQueue(),
 	}
 	d.life, d.end = context.WithCancel(context.Background())
 	d.idle = sync.NewCond(&d.mu)
@@ -91,7 +89,7 @@ func (d *Dispatcher) Drain(ctx context.Context) {
 	defer stop()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for (d.busy() || d.deliveries.size > 0) && ctx.Err() == nil {
+	for (d.busy() || d.deliveries.Size() > 0) && ctx.Err() == nil {
 		d.idle.Wait()
 	}
 }
@@ -107,9 +105,9 @@ func (d *Dispatcher) Close(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
-	d.refuses("deliveries", d.deliveries.size)
+	d.refuses("deliveries", d.deliveries.Size())
 	d.refuses("others", len(d.requests))
-	d.deliveries, d.requests = newQueue(), nil
+	d.deliveries, d.requests = fairness.NewQueue(), nil
 	d.end()
 	for d.busy() {
 		d.idle.Wait()

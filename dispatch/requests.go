@@ -7,6 +7,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
+// Runs that may wait for a start or a signal; beyond, the sweep finds them.
+const maxRequests = 100_000
+
 // request starts or signals one run that isn't a delivery's. It is sent until
 // Temporal takes it or says no; what a process leaves undone is the sweep's.
 type request struct {
@@ -23,7 +26,7 @@ func (d *Dispatcher) enqueue(requests []request) {
 	if d.refuses("others", len(requests)) {
 		return
 	}
-	if len(d.requests)+len(requests) > maxWaiting {
+	if len(d.requests)+len(requests) > maxRequests {
 		d.log.Warn("too many runs wait for their start; the sweep will start these", "runs", len(requests))
 		return
 	}

@@ -144,8 +144,8 @@ func (s *story) refuse() {
 	} {
 		s.refused(422, http.MethodPost, "/v1/boards", body)
 	}
-	s.refused(422, http.MethodGet, "/v1/posts/"+wrong(), "")
-	s.refused(404, http.MethodGet, "/v1/boards?cursor="+wrong()+"&limit="+wrong(), "")
+	s.refused(404, http.MethodGet, "/v1/posts/"+wrong(), "")
+	s.refused(422, http.MethodGet, "/v1/boards?cursor="+wrong()+"&limit="+wrong(), "")
 	s.refused(422, http.MethodPost, "/v1/contacts", `{"email": "`+wrong()+`", "mrrCents": "`+wrong()+`", "metadata": "`+wrong()+`"}`)
 	for _, url := range []string{
 		"https://user:" + wrong() + "@example.com/", "https://10.0.0.1/" + wrong() + "?token=" + wrong(), "https://a b/" + wrong(),

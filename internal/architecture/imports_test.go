@@ -67,15 +67,17 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
 		"internal/problem", "internal/publicid", "internal/store",
 	},
+	// Who shares what with whom, without any I/O.
+	"internal/fairness": {"internal/change", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
-		"internal/batch", "internal/change", "internal/failpoint", "internal/feedback", "internal/mail",
+		"internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/mail",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/webhooks",
 		"webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
 	// What asks Temporal for runs. It knows workflows by their names and arguments.
 	"dispatch": {
-		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/publicid",
+		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/fairness", "internal/publicid",
 		"internal/telemetry", "workflows",
 	},
 	// The edges.

@@ -1,31 +1,20 @@
-package activities
+package fairness
 
 import (
 	"container/list"
 	"context"
 	"sync"
+	"time"
 
 	"earshot/internal/publicid"
-	"earshot/internal/send"
 )
 
-// payloadMemoryMax is the memory that the payloads of all attempts under way in this
-// process take together, in bytes. An organization alone has half of it, 64 MiB: a webhook's
-// 64 attempts of the largest payload there is, 768 KiB, take 48 MiB, so one receiver that
-// hangs doesn't keep the organization's others out. Payloads of 2 KiB, as most are, never
-// come near: 65,000 of them would have to be under way.
-const payloadMemoryMax = 128 << 20
-
-// memoryWait is how long an attempt is put off at least that found no room: as long as
-// those under way may take, because they have it until then.
-const memoryWait = send.AttemptTimeout
-
-// payloadMemory bounds the bytes of payloads that attempts hold. Room is taken before a
+// PayloadMemory bounds the bytes of payloads that attempts hold. Room is taken before a
 // payload is read from the database, and given back when its attempt is over. An
 // organization may hold as much as is left for all: alone half, and however many others
 // do so too, the next one finds some.
-type payloadMemory struct {
-	size int
+type PayloadMemory struct {
+	rules rules
 
 	mu   sync.Mutex
 	used int
@@ -41,15 +30,21 @@ type payloadWait struct {
 	granted      chan struct{}
 }
 
-func newPayloadMemory(size int) *payloadMemory {
-	return &payloadMemory{size: size, held: map[publicid.Organization]int{}, waiting: list.New()}
+// NewPayloadMemory is that of a process.
+func NewPayloadMemory() *PayloadMemory { return newPayloadMemory(production()) }
+
+func newPayloadMemory(r rules) *PayloadMemory {
+	return &PayloadMemory{rules: r, held: map[publicid.Organization]int{}, waiting: list.New()}
 }
 
-// acquire waits for room until the context ends, and returns the function that gives it
+// Wait is how long an attempt is put off at least that found no room.
+func (m *PayloadMemory) Wait() time.Duration { return m.rules.jitter(m.rules.memoryWait) }
+
+// Acquire waits for room until the context ends, and returns the function that gives it
 // back, or nil. A payload that were larger than half of all would count as half, so that it
 // gets through.
-func (m *payloadMemory) acquire(ctx context.Context, organization publicid.Organization, bytes int) (release func()) {
-	w := &payloadWait{organization: organization, bytes: min(bytes, m.size/2), granted: make(chan struct{})}
+func (m *PayloadMemory) Acquire(ctx context.Context, organization publicid.Organization, bytes int) (release func()) {
+	w := &payloadWait{organization: organization, bytes: min(bytes, m.rules.payloadMemoryMax/2), granted: make(chan struct{})}
 	m.mu.Lock()
 	place := m.waiting.PushBack(w)
 	m.grant()
@@ -65,11 +60,11 @@ func (m *payloadMemory) acquire(ctx context.Context, organization publicid.Organ
 }
 
 // grant gives room to all who wait and find it, each organization's in their order.
-func (m *payloadMemory) grant() {
+func (m *PayloadMemory) grant() {
 	behind := map[publicid.Organization]bool{}
 	for place := m.waiting.Front(); place != nil; {
 		w, next := place.Value.(*payloadWait), place.Next()
-		if behind[w.organization] || m.held[w.organization]+w.bytes > m.size-m.used-w.bytes {
+		if behind[w.organization] || m.held[w.organization]+w.bytes > m.rules.payloadMemoryMax-m.used-w.bytes {
 			behind[w.organization] = true
 		} else {
 			m.waiting.Remove(place)
@@ -82,7 +77,7 @@ func (m *payloadMemory) grant() {
 }
 
 // leave ends a wait, unless it was granted in the meantime.
-func (m *payloadMemory) leave(place *list.Element, w *payloadWait) bool {
+func (m *PayloadMemory) leave(place *list.Element, w *payloadWait) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
@@ -95,7 +90,7 @@ func (m *payloadMemory) leave(place *list.Element, w *payloadWait) bool {
 	}
 }
 
-func (m *payloadMemory) release(w *payloadWait) {
+func (m *PayloadMemory) release(w *payloadWait) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.used -= w.bytes

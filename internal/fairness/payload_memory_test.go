@@ -1,4 +1,4 @@
-package activities
+package fairness
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 )
 
 // fill takes room of so many bytes each until there is none.
-func fill(m *payloadMemory, organization publicid.Organization, bytes int) (releases []func()) {
+func fill(m *PayloadMemory, organization publicid.Organization, bytes int) (releases []func()) {
 	for {
-		release := m.acquire(noTime(), organization, bytes)
+		release := m.Acquire(noTime(), organization, bytes)
 		if release == nil {
 			return releases
 		}
@@ -30,7 +30,7 @@ func noTime() context.Context {
 
 func TestAnOrganizationHoldsHalfOfThePayloadMemoryAndTheNextOneFindsRoom(t *testing.T) {
 	t.Parallel()
-	m, total := newPayloadMemory(1024), 0
+	m, total := newPayloadMemory(room(1024)), 0
 	for _, share := range []int{512, 256, 128, 64} {
 		total += share
 		require.Len(t, fill(m, publicid.NewOrganization(), 1), share)
@@ -40,7 +40,7 @@ func TestAnOrganizationHoldsHalfOfThePayloadMemoryAndTheNextOneFindsRoom(t *test
 
 func TestOrganizationsThatGoOnGetEqualSharesOfThePayloadMemory(t *testing.T) {
 	t.Parallel()
-	m, first, second := newPayloadMemory(900), publicid.NewOrganization(), publicid.NewOrganization()
+	m, first, second := newPayloadMemory(room(900)), publicid.NewOrganization(), publicid.NewOrganization()
 	held := fill(m, first, 1)
 	fill(m, second, 1)
 	for _, release := range held { // each attempt ends, and both want more
@@ -55,18 +55,18 @@ func TestOrganizationsThatGoOnGetEqualSharesOfThePayloadMemory(t *testing.T) {
 func TestWhoWaitsForPayloadMemoryGetsItInTurnWithinAnOrganization(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m, of := newPayloadMemory(1000), publicid.NewOrganization()
-		release := m.acquire(noTime(), of, 300)
+		m, of := newPayloadMemory(room(1000)), publicid.NewOrganization()
+		release := m.Acquire(noTime(), of, 300)
 		ctx, leave := context.WithCancel(t.Context())
 		var large, small, left func()
-		go func() { left = m.acquire(ctx, of, 400) }()
+		go func() { left = m.Acquire(ctx, of, 400) }()
 		synctest.Wait()
-		go func() { large = m.acquire(t.Context(), of, 250) }()
+		go func() { large = m.Acquire(t.Context(), of, 250) }()
 		synctest.Wait()
-		go func() { small = m.acquire(t.Context(), of, 250) }()
+		go func() { small = m.Acquire(t.Context(), of, 250) }()
 		synctest.Wait()
 		require.Nil(t, large)
-		require.NotNil(t, m.acquire(noTime(), publicid.NewOrganization(), 250), "another organization doesn't wait behind")
+		require.NotNil(t, m.Acquire(noTime(), publicid.NewOrganization(), 250), "another organization doesn't wait behind")
 		leave()
 		synctest.Wait()
 		require.Nil(t, left)
@@ -84,11 +84,18 @@ func TestWhoWaitsForPayloadMemoryGetsItInTurnWithinAnOrganization(t *testing.T) 
 
 func TestAPayloadThatIsLargerThanAllOfThePayloadMemoryGetsThroughAlone(t *testing.T) {
 	t.Parallel()
-	m := newPayloadMemory(1000)
-	release := m.acquire(noTime(), publicid.NewOrganization(), 5000)
+	m := newPayloadMemory(room(1000))
+	release := m.Acquire(noTime(), publicid.NewOrganization(), 5000)
 	require.NotNil(t, release)
 	release()
 	require.Zero(t, m.used)
 	require.Empty(t, m.held)
 	require.Zero(t, m.waiting.Len())
+}
+
+// room are the rules with another size of the payload memory.
+func room(bytes int) rules {
+	r := production()
+	r.payloadMemoryMax = bytes
+	return r
 }

@@ -1,4 +1,4 @@
-package dispatch
+package fairness
 
 import (
 	"maps"
@@ -11,29 +11,14 @@ import (
 	"earshot/internal/publicid"
 )
 
-const (
-	// A workflow costs Temporal some 10 ms of processor time, one more delivery in a
-	// group a tenth of that. So a stream of more than singleRate deliveries a second,
-	// once singleBurst are used up, is busy and starts a group every busyInterval, 25 a
-	// second. Any other stream starts each delivery at once.
-	singleRate   = 60
-	singleBurst  = 10
-	busyInterval = 40 * time.Millisecond
-	// A stream to webhooks that lag starts a group every laggingInterval, however little
-	// it carries: these deliveries wait for their receiver anyway, and fewer workflows
-	// leave Temporal to the others. It isn't longer, because the attempts of a group are
-	// made at once, and large groups would keep the processors from the others.
-	laggingInterval = 400 * time.Millisecond
-	// How long a stream counts as busy after it last exceeded its rate.
-	busyFor = time.Second
-	// From so many streams on, those are looked for that can be forgotten.
-	manyStreams = 1000
-)
+// From so many streams on, those are looked for that can be forgotten.
+const manyStreams = 1000
 
-// queue holds the deliveries that wait for their start. Organizations take turns, so that
+// Queue holds the deliveries that wait for their start. Organizations take turns, so that
 // 100,000 deliveries of one don't hold up those of another, and so do the streams of an
-// organization. The dispatcher's lock guards it.
-type queue struct {
+// organization. Its user's lock guards it.
+type Queue struct {
+	rules rules
 	// backlogs are those of the organizations that have deliveries waiting, in the order
 	// of their turns.
 	backlogs []*backlog
@@ -72,19 +57,25 @@ type stream struct {
 	next time.Time
 }
 
-func newQueue() *queue {
-	return &queue{of: map[publicid.Organization]*backlog{}, streams: map[streamKey]*stream{}, sweepAt: manyStreams}
+// NewQueue makes one that is empty.
+func NewQueue() *Queue { return newQueue(production()) }
+
+func newQueue(r rules) *Queue {
+	return &Queue{rules: r, of: map[publicid.Organization]*backlog{}, streams: map[streamKey]*stream{}, sweepAt: manyStreams}
 }
 
-// add reports whether there was room. An organization may have as much waiting as there
+// Size is how many wait.
+func (q *Queue) Size() int { return q.size }
+
+// Add reports whether there was room. An organization may have as much waiting as there
 // is room left: alone it fills half of the queue, and whoever comes next still finds half
 // of what is left.
-func (q *queue) add(d change.PendingDelivery, lagging bool, now time.Time) bool {
+func (q *Queue) Add(d change.PendingDelivery, lagging bool, now time.Time) bool {
 	b := q.of[d.Organization]
 	if b == nil {
 		b = &backlog{organization: d.Organization}
 	}
-	if b.size >= maxWaiting-q.size {
+	if b.size >= q.rules.maxWaiting-q.size {
 		return false
 	}
 	if b.size == 0 {
@@ -104,39 +95,39 @@ func (q *queue) add(d change.PendingDelivery, lagging bool, now time.Time) bool 
 	return true
 }
 
-func (q *queue) stream(key streamKey, now time.Time) *stream {
+func (q *Queue) stream(key streamKey, now time.Time) *stream {
 	s := q.streams[key]
 	if s == nil {
 		if len(q.streams) >= q.sweepAt {
-			maps.DeleteFunc(q.streams, func(_ streamKey, s *stream) bool { return s.isIdle(now) })
+			maps.DeleteFunc(q.streams, func(_ streamKey, s *stream) bool { return q.isIdle(s, now) })
 			q.sweepAt = max(manyStreams, 2*len(q.streams))
 		}
-		s = &stream{streamKey: key, single: rate.NewLimiter(singleRate, singleBurst)}
+		s = &stream{streamKey: key, single: rate.NewLimiter(q.rules.singleRate, q.rules.singleBurst)}
 		q.streams[key] = s
 	}
 	return s
 }
 
 // isIdle tells a stream that a new one can replace.
-func (s *stream) isIdle(now time.Time) bool {
-	return len(s.waiting) == 0 && s.single.TokensAt(now) >= singleBurst && !s.next.After(now)
+func (q *Queue) isIdle(s *stream, now time.Time) bool {
+	return len(s.waiting) == 0 && s.single.TokensAt(now) >= float64(q.rules.singleBurst) && !s.next.After(now)
 }
 
-// take removes the next group, of at most so many deliveries. It is of one event type,
+// Take removes the next group, of at most so many deliveries. It is of one event type,
 // because that is one search attribute. An organization with enough for a group has it for
 // itself; those with less share one, because otherwise many small organizations would need a
 // workflow each. When no group is due, take returns nil and how long to wait for the first
 // that is, or 0 when nothing waits.
-func (q *queue) take(most int, now time.Time) (group []change.PendingDelivery, wait time.Duration) {
+func (q *Queue) Take(most int, now time.Time) (group []change.PendingDelivery, wait time.Duration) {
 	first, wait := q.due(most, now)
 	if first == nil {
 		return nil, wait
 	}
 	switch {
 	case first.lagging:
-		first.next = now.Add(laggingInterval)
-	case now.Sub(first.exceeded) < busyFor:
-		first.next = now.Add(busyInterval)
+		first.next = now.Add(q.rules.laggingInterval)
+	case now.Sub(first.exceeded) < q.rules.busyFor:
+		first.next = now.Add(q.rules.busyInterval)
 	}
 	group = q.cut(first, most)
 	for _, b := range q.backlogs {
@@ -163,7 +154,7 @@ func (q *queue) take(most int, now time.Time) (group []change.PendingDelivery, w
 
 // cut removes up to so many deliveries from a stream, which goes to the end of its
 // organization's turns, or loses its turn when it is empty.
-func (q *queue) cut(s *stream, most int) []change.PendingDelivery {
+func (q *Queue) cut(s *stream, most int) []change.PendingDelivery {
 	b, n := q.of[s.organization], min(most, len(s.waiting))
 	group := s.waiting[:n:n]
 	s.waiting = s.waiting[n:]
@@ -179,7 +170,7 @@ func (q *queue) cut(s *stream, most int) []change.PendingDelivery {
 }
 
 // due is the first stream, in turns, that has a full group or whose next start is due.
-func (q *queue) due(most int, now time.Time) (_ *stream, wait time.Duration) {
+func (q *Queue) due(most int, now time.Time) (_ *stream, wait time.Duration) {
 	for _, b := range q.backlogs {
 		for _, s := range b.streams {
 			left := s.next.Sub(now)

@@ -1,4 +1,4 @@
-package dispatch
+package fairness
 
 import (
 	"testing"
@@ -14,16 +14,16 @@ import (
 var at = time.Now()
 
 // taken is the next group, when all that gathers is due.
-func taken(q *queue) []change.PendingDelivery {
-	group, _ := q.take(60, at.Add(busyInterval))
+func taken(q *Queue) []change.PendingDelivery {
+	group, _ := q.Take(60, at.Add(production().busyInterval))
 	return group
 }
 
 // sends adds n deliveries of an organization and returns how many found room.
-func sends(q *queue, organization publicid.Organization, eventType string, n int) int {
+func sends(q *Queue, organization publicid.Organization, eventType string, n int) int {
 	added := 0
 	for range n {
-		if q.add(change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
+		if q.Add(change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: eventType}, false, at) {
 			added++
 		}
 	}
@@ -41,7 +41,7 @@ func composition(group []change.PendingDelivery) map[publicid.Organization]int {
 
 func TestAnOrganizationWithMuchWaitingHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	q, busy, quiet := newQueue(), publicid.NewOrganization(), publicid.NewOrganization()
+	q, busy, quiet := NewQueue(), publicid.NewOrganization(), publicid.NewOrganization()
 	sends(q, busy, "post.created", 10_000)
 	sends(q, quiet, "post.created", 1)
 	require.Equal(t, map[publicid.Organization]int{busy: 60}, composition(taken(q)))
@@ -51,7 +51,7 @@ func TestAnOrganizationWithMuchWaitingHoldsUpNoOther(t *testing.T) {
 
 func TestOrganizationsWithLittleWaitingShareAGroup(t *testing.T) {
 	t.Parallel()
-	q, first, second := newQueue(), publicid.NewOrganization(), publicid.NewOrganization()
+	q, first, second := NewQueue(), publicid.NewOrganization(), publicid.NewOrganization()
 	sends(q, first, "post.created", 5)
 	sends(q, second, "post.created", 7)
 	require.Equal(t, map[publicid.Organization]int{first: 5, second: 7}, composition(taken(q)))
@@ -60,7 +60,7 @@ func TestOrganizationsWithLittleWaitingShareAGroup(t *testing.T) {
 
 func TestTheEventTypesOfAnOrganizationTakeTurns(t *testing.T) {
 	t.Parallel()
-	q, organization := newQueue(), publicid.NewOrganization()
+	q, organization := NewQueue(), publicid.NewOrganization()
 	sends(q, organization, "contact.updated", 1000)
 	sends(q, organization, "post.created", 1)
 	require.Equal(t, "contact.updated", taken(q)[0].EventType)
@@ -70,15 +70,15 @@ func TestTheEventTypesOfAnOrganizationTakeTurns(t *testing.T) {
 
 func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
 	t.Parallel()
-	q, organization := newQueue(), publicid.NewOrganization()
+	q, organization := NewQueue(), publicid.NewOrganization()
 	var in, out []publicid.Delivery
 	for range 130 {
 		d := change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}
-		require.True(t, q.add(d, false, at))
+		require.True(t, q.Add(d, false, at))
 		in = append(in, d.ID)
 	}
 	for i := range 3 {
-		group, _ := q.take(60, at.Add(time.Duration(i)*busyInterval))
+		group, _ := q.Take(60, at.Add(time.Duration(i)*production().busyInterval))
 		for _, d := range group {
 			out = append(out, d.ID)
 		}
@@ -88,19 +88,19 @@ func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
 
 func TestNobodyFillsTheQueueForTheOthers(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
-	require.Equal(t, maxWaiting/2, sends(q, publicid.NewOrganization(), "post.created", maxWaiting))
-	require.Equal(t, maxWaiting/4, sends(q, publicid.NewOrganization(), "post.created", maxWaiting))
+	q := NewQueue()
+	require.Equal(t, production().maxWaiting/2, sends(q, publicid.NewOrganization(), "post.created", production().maxWaiting))
+	require.Equal(t, production().maxWaiting/4, sends(q, publicid.NewOrganization(), "post.created", production().maxWaiting))
 	require.Equal(t, 1000, sends(q, publicid.NewOrganization(), "post.created", 1000))
 }
 
 func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
 	t.Parallel()
-	q, organization := newQueue(), publicid.NewOrganization()
+	q, organization := NewQueue(), publicid.NewOrganization()
 	for i := range 200 {
-		now := at.Add(time.Duration(i) * time.Second / singleRate)
-		require.True(t, q.add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now))
-		group, _ := q.take(60, now)
+		now := at.Add(time.Duration(i) * time.Second / time.Duration(production().singleRate))
+		require.True(t, q.Add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now))
+		group, _ := q.Take(60, now)
 		require.Len(t, group, 1, i)
 	}
 }
@@ -109,76 +109,76 @@ func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
 // second, and one of another.
 func TestABusyStreamFormsGroupsAndHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	q, organization := newQueue(), publicid.NewOrganization()
+	q, organization := NewQueue(), publicid.NewOrganization()
 	groups := 0
 	for i := range 500 {
 		now := at.Add(time.Duration(i) * 2 * time.Millisecond)
-		q.add(change.PendingDelivery{Organization: organization, EventType: "contact.created"}, false, now)
-		group, wait := q.take(60, now)
+		q.Add(change.PendingDelivery{Organization: organization, EventType: "contact.created"}, false, now)
+		group, wait := q.Take(60, now)
 		if group != nil {
 			groups++
 		} else {
-			require.LessOrEqual(t, wait, busyInterval)
+			require.LessOrEqual(t, wait, production().busyInterval)
 		}
 		if i == 400 {
-			q.add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now)
-			group, _ = q.take(60, now)
+			q.Add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, false, now)
+			group, _ = q.Take(60, now)
 			require.Equal(t, "post.created", group[0].EventType)
 		}
 	}
-	require.LessOrEqual(t, groups, singleBurst+10+int(time.Second/busyInterval))
+	require.LessOrEqual(t, groups, production().singleBurst+10+int(time.Second/production().busyInterval))
 }
 
 func TestDeliveriesToLaggingWebhooksFormGroupsAndHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
-	q, organization := newQueue(), publicid.NewOrganization()
+	q, organization := NewQueue(), publicid.NewOrganization()
 	add := func(lags bool) {
-		require.True(t, q.add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, lags, at))
+		require.True(t, q.Add(change.PendingDelivery{Organization: organization, EventType: "post.created"}, lags, at))
 	}
 	add(true)
-	group, _ := q.take(60, at)
+	group, _ := q.Take(60, at)
 	require.Len(t, group, 1)
 	add(true)
 	add(true)
 	add(false)
-	group, _ = q.take(60, at)
+	group, _ = q.Take(60, at)
 	require.Len(t, group, 1, "what doesn't lag has a group of its own")
-	group, wait := q.take(60, at)
+	group, wait := q.Take(60, at)
 	require.Nil(t, group)
-	require.Equal(t, laggingInterval, wait)
-	group, _ = q.take(60, at.Add(laggingInterval))
+	require.Equal(t, production().laggingInterval, wait)
+	group, _ = q.Take(60, at.Add(production().laggingInterval))
 	require.Len(t, group, 2)
 }
 
 func TestAFullGroupWaitsForNothing(t *testing.T) {
 	t.Parallel()
-	q, organization := newQueue(), publicid.NewOrganization()
+	q, organization := NewQueue(), publicid.NewOrganization()
 	sends(q, organization, "post.created", 180)
 	for range 3 {
-		group, _ := q.take(60, at)
+		group, _ := q.Take(60, at)
 		require.Len(t, group, 60)
 	}
 }
 
 func TestStreamsThatAreIdleAreForgotten(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
+	q := NewQueue()
 	for i := range 3 * manyStreams {
 		now := at.Add(time.Duration(i) * 10 * time.Millisecond)
-		q.add(change.PendingDelivery{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
-		q.take(60, now)
+		q.Add(change.PendingDelivery{Organization: publicid.NewOrganization(), EventType: "post.created"}, false, now)
+		q.Take(60, now)
 	}
 	require.LessOrEqual(t, len(q.streams), manyStreams)
 }
 
 func TestAQueueThatIsEmptyAgainTakesNoMemory(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
+	q := NewQueue()
 	for range 100 {
 		sends(q, publicid.NewOrganization(), "post.created", 70)
 	}
-	for now := at; q.size > 0; now = now.Add(busyInterval) {
-		q.take(60, now)
+	for now := at; q.size > 0; now = now.Add(production().busyInterval) {
+		q.Take(60, now)
 	}
 	require.Zero(t, q.size)
 	require.Empty(t, q.of)

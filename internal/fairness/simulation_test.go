@@ -1,0 +1,554 @@
+package fairness
+
+import (
+	"container/heap"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"earshot/internal/change"
+	"earshot/internal/publicid"
+	"earshot/internal/send"
+	"earshot/webhook"
+)
+
+// This file is what the simulation has outside of the rules: processors, Temporal, the worker
+// and its slots. A workflow of one delivery takes 10 ms of two processors, each further
+// delivery 1 ms, and a round of the later queue as much as a first one.
+const (
+	processors = 2
+	// A request of the API with its transaction.
+	perRequest = 2 * time.Millisecond
+	// The start with its first workflow task; the timer with its task and its activity's.
+	beforeRound = 4 * time.Millisecond
+	// Before the request, and behind it.
+	halfAttempt = 200 * time.Microsecond
+	// What became of the round, and the next timer.
+	afterRound = 6 * time.Millisecond
+	// A tenth for each further delivery.
+	further = 10
+	// Those of the dispatcher and of the worker's floor.
+	startsAtOnce = 2
+	groupMax     = 60
+	laterGroups  = 80
+)
+
+// omitted are the mechanisms that a run of the simulation leaves out and that no number of
+// the rules turns off.
+type omitted struct {
+	// Of the queue: turns of organizations, groups that several share.
+	turns, sharedGroups bool
+	// The two ways to lag.
+	failures, demand bool
+	// Of limits: the backlog's length, what attempts take and their average, groups that are
+	// under way at once, rates of their own for each number of a retry, the first wait and its end
+	// where the backlog reaches further.
+	backlog, duration, average, groupsAtOnce, ownRetries, firstWait, noFirstWait bool
+	// Of runs and of Temporal.
+	wholeSeconds, fairnessKeys bool
+}
+
+// flatWait is for what is put off where the backlog is left out.
+const flatWait = 15 * time.Second
+
+type happening struct {
+	at  time.Time
+	key int
+	do  func()
+}
+
+type agenda []happening
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	if a[i].at.Equal(a[j].at) {
+		return a[i].key < a[j].key
+	}
+	return a[i].at.Before(a[j].at)
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(happening)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// world is one run, in a bubble of synctest. Everything happens in one goroutine, but for those
+// who wait for a slot or for memory: so each run comes to the same figures.
+type world struct {
+	rules  rules
+	off    omitted
+	random *rand.Rand
+	began  time.Time
+	// life ends the waits that the run's end cuts off.
+	life context.Context
+
+	queue  *Queue
+	limits *WebhookLimits
+	later  *LaterLimits
+	memory *PayloadMemory
+
+	mu     sync.Mutex
+	agenda agenda
+	keys   int
+	// todo is by process, had the time that each got.
+	todo     [2][]work
+	had      [2]time.Duration
+	occupied int
+	starting int
+	wakeAt   time.Time
+	// away is until when Temporal can't be reached.
+	away    time.Time
+	running int
+	lines   []line
+
+	owners   map[publicid.Webhook]publicid.Organization
+	webhooks map[publicid.Webhook]*receiver
+	figures
+}
+
+// delivery is one on its way.
+type delivery struct {
+	to      *receiver
+	pending change.PendingDelivery
+	created time.Time
+	attempt int
+	// at is when the attempt is due, wanted when it was due before it was put off.
+	at, wanted     time.Time
+	tried          time.Time
+	flying, ended  bool
+	putOff, failed bool
+	atLeast        time.Duration
+	in             time.Duration
+}
+
+// simulate makes a run of that length. Its caller is in a bubble.
+func simulate(r rules, off omitted, length time.Duration, fill func(*world)) *world {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same figures at each run
+	r.randN = random.Int64N
+	w := &world{
+		rules: r, off: off, random: random, began: time.Now(),
+		queue: newQueue(r), limits: newWebhookLimits(r), later: newLaterLimits(r), memory: newPayloadMemory(r),
+		owners: map[publicid.Webhook]publicid.Organization{}, webhooks: map[publicid.Webhook]*receiver{},
+	}
+	var over context.CancelFunc
+	w.life, over = context.WithCancel(context.Background())
+	if off.groupsAtOnce {
+		w.limits.rules.laterPerWebhook = r.backlogConcurrency
+	}
+	fill(w)
+	for end := w.began.Add(length); len(w.agenda) > 0 && w.agenda[0].at.Before(end); {
+		next := heap.Pop(&w.agenda).(happening)
+		time.Sleep(time.Until(next.at))
+		synctest.Wait()
+		next.do()
+		synctest.Wait()
+	}
+	over()
+	synctest.Wait()
+	return w
+}
+
+// after has something done later, in the order of the calls.
+func (w *world) after(d time.Duration, do func()) {
+	w.keys++
+	w.keyed(w.keys, d, do)
+}
+
+func (w *world) keyed(key int, d time.Duration, do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	heap.Push(&w.agenda, happening{time.Now().Add(d), key, do})
+}
+
+// work is what a process has to do, one after the other. The two processes get equal times, as
+// far as each has something to do.
+type work struct {
+	cost time.Duration
+	then func()
+}
+
+const (
+	ours = iota
+	temporals
+)
+
+func (w *world) work(process int, cost time.Duration, then func()) {
+	if process == temporals {
+		// Its times vary, so that the p99 of a healthy webhook alone is that of the benchmark.
+		cost = time.Duration(float64(cost) * (w.random.ExpFloat64() + w.random.ExpFloat64()) / 2)
+	}
+	w.todo[process] = append(w.todo[process], work{cost, then})
+	w.process()
+}
+
+// roundOf is what a round of so many costs that of one costs so much.
+func roundOf(all []*delivery, one time.Duration) time.Duration {
+	return one + time.Duration(len(all)-1)*one/further
+}
+
+func (w *world) process() {
+	for w.occupied < processors {
+		turn := ours
+		switch {
+		case len(w.todo[ours])+len(w.todo[temporals]) == 0:
+			return
+		case len(w.todo[ours]) == 0:
+			turn = temporals
+			w.had[ours] = max(w.had[ours], w.had[temporals])
+		case len(w.todo[temporals]) == 0:
+			w.had[temporals] = max(w.had[temporals], w.had[ours])
+		case w.had[temporals] < w.had[ours]:
+			turn = temporals
+		}
+		next := w.todo[turn][0]
+		w.todo[turn] = w.todo[turn][1:]
+		w.had[turn] += next.cost
+		w.occupied++
+		w.busy += next.cost
+		w.after(next.cost, func() {
+			w.occupied--
+			next.then()
+			w.process()
+		})
+	}
+}
+
+// event makes a delivery to the receiver.
+func (w *world) event(to *receiver) {
+	p := change.PendingDelivery{
+		ID: publicid.NewDelivery(), Webhook: to.webhook, Organization: to.organization, EventType: to.eventType,
+	}
+	d := &delivery{to: to, pending: p, created: time.Now(), attempt: 1}
+	to.all = append(to.all, d)
+	w.work(ours, perRequest, func() { w.offer(d) })
+}
+
+func (w *world) offer(d *delivery) {
+	p := d.pending
+	if w.off.turns {
+		p.Organization = publicid.Organization{}
+	}
+	d.to.queued[p.ID] = d
+	if !w.queue.Add(p, w.lags(p.Webhook), time.Now()) {
+		delete(d.to.queued, p.ID)
+		d.to.refused++
+		return
+	}
+	w.startMore()
+}
+
+func (w *world) lags(webhook publicid.Webhook) bool {
+	own := w.limits.of[webhook]
+	switch {
+	case own == nil:
+		return false
+	case w.off.failures:
+		return own.users > w.rules.webhookConcurrency
+	case w.off.demand:
+		return own.failures > w.rules.toleratedFailures
+	}
+	return w.limits.Lags(webhook)
+}
+
+func (w *world) startMore() {
+	if w.starting < startsAtOnce && w.queue.Size() > 0 {
+		w.starting++
+		w.startNext()
+	}
+}
+
+// startNext is what a goroutine of the dispatcher does.
+func (w *world) startNext() {
+	now := time.Now()
+	if now.Before(w.away) {
+		w.after(w.away.Sub(now), w.startNext)
+		return
+	}
+	group, wait := w.queue.Take(groupMax, now)
+	if due := now.Add(wait); wait > 0 && (w.wakeAt.IsZero() || due.Before(w.wakeAt)) {
+		w.wakeAt = due
+		w.after(wait, func() { w.wakeAt = time.Time{}; w.startMore() })
+	}
+	if group == nil {
+		w.starting--
+		return
+	}
+	var runs []*run
+	byOwner := map[publicid.Organization]*run{}
+	for _, p := range group {
+		key := p.Organization
+		if !w.off.sharedGroups {
+			key = publicid.Organization{}
+		}
+		if byOwner[key] == nil {
+			byOwner[key] = &run{world: w}
+			runs = append(runs, byOwner[key])
+		}
+		to := w.webhooks[p.Webhook]
+		byOwner[key].all = append(byOwner[key].all, to.queued[p.ID])
+		delete(to.queued, p.ID)
+	}
+	left := len(runs)
+	for _, r := range runs {
+		w.workflows++
+		w.work(temporals, roundOf(r.all, beforeRound), func() {
+			r.began = time.Now()
+			r.first()
+			if left--; left == 0 {
+				w.startNext()
+			}
+		})
+	}
+}
+
+// run is one of deliver_webhooks.
+type run struct {
+	*world
+	began time.Time
+	all   []*delivery
+	armed time.Time
+}
+
+func (r *run) first() {
+	for _, d := range r.all {
+		d.flying = true
+	}
+	r.round(r.all, nil, nil)
+}
+
+// round makes attempts at once, as activities.attemptAll does. A first round has no end to
+// tell of.
+func (r *run) round(of []*delivery, admitted Admission, ended func()) {
+	left, first := len(of), ended == nil
+	over := func() {
+		if left--; left > 0 {
+			return
+		}
+		r.settle(of)
+		if !first {
+			ended()
+		}
+	}
+	untilShare := r.later.Wait()
+	for _, d := range of {
+		d.putOff, d.failed, d.atLeast = false, false, 0
+		switch admitted[d.pending.Webhook] {
+		case OrganizationShareUsed:
+			d.putOff, d.atLeast = true, untilShare
+		case WebhookShareUsed:
+			d.putOff = true
+		case Free:
+			wait := SlotWait
+			if first {
+				wait = r.limits.FirstWait(d.pending.Webhook)
+				if r.off.noFirstWait {
+					wait = r.rules.firstWait
+				}
+				if r.off.firstWait {
+					wait = 0
+				}
+			}
+			r.admit(d, wait, over)
+			continue
+		}
+		r.after(0, over)
+	}
+}
+
+// admit is activities.admit: a slot, then memory, within the wait.
+func (r *run) admit(d *delivery, wait time.Duration, over func()) {
+	ctx, cancel := context.WithCancel(r.life)
+	if wait > 0 {
+		r.after(wait, cancel)
+	} else {
+		cancel()
+	}
+	acquire(r.world, ctx, func(ctx context.Context) func(bool) { return r.limits.Acquire(ctx, d.pending.Webhook) }, func(slot func(bool)) {
+		if slot == nil {
+			d.putOff = true
+			over()
+			return
+		}
+		acquire(r.world, ctx, func(ctx context.Context) func() { return r.memory.Acquire(ctx, d.to.organization, d.to.bytes) }, func(room func()) {
+			if room == nil {
+				slot(false)
+				d.putOff, d.atLeast = true, r.memory.Wait()
+				over()
+				return
+			}
+			r.peakMemory = max(r.peakMemory, r.memory.used)
+			r.work(ours, halfAttempt, func() { r.attempt(d, func() { room(); slot(true) }, over) })
+		})
+	})
+}
+
+// acquire calls then with what there is now, or later with what was waited for.
+func acquire[F func() | func(bool)](w *world, ctx context.Context, get func(context.Context) F, then func(F)) {
+	now, cancel := context.WithCancel(ctx)
+	cancel()
+	if got := get(now); got != nil || ctx.Err() != nil {
+		then(got)
+		return
+	}
+	w.keys++
+	go func(key int) {
+		got := get(ctx)
+		w.keyed(key, 0, func() { then(got) })
+	}(w.keys)
+}
+
+func (r *run) attempt(d *delivery, release, over func()) {
+	r.attempts++
+	d.to.attempted(r.world, d)
+	duration, ok := d.to.answer(r.world, d)
+	r.after(min(duration, send.AttemptTimeout), func() {
+		r.limits.Answered(d.pending.Webhook, ok)
+		d.failed, d.ended, d.tried = !ok, ok, time.Now()
+		if delay, again := webhook.RetryDelay(d.attempt); !ok && again {
+			number := d.attempt + 1
+			if r.off.ownRetries {
+				number = 0
+			}
+			d.in = delay + r.limits.ReserveRetry(d.pending.Webhook, number, delay)
+		} else {
+			d.ended = true
+		}
+		release()
+		if own := r.limits.of[d.pending.Webhook]; own != nil && r.off.duration {
+			own.duration = 0
+		} else if own != nil && r.off.average {
+			own.duration = duration
+		}
+		r.work(ours, halfAttempt, over)
+	})
+}
+
+// settle is activities.putOff, and then the workflow's landing.
+func (r *run) settle(of []*delivery) {
+	behind := map[publicid.Webhook]int{}
+	for _, d := range of {
+		if d.putOff {
+			behind[d.pending.Webhook]++
+		}
+	}
+	waits := map[publicid.Webhook]time.Duration{}
+	atLeast := map[publicid.Webhook]time.Duration{}
+	for _, d := range of {
+		hook := d.pending.Webhook
+		if _, known := waits[hook]; d.putOff && !known {
+			waits[hook] = flatWait
+			if !r.off.backlog {
+				waits[hook] = r.limits.ReserveBacklog(hook, behind[hook])
+			}
+		}
+		atLeast[hook] = max(atLeast[hook], d.atLeast)
+	}
+	now := time.Now()
+	r.work(temporals, roundOf(of, afterRound), func() {
+		for _, d := range of {
+			d.flying = false
+			switch hook := d.pending.Webhook; {
+			case d.putOff:
+				r.putOffs++
+				if d.wanted.IsZero() {
+					d.wanted = now
+				}
+				d.at = r.due(now.Add(max(waits[hook], atLeast[hook])))
+			case !d.ended:
+				d.attempt++
+				d.at = r.due(d.tried.Add(d.in))
+				d.wanted = d.tried.Add(d.in)
+			}
+		}
+		r.goOn()
+	})
+}
+
+// due is that of the workflow: at a whole second of the run's age.
+func (r *run) due(at time.Time) time.Time {
+	age := at.Sub(r.began)
+	if whole := age.Truncate(time.Second); whole < age && !r.off.wholeSeconds {
+		age = whole + time.Second
+	}
+	return r.began.Add(age)
+}
+
+// goOn begins a round with what is due, and sets a timer for what isn't.
+func (r *run) goOn() {
+	now := time.Now()
+	var due []*delivery
+	var next time.Time
+	for _, d := range r.all {
+		switch {
+		case d.ended || d.flying:
+		case !d.at.After(now):
+			d.flying = true
+			due = append(due, d)
+		case next.IsZero() || d.at.Before(next):
+			next = d.at
+		}
+	}
+	if len(due) > 0 {
+		r.rounds++
+		r.work(temporals, roundOf(due, beforeRound), func() { r.queueLater(due) })
+	}
+	if next.IsZero() || next.Equal(r.armed) {
+		return
+	}
+	r.armed = next
+	r.timers++
+	r.after(next.Sub(now), func() {
+		if r.armed.Equal(next) {
+			r.armed = time.Time{}
+			r.goOn()
+		}
+	})
+}
+
+// queueLater waits for a slot of the later queue's worker, in turns between organizations, as
+// Temporal gives tasks out by their fairness keys. A run that several share has none.
+func (r *run) queueLater(due []*delivery) {
+	var key publicid.Organization
+	if !slices.ContainsFunc(r.all, func(d *delivery) bool { return d.to.organization != r.all[0].to.organization }) && !r.off.fairnessKeys {
+		key = r.all[0].to.organization
+	}
+	at := slices.IndexFunc(r.lines, func(l line) bool { return l.key == key })
+	if at < 0 {
+		at, r.lines = len(r.lines), append(r.lines, line{key: key})
+	}
+	r.lines[at].rounds = append(r.lines[at].rounds, func() {
+		webhooks := make([]publicid.Webhook, len(due))
+		for i, d := range due {
+			webhooks[i] = d.pending.Webhook
+		}
+		admitted, leave := r.later.Admit(webhooks, r.owners)
+		r.round(due, admitted, func() {
+			leave()
+			r.running--
+			r.beginLater()
+		})
+	})
+	r.beginLater()
+}
+
+type line struct {
+	key    publicid.Organization
+	rounds []func()
+}
+
+func (w *world) beginLater() {
+	for w.running < laterGroups && len(w.lines) > 0 {
+		first := w.lines[0]
+		w.lines = w.lines[1:]
+		if len(first.rounds) > 1 {
+			w.lines = append(w.lines, line{first.key, first.rounds[1:]})
+		}
+		w.running++
+		first.rounds[0]()
+	}
+}
