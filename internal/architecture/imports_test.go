@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 		"internal/problem", "internal/publicid", "internal/store",
 	},
 	// Who shares what with whom, without any I/O.
-	"internal/fairness": {"internal/change", "internal/publicid", "internal/send", "webhook"},
+	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
 		"internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/mail",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/webhooks",

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"earshot/internal/memory"
 	"earshot/internal/send"
 	"earshot/webhook"
 )
@@ -97,7 +98,7 @@ func production() rules {
 		webhookConcurrency: 64, backlogConcurrency: 48, firstWait: time.Second, retryInterval: 10 * time.Millisecond,
 		failuresKept: time.Minute, toleratedFailures: webhook.MaxAttempts, reservedAhead: 10 * time.Minute,
 		laterPerWebhook: 20, laterPerOrganization: 40, laterWait: send.AttemptTimeout,
-		payloadMemoryMax: 128 << 20, memoryWait: send.AttemptTimeout,
+		payloadMemoryMax: memory.Attempts, memoryWait: send.AttemptTimeout,
 		randN: rand.Int64N,
 	}
 }
