@@ -37,7 +37,7 @@ test: withstack gotestsum ## run every test beside a Postgres and a Temporal of 
 
 # What has goroutines of its own. The detector makes the rest, which waits for the
 # database and for Temporal, several times as slow.
-RACE := ./activities/... ./dispatch/... ./internal/send/... ./internal/store/... ./webhook/... ./worker/...
+RACE := ./activities/... ./dispatch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./webhook/... ./worker/...
 race: withstack ## look for data races in what has goroutines of its own; PKG=./api/... for others
 	@$(BIN)/withstack -- go test -race $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
