@@ -87,7 +87,9 @@ func (r *run) admit(d *delivery, wait time.Duration, over func()) {
 				over()
 				return
 			}
+			r.memory.mu.Lock()
 			r.peakMemory = max(r.peakMemory, r.memory.used)
+			r.memory.mu.Unlock()
 			r.work(ours, halfAttempt, func() { r.attempt(d, func() { room(); slot(true) }, over) })
 		})
 	})
@@ -125,13 +127,22 @@ func (r *run) attempt(d *delivery, release, over func()) {
 			d.ended = true
 		}
 		release()
-		if own := r.limits.of[d.pending.Webhook]; own != nil && r.off.duration {
-			own.duration = 0
-		} else if own != nil && r.off.average {
-			own.duration = duration
-		}
+		r.forget(d, duration)
 		r.work(ours, halfAttempt, over)
 	})
+}
+
+// forget has the webhook's average be what is known without it.
+func (r *run) forget(d *delivery, duration time.Duration) {
+	r.limits.mu.Lock()
+	defer r.limits.mu.Unlock()
+	switch own := r.limits.of[d.pending.Webhook]; {
+	case own == nil:
+	case r.off.duration:
+		own.duration = 0
+	case r.off.average:
+		own.duration = duration
+	}
 }
 
 // settle is activities.putOff, and then the workflow's landing.

@@ -240,16 +240,14 @@ func (w *world) offer(d *delivery) {
 }
 
 func (w *world) lags(webhook publicid.Webhook) bool {
-	own := w.limits.of[webhook]
-	switch {
-	case own == nil:
-		return false
-	case w.off.failures:
-		return own.users > w.rules.webhookConcurrency
-	case w.off.demand:
-		return own.failures > w.rules.toleratedFailures
+	if !w.off.failures && !w.off.demand {
+		return w.limits.Lags(webhook)
 	}
-	return w.limits.Lags(webhook)
+	w.limits.mu.Lock()
+	defer w.limits.mu.Unlock()
+	own := w.limits.of[webhook]
+	return own != nil && (!w.off.failures && own.failures > w.rules.toleratedFailures ||
+		!w.off.demand && own.users > w.rules.webhookConcurrency)
 }
 
 func (w *world) startMore() {
