@@ -79,12 +79,13 @@ type mechanism struct {
 	leaveOut               func(*rules, *omitted)
 }
 
-func own99(w *world) any      { return w.latency(true, .99) }
-func others99(w *world) any   { return w.latency(false, .99) }
-func ownLate(w *world) any    { return w.lateness(true, .99) }
-func othersLate(w *world) any { return w.lateness(false, .99) }
-func workflows(w *world) any  { return w.workflows }
-func timers(w *world) any     { return w.timers }
+func own99(w *world) any       { return w.latency(true, .99) }
+func others99(w *world) any    { return w.latency(false, .99) }
+func ownLate(w *world) any     { return w.lateness(true, .99) }
+func othersLate(w *world) any  { return w.lateness(false, .99) }
+func unattempted(w *world) any { n, _ := w.starved(); return n }
+func workflows(w *world) any   { return w.workflows }
+func timers(w *world) any      { return w.timers }
 
 func mechanisms() []mechanism {
 	const all = 1 << 40
@@ -100,14 +101,13 @@ func mechanisms() []mechanism {
 		{"lagging by demand", "answers after 3 s", "p99 of the organization", own99, func(_ *rules, o *omitted) { o.demand = true }},
 		{"failuresKept", "200 of all kinds", "workflows", workflows, func(r *rules, _ *omitted) { r.failuresKept = 0 }},
 		{"webhookConcurrency", "drips, 768 KiB each", "p99 of the organization", own99, func(r *rules, _ *omitted) { r.webhookConcurrency = all }},
-		{"backlogConcurrency", "hangs", "p99 of the organization", own99, func(r *rules, _ *omitted) { r.backlogConcurrency = r.webhookConcurrency }},
 		{"backlog", "hangs", "timers", timers, func(_ *rules, o *omitted) { o.backlog = true }},
 		{"duration", "hangs, 5 a second", "timers", timers, func(_ *rules, o *omitted) { o.duration = true }},
 		{"average", "500 a second", "p99 of other organizations", others99, func(_ *rules, o *omitted) { o.average = true }},
 		{"groups at once", "24 drip, 768 KiB each", "timers", timers, func(_ *rules, o *omitted) { o.groupsAtOnce = true }},
 		{"reservedAhead", "hangs, comes back", "until it has everything", func(w *world) any { return w.offered() }, func(r *rules, _ *omitted) { r.reservedAhead = 24 * time.Hour }},
 		{"firstWait", "500 a second", "put off", func(w *world) any { return w.putOffs }, func(_ *rules, o *omitted) { o.firstWait = true }},
-		{"no firstWait behind a backlog", "answers after 3 s", "p99 of the organization", own99, func(_ *rules, o *omitted) { o.noFirstWait = true }},
+		{"no firstWait behind a backlog", "24 drip, 768 KiB each", "healthy without an attempt", unattempted, func(_ *rules, o *omitted) { o.noFirstWait = true }},
 		{"retryInterval", "500 a second, refuses", "most in a second, once it is back", func(w *world) any { return w.most(comesBack) }, func(r *rules, _ *omitted) { r.retryInterval = 0 }},
 		{"retries by number", "500 a second, refuses", "until it has everything", func(w *world) any { return w.offered() }, func(_ *rules, o *omitted) { o.ownRetries = true }},
 		{"laterPerWebhook", "hangs, 5 a second", "lateness of the organization's retries", ownLate, func(r *rules, _ *omitted) { r.laterPerWebhook = all }},
@@ -115,7 +115,7 @@ func mechanisms() []mechanism {
 		{"laterWait", "24 webhooks hang", "p99 of other organizations", others99, func(r *rules, _ *omitted) { r.laterWait = 1 }},
 		{"fairness keys", "200 of all kinds", "lateness of others' retries", othersLate, func(_ *rules, o *omitted) { o.fairnessKeys = true }},
 		{"payloadMemoryMax", "24 drip, 768 KiB each", "MiB of payloads", func(w *world) any { return w.peakMemory >> 20 }, func(r *rules, _ *omitted) { r.payloadMemoryMax = all }},
-		{"memoryWait", "24 drip, 768 KiB each", "healthy without an attempt", func(w *world) any { n, _ := w.starved(); return n }, func(r *rules, _ *omitted) { r.memoryWait = 1 }},
+		{"memoryWait", "24 drip, 768 KiB each", "p99 of other organizations", others99, func(r *rules, _ *omitted) { r.memoryWait = 1 }},
 		{"whole seconds", "answers 500", "timers", timers, func(_ *rules, o *omitted) { o.wholeSeconds = true }},
 	}
 }

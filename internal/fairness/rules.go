@@ -43,9 +43,6 @@ type rules struct {
 	// finds room at once. A receiver that answers in 10 ms takes 6,400 a second
 	// through 64; one that hangs holds 64.
 	webhookConcurrency int
-	// As many of them as a backlog is scheduled for; the others are for what is new
-	// meanwhile.
-	backlogConcurrency int
 	// How long a first attempt waits for a slot of its webhook and for payload memory
 	// before it is put off to the later queue, which costs Temporal as much as the first
 	// round: enough for a burst to a fast receiver, and a small part of the 10 s that a
@@ -95,7 +92,7 @@ func production() rules {
 	return rules{
 		singleRate: 60, singleBurst: 10, busyInterval: 40 * time.Millisecond, busyFor: time.Second,
 		laggingInterval: 400 * time.Millisecond, maxWaiting: 100_000,
-		webhookConcurrency: 64, backlogConcurrency: 48, firstWait: time.Second, retryInterval: 10 * time.Millisecond,
+		webhookConcurrency: 64, firstWait: time.Second, retryInterval: 10 * time.Millisecond,
 		failuresKept: time.Minute, toleratedFailures: webhook.MaxAttempts, reservedAhead: 10 * time.Minute,
 		laterPerWebhook: 20, laterPerOrganization: 40, laterWait: send.AttemptTimeout,
 		payloadMemoryMax: memory.Attempts, memoryWait: send.AttemptTimeout,

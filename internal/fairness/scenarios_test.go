@@ -45,10 +45,9 @@ type receiver struct {
 
 func (to *receiver) attempted(w *world, d *delivery) {
 	now := time.Now()
-	switch {
-	case d.attempt == 1:
+	if d.attempt == 1 {
 		to.first = append(to.first, now.Sub(d.created))
-	default:
+	} else {
 		to.late = append(to.late, now.Sub(d.wanted))
 	}
 	to.bySecond[int(now.Sub(w.began)/time.Second)]++
@@ -137,7 +136,7 @@ func (s scenario) into(w *world) {
 	types := []string{"post.created", "vote.created", "contact.updated"}
 	var healthy []*receiver
 	for i := range organizations * healthyOfEach {
-		does := behaviour(well)
+		does := well
 		if i%5 == 4 {
 			does = flaky
 		}

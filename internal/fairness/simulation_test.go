@@ -4,15 +4,12 @@ import (
 	"container/heap"
 	"context"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
 
 	"earshot/internal/change"
 	"earshot/internal/publicid"
-	"earshot/internal/send"
-	"earshot/webhook"
 )
 
 // This file is what the simulation has outside of the rules: processors, Temporal, the worker
@@ -128,7 +125,7 @@ type delivery struct {
 
 // simulate makes a run of that length. Its caller is in a bubble.
 func simulate(r rules, off omitted, length time.Duration, fill func(*world)) *world {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same figures at each run
+	random := rand.New(rand.NewPCG(1, 2)) // the same figures at each run
 	r.randN = random.Int64N
 	w := &world{
 		rules: r, off: off, random: random, began: time.Now(),
@@ -138,7 +135,7 @@ func simulate(r rules, off omitted, length time.Duration, fill func(*world)) *wo
 	var over context.CancelFunc
 	w.life, over = context.WithCancel(context.Background())
 	if off.groupsAtOnce {
-		w.limits.rules.laterPerWebhook = r.backlogConcurrency
+		w.limits.rules.laterPerWebhook = r.webhookConcurrency
 	}
 	fill(w)
 	for end := w.began.Add(length); len(w.agenda) > 0 && w.agenda[0].at.Before(end); {
@@ -243,16 +240,14 @@ func (w *world) offer(d *delivery) {
 }
 
 func (w *world) lags(webhook publicid.Webhook) bool {
-	own := w.limits.of[webhook]
-	switch {
-	case own == nil:
-		return false
-	case w.off.failures:
-		return own.users > w.rules.webhookConcurrency
-	case w.off.demand:
-		return own.failures > w.rules.toleratedFailures
+	if !w.off.failures && !w.off.demand {
+		return w.limits.Lags(webhook)
 	}
-	return w.limits.Lags(webhook)
+	w.limits.mu.Lock()
+	defer w.limits.mu.Unlock()
+	own := w.limits.of[webhook]
+	return own != nil && (!w.off.failures && own.failures > w.rules.toleratedFailures ||
+		!w.off.demand && own.users > w.rules.webhookConcurrency)
 }
 
 func (w *world) startMore() {
@@ -303,252 +298,5 @@ func (w *world) startNext() {
 				w.startNext()
 			}
 		})
-	}
-}
-
-// run is one of deliver_webhooks.
-type run struct {
-	*world
-	began time.Time
-	all   []*delivery
-	armed time.Time
-}
-
-func (r *run) first() {
-	for _, d := range r.all {
-		d.flying = true
-	}
-	r.round(r.all, nil, nil)
-}
-
-// round makes attempts at once, as activities.attemptAll does. A first round has no end to
-// tell of.
-func (r *run) round(of []*delivery, admitted Admission, ended func()) {
-	left, first := len(of), ended == nil
-	over := func() {
-		if left--; left > 0 {
-			return
-		}
-		r.settle(of)
-		if !first {
-			ended()
-		}
-	}
-	untilShare := r.later.Wait()
-	for _, d := range of {
-		d.putOff, d.failed, d.atLeast = false, false, 0
-		switch admitted[d.pending.Webhook] {
-		case OrganizationShareUsed:
-			d.putOff, d.atLeast = true, untilShare
-		case WebhookShareUsed:
-			d.putOff = true
-		case Free:
-			wait := SlotWait
-			if first {
-				wait = r.limits.FirstWait(d.pending.Webhook)
-				if r.off.noFirstWait {
-					wait = r.rules.firstWait
-				}
-				if r.off.firstWait {
-					wait = 0
-				}
-			}
-			r.admit(d, wait, over)
-			continue
-		}
-		r.after(0, over)
-	}
-}
-
-// admit is activities.admit: a slot, then memory, within the wait.
-func (r *run) admit(d *delivery, wait time.Duration, over func()) {
-	ctx, cancel := context.WithCancel(r.life)
-	if wait > 0 {
-		r.after(wait, cancel)
-	} else {
-		cancel()
-	}
-	acquire(r.world, ctx, func(ctx context.Context) func(bool) { return r.limits.Acquire(ctx, d.pending.Webhook) }, func(slot func(bool)) {
-		if slot == nil {
-			d.putOff = true
-			over()
-			return
-		}
-		acquire(r.world, ctx, func(ctx context.Context) func() { return r.memory.Acquire(ctx, d.to.organization, d.to.bytes) }, func(room func()) {
-			if room == nil {
-				slot(false)
-				d.putOff, d.atLeast = true, r.memory.Wait()
-				over()
-				return
-			}
-			r.peakMemory = max(r.peakMemory, r.memory.used)
-			r.work(ours, halfAttempt, func() { r.attempt(d, func() { room(); slot(true) }, over) })
-		})
-	})
-}
-
-// acquire calls then with what there is now, or later with what was waited for.
-func acquire[F func() | func(bool)](w *world, ctx context.Context, get func(context.Context) F, then func(F)) {
-	now, cancel := context.WithCancel(ctx)
-	cancel()
-	if got := get(now); got != nil || ctx.Err() != nil {
-		then(got)
-		return
-	}
-	w.keys++
-	go func(key int) {
-		got := get(ctx)
-		w.keyed(key, 0, func() { then(got) })
-	}(w.keys)
-}
-
-func (r *run) attempt(d *delivery, release, over func()) {
-	r.attempts++
-	d.to.attempted(r.world, d)
-	duration, ok := d.to.answer(r.world, d)
-	r.after(min(duration, send.AttemptTimeout), func() {
-		r.limits.Answered(d.pending.Webhook, ok)
-		d.failed, d.ended, d.tried = !ok, ok, time.Now()
-		if delay, again := webhook.RetryDelay(d.attempt); !ok && again {
-			number := d.attempt + 1
-			if r.off.ownRetries {
-				number = 0
-			}
-			d.in = delay + r.limits.ReserveRetry(d.pending.Webhook, number, delay)
-		} else {
-			d.ended = true
-		}
-		release()
-		if own := r.limits.of[d.pending.Webhook]; own != nil && r.off.duration {
-			own.duration = 0
-		} else if own != nil && r.off.average {
-			own.duration = duration
-		}
-		r.work(ours, halfAttempt, over)
-	})
-}
-
-// settle is activities.putOff, and then the workflow's landing.
-func (r *run) settle(of []*delivery) {
-	behind := map[publicid.Webhook]int{}
-	for _, d := range of {
-		if d.putOff {
-			behind[d.pending.Webhook]++
-		}
-	}
-	waits := map[publicid.Webhook]time.Duration{}
-	atLeast := map[publicid.Webhook]time.Duration{}
-	for _, d := range of {
-		hook := d.pending.Webhook
-		if _, known := waits[hook]; d.putOff && !known {
-			waits[hook] = flatWait
-			if !r.off.backlog {
-				waits[hook] = r.limits.ReserveBacklog(hook, behind[hook])
-			}
-		}
-		atLeast[hook] = max(atLeast[hook], d.atLeast)
-	}
-	now := time.Now()
-	r.work(temporals, roundOf(of, afterRound), func() {
-		for _, d := range of {
-			d.flying = false
-			switch hook := d.pending.Webhook; {
-			case d.putOff:
-				r.putOffs++
-				if d.wanted.IsZero() {
-					d.wanted = now
-				}
-				d.at = r.due(now.Add(max(waits[hook], atLeast[hook])))
-			case !d.ended:
-				d.attempt++
-				d.at = r.due(d.tried.Add(d.in))
-				d.wanted = d.tried.Add(d.in)
-			}
-		}
-		r.goOn()
-	})
-}
-
-// due is that of the workflow: at a whole second of the run's age.
-func (r *run) due(at time.Time) time.Time {
-	age := at.Sub(r.began)
-	if whole := age.Truncate(time.Second); whole < age && !r.off.wholeSeconds {
-		age = whole + time.Second
-	}
-	return r.began.Add(age)
-}
-
-// goOn begins a round with what is due, and sets a timer for what isn't.
-func (r *run) goOn() {
-	now := time.Now()
-	var due []*delivery
-	var next time.Time
-	for _, d := range r.all {
-		switch {
-		case d.ended || d.flying:
-		case !d.at.After(now):
-			d.flying = true
-			due = append(due, d)
-		case next.IsZero() || d.at.Before(next):
-			next = d.at
-		}
-	}
-	if len(due) > 0 {
-		r.rounds++
-		r.work(temporals, roundOf(due, beforeRound), func() { r.queueLater(due) })
-	}
-	if next.IsZero() || next.Equal(r.armed) {
-		return
-	}
-	r.armed = next
-	r.timers++
-	r.after(next.Sub(now), func() {
-		if r.armed.Equal(next) {
-			r.armed = time.Time{}
-			r.goOn()
-		}
-	})
-}
-
-// queueLater waits for a slot of the later queue's worker, in turns between organizations, as
-// Temporal gives tasks out by their fairness keys. A run that several share has none.
-func (r *run) queueLater(due []*delivery) {
-	var key publicid.Organization
-	if !slices.ContainsFunc(r.all, func(d *delivery) bool { return d.to.organization != r.all[0].to.organization }) && !r.off.fairnessKeys {
-		key = r.all[0].to.organization
-	}
-	at := slices.IndexFunc(r.lines, func(l line) bool { return l.key == key })
-	if at < 0 {
-		at, r.lines = len(r.lines), append(r.lines, line{key: key})
-	}
-	r.lines[at].rounds = append(r.lines[at].rounds, func() {
-		webhooks := make([]publicid.Webhook, len(due))
-		for i, d := range due {
-			webhooks[i] = d.pending.Webhook
-		}
-		admitted, leave := r.later.Admit(webhooks, r.owners)
-		r.round(due, admitted, func() {
-			leave()
-			r.running--
-			r.beginLater()
-		})
-	})
-	r.beginLater()
-}
-
-type line struct {
-	key    publicid.Organization
-	rounds []func()
-}
-
-func (w *world) beginLater() {
-	for w.running < laterGroups && len(w.lines) > 0 {
-		first := w.lines[0]
-		w.lines = w.lines[1:]
-		if len(first.rounds) > 1 {
-			w.lines = append(w.lines, line{first.key, first.rounds[1:]})
-		}
-		w.running++
-		first.rounds[0]()
 	}
 }

@@ -126,7 +126,7 @@ func (l *WebhookLimits) measured(own *webhookLimit, duration time.Duration) {
 // duration divided by the attempts that are made at once. A single attempt is a group too, and of
 // groups the later queue has laterPerWebhook at once.
 func (l *WebhookLimits) ReserveBacklog(webhook publicid.Webhook, n int) time.Duration {
-	atOnce := time.Duration(min(l.rules.backlogConcurrency, n*l.rules.laterPerWebhook))
+	atOnce := time.Duration(min(l.rules.webhookConcurrency, n*l.rules.laterPerWebhook))
 	return l.reserve(webhook, 0, func(own *webhookLimit, now time.Time) time.Duration {
 		each := cmp.Or(own.duration, l.rules.firstWait) / atOnce
 		return own.backlog.reserve(&l.rules, now, time.Duration(n)*each)

@@ -103,7 +103,7 @@ func TestWhatFindsNoSlotIsPutOffForAsLongAsTheReceiverTakesForTheBacklog(t *test
 	for i := range 40 {
 		wait := l.ReserveBacklog(webhook, 60)
 		require.Greater(t, wait, last, "they don't come back together")
-		require.InDelta(t, (time.Duration(i+1) * 60 * send.AttemptTimeout / 48).Seconds(), wait.Seconds(), 1)
+		require.InDelta(t, (time.Duration(i+1) * 60 * send.AttemptTimeout / 64).Seconds(), wait.Seconds(), 1)
 		last = wait
 	}
 }
