@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -139,7 +140,9 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 		return result, err
 	}
 	countSwept(ctx, result)
-	if result != (SweepResult{}) {
+	found := result
+	found.Next = nil // the place to go on from is nothing that was started
+	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"entries", result.Entries, "recoveries", result.Recoveries, "streaks", result.Streaks, "givenUp", result.GivenUp)
 	}
@@ -210,7 +213,17 @@ func (o *Outbox) runStates(ctx context.Context, workflowIDs []string) (map[strin
 	if len(workflowIDs) > 0 && workflowIDs[0] == "" {
 		workflowIDs = workflowIDs[1:]
 	}
-	return o.runs.RunStates(ctx, workflowIDs)
+	states := make(map[string]RunState, len(workflowIDs))
+	// A few seconds of work each, if all of them must be looked at.
+	for some := range slices.Chunk(workflowIDs, 500) {
+		found, err := o.runs.RunStates(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(states, found)
+		activity.RecordHeartbeat(ctx)
+	}
+	return states, nil
 }
 
 func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *SweepResult) error {

@@ -36,9 +36,12 @@ func (s *server) judge(c *gin.Context) {
 			s.refuse(c, err)
 			return
 		}
-		over := s.decoding(len(raw))
-		body := op.judgeBody(&bad, raw)
-		over()
+		var body []byte
+		err = s.decoding(c.Request.Context(), len(raw), func() { body = op.judgeBody(&bad, raw) })
+		if err != nil {
+			s.refuse(c, err)
+			return
+		}
 		c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	c.Request.URL.RawQuery = query
@@ -62,7 +65,7 @@ func (o operation) judgeQuery(bad *problem.Fields, raw string) string {
 		in := o.query[name]
 		switch {
 		case in == nil:
-			bad.Add(strings.ToValidUTF8(name, "\uFFFD"), "unknown", "%s", o.hint(name))
+			bad.Add(cmp.Or(strings.ToValidUTF8(name, "\uFFFD"), "query"), "unknown", "%s", o.hint(name))
 		case err != nil || !utf8.ValidString(text):
 			bad.Add(name, "encoding", "must be percent-encoded UTF-8")
 		case clean.Has(name):

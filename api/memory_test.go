@@ -19,7 +19,8 @@ import (
 // large is a body of as many bytes as there may be.
 var large = `{"title":"` + strings.Repeat("a", 1<<20-12) + `"}`
 
-// There is room for 32 bodies of 1 MiB, and a message of a tool counts as one.
+// An organization alone has room for 16 bodies of 1 MiB, and a message of a tool counts as
+// two. The others have room still.
 func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
@@ -28,7 +29,8 @@ func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, n.Do(t, http.MethodPost, posts, large).Status)
 	head := " HTTP/1.1\r\nHost: a.example\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nAuthorization: Bearer " + n.Key + "\r\n"
 	var dripping []*socket
-	for i := range memory.Bodies / memory.BodyCost >> 20 {
+	const ofThree = (2*memory.BodyCost + memory.MessageCost) << 20
+	for i := range 3 * (memory.Bodies / 2) / ofThree {
 		s := dial(t, app)
 		switch i % 3 {
 		case 0:
@@ -48,6 +50,9 @@ func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 		requireUnavailable(t, path, n.Do(t, http.MethodPost, path, large))
 	}
 	n.ID(t, posts, object{"title": "Small"})
+	other := app.Tenant(t)
+	theirs := "/v1/boards/" + other.ID(t, "/v1/boards", object{"name": "Ideas"}) + "/posts"
+	require.Equal(t, http.StatusUnprocessableEntity, other.Do(t, http.MethodPost, theirs, large).Status)
 	require.Equal(t, http.StatusRequestEntityTooLarge, n.Do(t, http.MethodPost, posts, large+" ").Status)
 	for _, s := range dripping {
 		require.NoError(t, s.Close())

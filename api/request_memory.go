@@ -34,12 +34,13 @@ func (s *server) reserveMemory(c *gin.Context) {
 	if c.Request.ContentLength > most {
 		most = 0 // it is refused and not read
 	}
-	release, ok := s.reserveBody(c, most)
+	release, ok := s.reserveBody(c, most, memory.BodyCost)
 	if !ok {
 		return
 	}
 	defer release()
-	reserved := s.answers.Reservation()
+	caller, _ := callerOf(c)
+	reserved := s.answers.Reservation(caller.Organization.ID)
 	if call := callOf(c); call != nil {
 		defer call.keep(reserved.Release) // until the answer was written that it becomes part of
 	} else {
@@ -60,7 +61,7 @@ func largePage(ctx context.Context, cursor *string, limit *int) page.Query {
 // reserveBody waits for memory for a body before any of it is read, and refuses the request
 // where there is none for long. A body that doesn't say how long it is counts as the
 // largest. What a surface asks for stands in the surface's own request.
-func (s *server) reserveBody(c *gin.Context, most int64) (release func(), ok bool) {
+func (s *server) reserveBody(c *gin.Context, most int64, cost int) (release func(), ok bool) {
 	n := c.Request.ContentLength
 	if n < 0 || n > most {
 		n = most
@@ -70,21 +71,27 @@ func (s *server) reserveBody(c *gin.Context, most int64) (release func(), ok boo
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), bodyTimeout)
 	defer cancel()
-	if err := s.bodies.Acquire(ctx, n*memory.BodyCost); err != nil {
-		s.refuse(c, errors.Wrap(err, "wait for other bodies"))
-		return nil, false
+	caller, _ := callerOf(c)
+	release = s.bodies.Acquire(ctx, caller.Organization.ID, int(n)*cost)
+	if release == nil {
+		s.refuse(c, errors.Wrap(ctx.Err(), "wait for other bodies"))
 	}
-	return func() { s.bodies.Release(n * memory.BodyCost) }, true
+	return release, release != nil
 }
 
-// decoding waits for its turn to decode a body of some size. Large ones come to many
+// decoding has fn decode a body of some size when it is its turn. Large ones come to many
 // times their size then, but for milliseconds: more than a few at once is no faster.
-func (s *server) decoding(size int) (over func()) {
-	if size <= largeBody {
-		return func() {}
+func (s *server) decoding(ctx context.Context, size int, fn func()) error {
+	if size > largeBody {
+		select {
+		case s.decoders <- struct{}{}:
+			defer func() { <-s.decoders }()
+		case <-ctx.Done():
+			return errors.Wrap(ctx.Err(), "wait for other bodies to be decoded")
+		}
 	}
-	s.decoders <- struct{}{}
-	return func() { <-s.decoders }
+	fn()
+	return nil
 }
 
 // boundedAnswer reserves memory for an answer of an operation that is large and no page.
@@ -103,7 +110,7 @@ func (a *boundedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (a *boundedAnswer) Write(b []byte) (int, error) {
 	switch {
 	case a.Written() || a.memory.Fits(len(b)):
-	case a.context.Request.Method == http.MethodGet:
+	case a.context.Request.Method == http.MethodGet, a.context.Request.Method == http.MethodHead:
 		a.server.answer(a.context, page.NoMemory())
 		return len(b), nil
 	default:

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"golang.org/x/sync/semaphore"
 
 	"earshot/api/gen"
 	"earshot/internal/access"
@@ -20,6 +19,7 @@ import (
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/internal/publicid"
 	"earshot/internal/webhooks"
 )
 
@@ -56,7 +56,7 @@ type server struct {
 	refusedKeys *refusedKeys
 	proxies     []netip.Prefix
 	work        time.Duration
-	bodies      *semaphore.Weighted
+	bodies      *memory.Shared[publicid.Organization]
 	decoders    chan struct{}
 	log         *slog.Logger
 }
@@ -79,7 +79,7 @@ func New(u UseCases, o Options) (*API, error) {
 	s := &server{
 		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
 		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
-		bodies: semaphore.NewWeighted(memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
+		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"earshot/internal/change"
+	"earshot/internal/memory"
 	"earshot/internal/problem"
 )
 
@@ -88,7 +89,7 @@ func (g *Grant) end() {
 // token of its budget; pages of foreign origins are refused.
 func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request, *Grant)) {
 	a.engine.POST(path, a.server.checkOrigin, a.server.authorize, a.server.limit, func(c *gin.Context) {
-		release, ok := a.server.reserveBody(c, maxMessage)
+		release, ok := a.server.reserveBody(c, maxMessage, memory.MessageCost)
 		if !ok {
 			return
 		}

@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"internal/store": {"ent/db/...", "ent/migrations", "internal/publicid", "internal/config"},
 	// The domain. It owns the port through which deliveries are started, so it
 	// never sees a workflow.
-	"internal/page": {"internal/memory", "internal/problem", "internal/store"},
+	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
 		"ent/db/...", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
 	},

@@ -87,10 +87,9 @@ func (r *run) admit(d *delivery, wait time.Duration, over func()) {
 				over()
 				return
 			}
-			r.memory.mu.Lock()
-			r.peakMemory = max(r.peakMemory, r.memory.used)
-			r.memory.mu.Unlock()
-			r.work(ours, halfAttempt, func() { r.attempt(d, func() { room(); slot(true) }, over) })
+			r.usedMemory += d.to.bytes
+			r.peakMemory = max(r.peakMemory, r.usedMemory)
+			r.work(ours, halfAttempt, func() { r.attempt(d, func() { r.usedMemory -= d.to.bytes; room(); slot(true) }, over) })
 		})
 	})
 }

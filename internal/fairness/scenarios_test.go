@@ -195,7 +195,7 @@ type figures struct {
 	receivers                                    []*receiver
 	workflows, timers, rounds, putOffs, attempts int
 	busy                                         time.Duration
-	peakMemory                                   int
+	usedMemory, peakMemory                       int
 }
 
 // latency is a quantile of the times to the first attempt at healthy webhooks: of the

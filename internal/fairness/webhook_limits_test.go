@@ -17,6 +17,13 @@ const (
 	tick    = time.Millisecond
 )
 
+// noTime is the context of who doesn't wait.
+func noTime() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
 func TestAWebhookHasSoManySlotsAndNoMore(t *testing.T) {
 	t.Parallel()
 	l, webhook := newWebhookLimits(slots(2)), publicid.NewWebhook()

@@ -25,6 +25,9 @@ const (
 	// came, in the contract's spelling, decoded, in the event, on its way to the
 	// database, and in the answer.
 	BodyCost = 6
+	// MessageCost is the same of a message to the tools, whose arguments are taken apart
+	// name by name first.
+	MessageCost = 12
 	// buffers of a connection, and its goroutines: 30 KiB, measured.
 	buffers = 32 << 10
 	// An answer's buffer doubles as it grows.
@@ -35,7 +38,7 @@ const (
 const (
 	// Connections with a small body and a small answer each.
 	Connections = MaxConnections * perConnection
-	// Bodies that are larger: 32 of the largest at once.
+	// Bodies that are larger: 32 of the largest at once, 16 of one organization's.
 	Bodies = 192 * mebibyte
 	// Decoding is for large bodies that are held against the contract, which makes up to
 	// thirty times as much of them for some milliseconds: as many as Decoders of 1 MiB.

@@ -5,53 +5,59 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"golang.org/x/sync/semaphore"
 
 	"earshot/internal/memory"
 	"earshot/internal/problem"
+	"earshot/internal/publicid"
 )
 
 // answerMemoryTimeout is far more than a client that reads takes for a page, and less
 // than callers mostly wait.
 const answerMemoryTimeout = 5 * time.Second
 
-// Memory is what large answers of a process may take together.
-type Memory struct{ of *semaphore.Weighted }
+// Memory is what large answers of a process may take together. An organization may hold
+// as much as is left for all.
+type Memory struct {
+	of *memory.Shared[publicid.Organization]
+}
 
 // NewMemory makes one, of the size that the process's budget says.
-func NewMemory() *Memory { return &Memory{semaphore.NewWeighted(memory.Answers)} }
+func NewMemory() *Memory { return &Memory{memory.NewShared[publicid.Organization](memory.Answers)} }
 
-// Reservation makes a reservation of nothing yet. A list that is asked with it
-// (Query.Memory) reserves what its rows come to, and waits for it, before it loads
-// them. It holds until Release, which is when the answer was written.
-func (m *Memory) Reservation() *Reservation { return &Reservation{of: m.of} }
+// Reservation makes a reservation of nothing yet, for an answer to an organization. A
+// list that is asked with it (Query.Memory) reserves what its rows come to, and waits for
+// it, before it loads them. It holds until Release, which is when the answer was written.
+func (m *Memory) Reservation(organization publicid.Organization) *Reservation {
+	return &Reservation{of: m.of, organization: organization}
+}
 
 // Reservation is what the answer to one request has reserved of the memory for large
 // answers. Nil is of no bound.
 type Reservation struct {
-	of       *semaphore.Weighted
-	reserved int64
+	of           *memory.Shared[publicid.Organization]
+	organization publicid.Organization
+	release      func() // nil where nothing is reserved
 }
 
 // Release gives back what was reserved.
 func (m *Reservation) Release() {
-	m.of.Release(m.reserved)
-	m.reserved = 0
+	if m.release != nil {
+		m.release()
+		m.release = nil
+	}
 }
 
 // Fits reports whether there is memory for an answer of so many bytes, and reserves it
 // where no list has. It doesn't wait: the answer is there already.
 func (m *Reservation) Fits(answer int) bool {
-	if m.reserved > 0 || answer <= memory.FreeAnswer {
+	if m.release != nil || answer <= memory.FreeAnswer {
 		return true
 	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
 	// What it was made of, and a buffer that doubles as it grows.
-	need := int64(3 * answer)
-	if !m.of.TryAcquire(need) {
-		return false
-	}
-	m.reserved = need
-	return true
+	m.release = m.of.Acquire(now, m.organization, 3*answer)
+	return m.release != nil
 }
 
 // NoMemory is the problem of a read whose answer finds none.
@@ -69,16 +75,16 @@ func (m *Reservation) reserve(ctx context.Context, rows int) error {
 	if rows <= memory.FreeRows {
 		return nil
 	}
-	// The answer may have six times as many bytes, and its buffer doubles as it grows.
-	need := int64(rows + 2*min(6*rows, maxPageBytes))
 	waiting, cancel := context.WithTimeout(ctx, answerMemoryTimeout)
 	defer cancel()
-	if err := m.of.Acquire(waiting, need); err != nil {
-		if ctx.Err() != nil {
-			return errors.Wrap(ctx.Err(), "wait for other answers")
-		}
+	// The answer may have six times as many bytes, and its buffer doubles as it grows.
+	m.release = m.of.Acquire(waiting, m.organization, rows+2*min(6*rows, maxPageBytes))
+	switch {
+	case m.release != nil:
+		return nil
+	case ctx.Err() != nil:
+		return errors.Wrap(ctx.Err(), "wait for other answers")
+	default:
 		return NoMemory()
 	}
-	m.reserved = need
-	return nil
 }

@@ -1,19 +1,19 @@
-package fairness
+package memory
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/publicid"
 )
 
 // fill takes room of so many bytes each until there is none.
-func fill(m *PayloadMemory, organization publicid.Organization, bytes int) (releases []func()) {
+func fill(m *Shared[string], owner string, bytes int) (releases []func()) {
 	for {
-		release := m.Acquire(noTime(), organization, bytes)
+		release := m.Acquire(noTime(), owner, bytes)
 		if release == nil {
 			return releases
 		}
@@ -28,19 +28,19 @@ func noTime() context.Context {
 	return ctx
 }
 
-func TestAnOrganizationHoldsHalfOfThePayloadMemoryAndTheNextOneFindsRoom(t *testing.T) {
+func TestAnOwnerHoldsHalfAndTheNextOneFindsRoom(t *testing.T) {
 	t.Parallel()
-	m, total := newPayloadMemory(room(1024)), 0
-	for _, share := range []int{512, 256, 128, 64} {
+	m, total := NewShared[string](1024), 0
+	for i, share := range []int{512, 256, 128, 64} {
 		total += share
-		require.Len(t, fill(m, publicid.NewOrganization(), 1), share)
+		require.Len(t, fill(m, fmt.Sprint(i), 1), share)
 		require.Equal(t, total, m.used)
 	}
 }
 
-func TestOrganizationsThatGoOnGetEqualSharesOfThePayloadMemory(t *testing.T) {
+func TestOwnersThatGoOnGetEqualShares(t *testing.T) {
 	t.Parallel()
-	m, first, second := newPayloadMemory(room(900)), publicid.NewOrganization(), publicid.NewOrganization()
+	m, first, second := NewShared[string](900), "first", "second"
 	held := fill(m, first, 1)
 	fill(m, second, 1)
 	for _, release := range held { // each attempt ends, and both want more
@@ -52,10 +52,10 @@ func TestOrganizationsThatGoOnGetEqualSharesOfThePayloadMemory(t *testing.T) {
 	require.InDelta(t, 300, m.held[second], 1)
 }
 
-func TestWhoWaitsForPayloadMemoryGetsItInTurnWithinAnOrganization(t *testing.T) {
+func TestWhoWaitsGetsRoomInTurnWithinAnOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m, of := newPayloadMemory(room(1000)), publicid.NewOrganization()
+		m, of := NewShared[string](1000), "one"
 		release := m.Acquire(noTime(), of, 300)
 		ctx, leave := context.WithCancel(t.Context())
 		var large, small, left func()
@@ -66,7 +66,7 @@ func TestWhoWaitsForPayloadMemoryGetsItInTurnWithinAnOrganization(t *testing.T) 
 		go func() { small = m.Acquire(t.Context(), of, 250) }()
 		synctest.Wait()
 		require.Nil(t, large)
-		require.NotNil(t, m.Acquire(noTime(), publicid.NewOrganization(), 250), "another organization doesn't wait behind")
+		require.NotNil(t, m.Acquire(noTime(), "another", 250), "another owner doesn't wait behind")
 		leave()
 		synctest.Wait()
 		require.Nil(t, left)
@@ -82,20 +82,13 @@ func TestWhoWaitsForPayloadMemoryGetsItInTurnWithinAnOrganization(t *testing.T) 
 	})
 }
 
-func TestAPayloadThatIsLargerThanAllOfThePayloadMemoryGetsThroughAlone(t *testing.T) {
+func TestWhatIsLargerThanAllGetsThroughAlone(t *testing.T) {
 	t.Parallel()
-	m := newPayloadMemory(room(1000))
-	release := m.Acquire(noTime(), publicid.NewOrganization(), 5000)
+	m := NewShared[string](1000)
+	release := m.Acquire(noTime(), "another", 5000)
 	require.NotNil(t, release)
 	release()
 	require.Zero(t, m.used)
 	require.Empty(t, m.held)
 	require.Zero(t, m.waiting.Len())
-}
-
-// room are the rules with another size of the payload memory.
-func room(bytes int) rules {
-	r := production()
-	r.payloadMemoryMax = bytes
-	return r
 }
