@@ -129,7 +129,7 @@ func TestThePagesOfABatchKeepTheirRoomUntilItIsAnswered(t *testing.T) {
 		"title": "Large", "body": object{"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}},
 	})
 	page := calling("search_posts", object{"board_id": board, "limit": 1})
-	const fit, calls = 70, 100
+	const fit, calls = 35, 60
 	refused := limited(t, postBatch(t, app, n, calls, page))
 	require.Positive(t, refused)
 	require.Less(t, refused, calls-fit)

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // fill takes room of so many bytes each until there is none.
