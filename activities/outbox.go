@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"net/url"
 	"slices"
 	"time"
 
@@ -314,9 +313,7 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 }
 
 func dispatchOf(r store.Overdue) change.PendingDelivery {
-	d := change.PendingDelivery{ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType}
-	if u, err := url.Parse(r.URL); err == nil {
-		d.Host = u.Host
+	return change.PendingDelivery{
+		ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType, Host: change.HostOf(r.URL),
 	}
-	return d
 }

@@ -15,7 +15,7 @@ import (
 // guesses must not keep out those with valid keys.
 type refusedKeys struct {
 	mu sync.Mutex
-	// recent are *network, the latest first; the number of them is bounded.
+	// recent are networks, the latest first; the number of them is bounded.
 	recent *list.List
 	by     map[netip.Prefix]*list.Element
 }

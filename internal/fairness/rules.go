@@ -36,7 +36,7 @@ type rules struct {
 	// made at once, and large groups would keep the processors from the others.
 	laggingInterval time.Duration
 	// Deliveries that may wait for a start; beyond, the sweep finds them. 100,000 of them
-	// take some 10 MB.
+	// take some 25 MB.
 	maxWaiting int
 
 	// Attempts in flight to one webhook from one process: a whole group of 60

@@ -58,7 +58,8 @@ func (f *Fields) Text(field, value string, low, high int) {
 // MaxEmail is the specification's.
 const MaxEmail = 320
 
-// Email checks an address that is trimmed and lower-cased already.
+// Email checks an address as it is to be kept: a contact's is trimmed and lower-cased
+// before.
 func (f *Fields) Email(field, value string) {
 	f.Text(field, value, 1, MaxEmail)
 	// ParseAddress also takes "Name <address>"; only the bare address counts.

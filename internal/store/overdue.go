@@ -62,7 +62,7 @@ WHERE d.status = 'pending' AND (d.workflow_id IS NULL OR d.workflow_id = f.workf
   AND (d.lease_until IS NULL OR d.lease_until < now())`
 
 // Abandoned are those of the deliveries that are pending, have no attempt in flight,
-// and that no workflow but the given one has taken on.
+// and that no workflow but the one given with each has taken on.
 func (s *Store) Abandoned(ctx context.Context, of []Followed) ([]Followed, error) {
 	workflows, ids := make([]string, len(of)), make([]string, len(of))
 	for i, f := range of {
