@@ -160,6 +160,10 @@ func newLogger(c config.Config, to io.Writer) *slog.Logger {
 
 // temporalOptions are Temporal's own settings (TEMPORAL_ADDRESS, …).
 func temporalOptions(environ []string, l *slog.Logger) (client.Options, error) {
+	environ, err := config.TemporalEnviron(environ)
+	if err != nil {
+		return client.Options{}, err
+	}
 	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
 	if err != nil {
 		return client.Options{}, errors.Wrap(err, "read Temporal's settings")

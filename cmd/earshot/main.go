@@ -38,7 +38,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newResetCommand(),
-		newServeCommand(), newWorkerCommand(), newMigrateCommand(), newTemporalCommand(),
+		newServeCommand(), newWorkerCommand(), newSettingsCommand(), newMigrateCommand(), newTemporalCommand(),
 		newOrgCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(),
 	)
 	return root

@@ -106,6 +106,7 @@ func (u *up) settings() []string {
 	var environ lookup
 	for _, pair := range u.environ {
 		name, _, _ := strings.Cut(pair, "=")
+		name = strings.TrimSuffix(name, "_FILE")
 		// What the caller has for other servers: theirs, or an earlier dev.env's.
 		if !strings.HasPrefix(name, "TEMPORAL_") && name != config.DatabaseURL &&
 			name != listenVariable && name != metricsVariable {
@@ -118,7 +119,9 @@ func (u *up) settings() []string {
 		{mailDirVariable, u.dir.mail()},
 	}, u.secrets...)
 	for _, s := range defaults {
-		if _, said := environ.LookupEnv(s.name); !said {
+		_, said := environ.LookupEnv(s.name)
+		_, fromFile := environ.LookupEnv(s.name + "_FILE")
+		if !said && !fromFile {
 			environ = append(environ, s.name+"="+s.value)
 		}
 	}
