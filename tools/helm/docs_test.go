@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"sigs.k8s.io/yaml"
 )
@@ -70,48 +71,63 @@ type schema struct {
 	Description string             `json:"description"`
 	Properties  map[string]*schema `json:"properties"`
 	Items       *schema            `json:"items"`
-	Additional  any                `json:"additionalProperties"`
 }
 
-// table is a row for each value, by the schema's words and the defaults of values.yaml.
+// table is a row for each value, in the order of values.yaml with its defaults, in the
+// schema's words.
 func table(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
 	require.NoError(t, err)
 	var root schema
 	require.NoError(t, json.Unmarshal(text, &root))
-	defaults, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	// What Helm adds for all charts is nobody's to set here.
+	delete(root.Properties, "global")
+	text, err = os.ReadFile(filepath.Join(chartDir, "values.yaml"))
 	require.NoError(t, err)
+	var defaults yamlv3.Node
+	require.NoError(t, yamlv3.Unmarshal(text, &defaults))
 	var b strings.Builder
 	b.WriteString("| value | default | |\n|---|---|---|\n")
-	rows(t, &b, "", &root, read(t, string(defaults)))
+	rows(t, &b, "", &root, defaults.Content[0])
 	return b.String()
 }
 
-func rows(t *testing.T, b *strings.Builder, path string, s *schema, value any) {
+func rows(t *testing.T, b *strings.Builder, path string, s *schema, object *yamlv3.Node) {
 	t.Helper()
-	require.NotEmpty(t, s.Description, "%s says what it is", path)
-	object, _ := value.(map[string]any)
-	// The names of settings stand in docs/operating.md, with their defaults.
-	if s.Properties == nil || path == "settings" || path == "secrets" {
-		shown, err := json.Marshal(value)
-		require.NoError(t, err)
-		if value == nil || value == "" {
-			shown = nil
-		} else {
-			shown = []byte("`" + strings.Trim(string(shown), `"`) + "`")
+	require.Len(t, object.Content, 2*len(s.Properties), "values.yaml has a default for everything in %s", path)
+	for i := 0; i < len(object.Content); i += 2 {
+		name, value := strings.TrimPrefix(path+"."+object.Content[i].Value, "."), object.Content[i+1]
+		inner := s.Properties[object.Content[i].Value]
+		require.NotNil(t, inner, "the schema doesn't know %s", name)
+		require.NotEmpty(t, inner.Description, "%s says what it is", name)
+		// The names of settings stand in docs/operating.md, with their defaults.
+		if inner.Properties != nil && name != "settings" && name != "secrets" {
+			fmt.Fprintf(b, "| **%s** | | %s |\n", name, inner.Description)
+			rows(t, b, name, inner, value)
+			continue
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", path, shown, s.Description)
-		if s.Items != nil && s.Items.Properties != nil {
-			rows(t, b, path+"[]", s.Items, nil)
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, shown(t, value), inner.Description)
+		if inner.Items == nil {
+			continue
 		}
-		return
+		for _, field := range slices.Sorted(maps.Keys(inner.Items.Properties)) {
+			fmt.Fprintf(b, "| `%s[].%s` | | %s |\n", name, field, inner.Items.Properties[field].Description)
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		inner, ok := object[name]
-		require.True(t, ok || value == nil || name == "global", "values.yaml has no %s.%s", path, name)
-		rows(t, b, strings.TrimPrefix(path+"."+name, "."), s.Properties[name], inner)
+}
+
+// shown is a default as it would stand in one line of YAML.
+func shown(t *testing.T, value *yamlv3.Node) string {
+	t.Helper()
+	var decoded any
+	require.NoError(t, value.Decode(&decoded))
+	if decoded == "" {
+		return ""
 	}
+	text, err := json.Marshal(decoded)
+	require.NoError(t, err)
+	return "`" + strings.Trim(string(text), `"`) + "`"
 }
 
 func TestTheReadmeHasATableOfAllValuesWithTheirDefaults(t *testing.T) {
@@ -145,6 +161,13 @@ func TestTheDefaultsRenderWhatTheyDid(t *testing.T) {
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	require.Equal(t, string(want), b.String(), "go test ./... -update in tools/helm writes it")
+}
+
+func TestTheLongestNameOfAReleaseHasRoomForAllNames(t *testing.T) {
+	t.Parallel()
+	values := read(t, "worker: {autoscaling: {by: cpu}, versions: [{buildId: "+strings.Repeat("1.20-rc", 9)+"}]}")
+	values["fullnameOverride"] = strings.Repeat("feedback-", 7)
+	check(t, mustRender(t, values))
 }
 
 func TestAValueThatDoesNotExistIsRefused(t *testing.T) {

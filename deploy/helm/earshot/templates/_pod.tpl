@@ -96,7 +96,7 @@ spec:
       imagePullPolicy: {{ $values.image.pullPolicy }}
       args: {{ .args | toJson }}
       env:
-        {{- include "earshot.env" $root | nindent 8 }}
+        {{- include "earshot.env" $root | trim | nindent 8 }}
         {{- range $name, $value := .env }}
         - name: {{ $name }}
           value: {{ $value | quote }}
