@@ -64,8 +64,11 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	}
 	options = append(options, dispatch.Drain)
 	if r&roleAPI != 0 {
-		options = append(options, api.Module, mcp.Module, fx.Provide(readiness(r)))
+		options = append(options, api.Module, mcp.Module)
+	} else {
+		options = append(options, api.Health)
 	}
+	options = append(options, fx.Provide(readiness(r)))
 	return fx.Options(options...)
 }
 

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -22,8 +19,6 @@ const (
 	serviceReady = 60 * time.Second
 	// readyPause lies between two questions whether it is ready.
 	readyPause = 100 * time.Millisecond
-	// answerLimit is more than /readyz ever says.
-	answerLimit = 4 << 10
 )
 
 // service is API and worker in this process.
@@ -61,11 +56,7 @@ func (u *up) metricsAddress() string {
 
 // baseURL is where a person on this machine reaches the API.
 func (u *up) baseURL() string {
-	host := u.ports.host
-	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(u.ports.api))
+	return localURL(u.ports.host, strconv.Itoa(u.ports.api))
 }
 
 func (u *up) startService(ctx context.Context) (string, error) {
@@ -148,7 +139,7 @@ func (s *service) awaitReady(ctx context.Context, baseURL string) error {
 	tick := time.NewTicker(readyPause)
 	defer tick.Stop()
 	for {
-		answer := askReady(ctx, baseURL)
+		_, answer := ask(ctx, baseURL+"/readyz")
 		if answer == nil {
 			return nil
 		}
@@ -163,21 +154,4 @@ func (s *service) awaitReady(ctx context.Context, baseURL string) error {
 		case <-tick.C:
 		}
 	}
-}
-
-func askReady(ctx context.Context, baseURL string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/readyz", nil)
-	if err != nil {
-		return errors.Wrap(err, "ask whether it is ready")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return errors.Wrap(err, "ask whether it is ready")
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
-		return nil
-	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, answerLimit))
-	return fmt.Errorf("%s says %s", request.URL, strings.TrimSpace(string(text)))
 }

@@ -23,6 +23,10 @@ import (
 	"earshot/webhook"
 )
 
+// DefaultHealthListen gives way when it is taken: who runs several workers on one
+// machine need not care for it.
+const DefaultHealthListen = "127.0.0.1:4283"
+
 // DatabaseURL is the variable that the command line reads without the others.
 const DatabaseURL = "DATABASE_URL"
 
@@ -58,6 +62,7 @@ type Config struct {
 
 	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning"`
 	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`
+	HealthListen     string `env:"EARSHOT_HEALTH_LISTEN" envDefault:"127.0.0.1:4283" help:"address of /healthz and /readyz of a worker without the API"`
 	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is none"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
@@ -202,6 +207,9 @@ func (c *Config) problems(known string) []string {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		complain("EARSHOT_LISTEN", "wants host:port")
+	}
+	if _, _, err := net.SplitHostPort(c.HealthListen); err != nil {
+		complain("EARSHOT_HEALTH_LISTEN", "wants host:port")
 	}
 	if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil && c.MetricsListen != "" {
 		complain("EARSHOT_METRICS_LISTEN", "wants host:port")
