@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/go-faster/errors"
 	"go.uber.org/fx"
@@ -31,8 +32,8 @@ type Fail func(error)
 // Module serves the Handler at the address of the settings.
 var Module = fx.Module("api", Handler, fx.Invoke(serve))
 
-func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slog.Logger) {
-	server := NewServer(h, StandardLimits(), log)
+func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger) {
+	server := NewServer(a, StandardLimits(), log)
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
@@ -48,6 +49,11 @@ func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slo
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
+			a.Leave()
+			select {
+			case <-time.After(c.DrainDelay):
+			case <-ctx.Done():
+			}
 			ctx, cancel := context.WithTimeout(ctx, c.DrainTimeout)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {
