@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-faster/errors"
@@ -35,7 +36,11 @@ type input struct {
 	schema *jsonschema.Schema
 }
 
-func loadContract() (*contract, error) {
+// loadContract reads it once for all servers of a process: nobody changes it, and
+// reading takes longer than most tests that start a server.
+var loadContract = sync.OnceValues(readContract)
+
+func readContract() (*contract, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(contractYAML)
 	if err != nil {
 		return nil, errors.Wrap(err, "load the contract")
