@@ -187,6 +187,10 @@ func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 	if err := fn(tx); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		// The commit wouldn't be sent, so nothing was changed, and that is known.
+		return errors.Wrap(err, "commit")
+	}
 	if err := tx.Commit(); err != nil {
 		return errors.Wrap(&unknownOutcome{err}, "commit")
 	}
