@@ -79,15 +79,15 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 	}
 	size, err := d.sizes.Do(ctx, due.ID)
 	if err != nil {
-		freeSlot(false)
+		freeSlot()
 		return nil, outcome{}, err
 	}
 	freeMemory := d.memory.Acquire(waiting, size.Organization, size.Bytes)
 	if freeMemory == nil {
-		freeSlot(false)
+		freeSlot()
 		return nil, outcome{putOff: true, atLeast: d.memory.Wait()}, nil
 	}
-	return sync.OnceFunc(func() { freeMemory(); freeSlot(true) }), outcome{}, nil
+	return sync.OnceFunc(func() { freeMemory(); freeSlot() }), outcome{}, nil
 }
 
 // request sends and says what follows from the answer.
@@ -108,7 +108,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		// The stop of this process cut the attempt off: not the receiver's fault.
 		return store.Result{}, ctx.Err()
 	}
-	d.limits.Answered(due.Webhook, o.OK())
+	d.limits.Answered(due.Webhook, o.OK(), o.Duration)
 	r := store.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error),
