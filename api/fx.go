@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 
 	"github.com/go-faster/errors"
 	"go.uber.org/fx"
@@ -31,6 +32,9 @@ type Fail func(error)
 // Module serves the Handler at the address of the settings.
 var Module = fx.Module("api", Handler, fx.Invoke(serve))
 
+// Health serves NewHealth, for a process without the API.
+var Health = fx.Module("health", fx.Invoke(serveHealth))
+
 func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slog.Logger) {
 	server := NewServer(h, StandardLimits(), log)
 	lc.Append(fx.Hook{
@@ -55,5 +59,30 @@ func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slo
 			}
 			return nil
 		},
+	})
+}
+
+func serveHealth(lc fx.Lifecycle, checks []Check, c config.Config, log *slog.Logger) {
+	server := NewServer(NewHealth(checks, log), StandardLimits(), log)
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error {
+			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.HealthListen)
+			if errors.Is(err, syscall.EADDRINUSE) && c.HealthListen == config.DefaultHealthListen {
+				log.WarnContext(ctx, "serving no /healthz, because its port is taken: EARSHOT_HEALTH_LISTEN chooses another", "address", c.HealthListen)
+				return nil
+			}
+			if err != nil {
+				return errors.Wrap(err, "listen (EARSHOT_HEALTH_LISTEN chooses the address)")
+			}
+			log.InfoContext(ctx, "serving health", "address", listener.Addr().String())
+			go func() {
+				// The worker does its work without.
+				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+					log.Error("health is not served any more", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: server.Shutdown, // no answer takes longer than the checks
 	})
 }

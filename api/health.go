@@ -28,6 +28,17 @@ const (
 // live tells that the process answers.
 func live(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 
+// NewHealth is the handler of /healthz and /readyz, for a process that serves nothing
+// else.
+func NewHealth(checks []Check, log *slog.Logger) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	routes := withHead{r}
+	routes.GET("/healthz", live)
+	routes.GET("/readyz", (&readiness{checks: checks, log: log}).ready)
+	return r
+}
+
 // readiness runs the checks once at a time, and once a second.
 type readiness struct {
 	checks []Check

@@ -53,6 +53,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		WebhookDisableCounts: config.CountDeliveries, CommentEditWindow: 15 * time.Minute,
 		Retention:        30 * 24 * time.Hour,
 		DeliveryGroupMax: 60,
+		HealthListen:     config.DefaultHealthListen,
 		LogLevel:         slog.LevelInfo,
 		LogFormat:        "json",
 	}, c)
@@ -68,7 +69,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_TRUSTED_PROXIES=10.1.0.0/16",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
-		"EARSHOT_RETENTION=24h", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
+		"EARSHOT_RETENTION=24h", "EARSHOT_HEALTH_LISTEN=:4283", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
 		"EARSHOT_LOG_LEVEL=debug", "EARSHOT_LOG_FORMAT=text",
 	))
 	require.NoError(t, err)
@@ -135,6 +136,7 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 		"EARSHOT_DELIVERY_GROUP_MAX=0":                                            "must be 1 to 60",
 		"EARSHOT_RETENTION=1h":                                                    "must be at least 24h",
 		"EARSHOT_RETENTION=-24h":                                                  "must be at least 24h",
+		"EARSHOT_HEALTH_LISTEN=4283":                                              "wants host:port",
 		"EARSHOT_METRICS_LISTEN=4282":                                             "wants host:port",
 		"EARSHOT_WORKER_DEPLOYMENT=earshot":                                       "set both, or none",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s":                                   "wants four durations",
