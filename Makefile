@@ -97,6 +97,17 @@ migration: withstack ## write the next migration from what changed in ent/schema
 	@test -n "$(name)" || { echo "usage: make migration name=add_something" >&2; exit 2; }
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
+# What the chart's appVersion is, and the tag of its image, in the package.
+CHART_VERSION = $(shell git describe --tags --always --dirty)
+CHART := deploy/helm/earshot
+# -count=1, because go test remembers no files outside of a module.
+chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart
+	@$(BIN)/helm lint --strict --quiet $(CHART)
+	@$(BIN)/helm template feedback $(CHART) >/dev/null
+	@$(BIN)/helm-unittest --strict $(CHART)
+	@go test -C tools/helm -count=1 ./...
+	@$(BIN)/helm package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
+
 clean: ## remove what was built, but not the Temporal CLI, which takes minutes, nor any data
 	@test ! -d $(BIN) || find $(BIN) -type f ! -name 'temporal*' -delete
 
@@ -106,7 +117,10 @@ withstack:
 gotestsum:
 	@go build -C tools/test -o $(CURDIR)/$(BIN)/ tool
 
+charttools:
+	@go build -C tools/helm -o $(CURDIR)/$(BIN)/ tool
+
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration clean withstack gotestsum linters
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum charttools linters

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+	"time"
 
 	"github.com/go-faster/errors"
 	"go.uber.org/fx"
@@ -35,8 +36,8 @@ var Module = fx.Module("api", Handler, fx.Invoke(serve))
 // Health serves NewHealth, for a process without the API.
 var Health = fx.Module("health", fx.Invoke(serveHealth))
 
-func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slog.Logger) {
-	server := NewServer(h, StandardLimits(), log)
+func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger) {
+	server := NewServer(a, StandardLimits(), log)
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
@@ -52,6 +53,11 @@ func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slo
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
+			a.Leave()
+			select {
+			case <-time.After(c.DrainDelay):
+			case <-ctx.Done():
+			}
 			ctx, cancel := context.WithTimeout(ctx, c.DrainTimeout)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {

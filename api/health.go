@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -43,6 +44,8 @@ func NewHealth(checks []Check, log *slog.Logger) http.Handler {
 type readiness struct {
 	checks []Check
 	log    *slog.Logger
+	// leaving: the process stops, and answers as long as it does.
+	leaving atomic.Bool
 
 	flight singleflight.Group
 	// Only the flight, of which there is one at a time, uses these.
@@ -59,6 +62,10 @@ type verdict struct {
 // ready tells what the service waits for, by name and in words that hold no
 // address or credential.
 func (r *readiness) ready(c *gin.Context) {
+	if r.leaving.Load() {
+		c.JSON(http.StatusServiceUnavailable, gin.H{"status": "stopping"})
+		return
+	}
 	found, _, _ := r.flight.Do("", func() (any, error) {
 		if !time.Now().Before(r.until) {
 			// It is the answer of all who wait, so none of them may cancel it.
@@ -69,6 +76,18 @@ func (r *readiness) ready(c *gin.Context) {
 	})
 	v := found.(verdict)
 	c.JSON(v.status, v.body)
+}
+
+// Leave has /readyz say no from now on, and each connection end with its next answer, while
+// every request is answered as before. So a balancer sends what is new elsewhere, and a
+// client isn't writing on a connection while it is closed.
+func (a *API) Leave() { a.readiness.leaving.Store(true) }
+
+// endConnections is for a process that stops.
+func (r *readiness) endConnections(c *gin.Context) {
+	if r.leaving.Load() {
+		c.Header("Connection", "close")
+	}
 }
 
 func (r *readiness) look(ctx context.Context) verdict {

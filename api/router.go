@@ -63,8 +63,9 @@ type server struct {
 
 // API is the handler of everything that the service serves over HTTP.
 type API struct {
-	server *server
-	engine *gin.Engine
+	server    *server
+	readiness *readiness
+	engine    *gin.Engine
 }
 
 // ServeHTTP serves a request.
@@ -93,14 +94,15 @@ func New(u UseCases, o Options) (*API, error) {
 	r.RedirectTrailingSlash = false
 	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
-	r.Use(closeAfterChunks, secure, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	ready := &readiness{checks: o.Checks, log: o.Log}
+	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
 	})
 	routes := withHead{r}
 	routes.GET("/healthz", live)
-	routes.GET("/readyz", (&readiness{checks: o.Checks, log: o.Log}).ready)
+	routes.GET("/readyz", ready.ready)
 	s.serveDocs(routes)
 	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
@@ -111,7 +113,7 @@ func New(u UseCases, o Options) (*API, error) {
 	gen.RegisterHandlersWithOptions(withHead{operations}, strict, gen.GinServerOptions{
 		ErrorHandler: func(c *gin.Context, err error, _ int) { s.undecoded(c, err) },
 	})
-	return &API{server: s, engine: r}, nil
+	return &API{server: s, readiness: ready, engine: r}, nil
 }
 
 // withHead answers HEAD wherever it answers GET, by the same handlers: net/http

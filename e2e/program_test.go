@@ -42,7 +42,7 @@ func newProgram(t *testing.T, database string, settings ...string) *program {
 		fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port),
 		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
-		"EARSHOT_RATE_LIMIT=100000", "EARSHOT_DATABASE_MAX_CONNS=8",
+		"EARSHOT_RATE_LIMIT=100000", "EARSHOT_DATABASE_MAX_CONNS=8", "EARSHOT_DRAIN_DELAY=0s",
 	), settings...)}
 	var org, made map[string]any
 	p.json(&org, "org", "create", "Acme", "--json")

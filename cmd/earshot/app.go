@@ -50,9 +50,9 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 			return e
 		}),
 		fx.StartTimeout(startTimeout),
-		// Requests, then starts have the drain time, then three kinds of the
-		// worker's tasks one after the other. What these led to takes seconds.
-		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
+		// After the delay requests, then starts have the drain time, then three kinds of
+		// the worker's tasks one after the other. What these led to takes seconds.
+		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
 		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it

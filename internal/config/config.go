@@ -37,6 +37,7 @@ type Config struct {
 	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections that one process may hold"`
 
 	Listen       string        `env:"EARSHOT_LISTEN" envDefault:"127.0.0.1:4280" help:"address of the HTTP server"`
+	DrainDelay   time.Duration `env:"EARSHOT_DRAIN_DELAY" envDefault:"2s" help:"how long a stopping API still answers while /readyz says no; longer than two of a balancer's checks"`
 	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"how long a stop waits for requests and attempts"`
 	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests a minute for each API key"`
 
@@ -243,6 +244,9 @@ func (c *Config) problems(known string) []string {
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")
+	}
+	if c.DrainDelay < 0 {
+		complain("EARSHOT_DRAIN_DELAY", "must not be negative")
 	}
 	if c.DrainTimeout < 0 {
 		complain("EARSHOT_DRAIN_TIMEOUT", "must not be negative")

@@ -41,6 +41,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		DatabaseURL:      "postgres://earshot:hunter2@db.example.com:5432/earshot?sslmode=require",
 		DatabaseMaxConns: 32,
 		Listen:           "127.0.0.1:4280",
+		DrainDelay:       2 * time.Second,
 		DrainTimeout:     20 * time.Second,
 		RateLimit:        600,
 		SecretKeys:       config.SecretKeys{{ID: "k1", Key: []byte(key)}},
@@ -62,7 +63,8 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 func TestEverySettingCanBeSet(t *testing.T) {
 	t.Parallel()
 	c, err := config.Load(with(
-		"EARSHOT_DATABASE_MAX_CONNS=5", "EARSHOT_LISTEN=[::]:80", "EARSHOT_DRAIN_TIMEOUT=1m", "EARSHOT_RATE_LIMIT=1",
+		"EARSHOT_DATABASE_MAX_CONNS=5", "EARSHOT_LISTEN=[::]:80", "EARSHOT_DRAIN_DELAY=1s", "EARSHOT_DRAIN_TIMEOUT=1m",
+		"EARSHOT_RATE_LIMIT=1",
 		"EARSHOT_SECRET_KEYS=k2:"+encoded(strings.ToUpper(key))+", k1:"+encoded(key),
 		"EARSHOT_CONTACT_CAP_FREE=2", "EARSHOT_CONTACT_CAP_PRO=3", "EARSHOT_WEBHOOK_CAP=4",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,fd00::/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
