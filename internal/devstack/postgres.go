@@ -40,7 +40,10 @@ type PostgresOptions struct {
 	// Durable keeps data over a power cut. Without it commits are fast and a
 	// crash of the machine may ruin the cluster: for tests.
 	Durable bool
-	Report  Report
+	// Follow makes the cluster, if there is none, as a hot standby of this one, which has
+	// to run and be durable.
+	Follow *Postgres
+	Report Report
 }
 
 // Postgres is a running cluster. It ends with this program.
@@ -113,7 +116,7 @@ func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postg
 	if err != nil {
 		return nil, err
 	}
-	password, err := c.password(ctx, bin, o.Durable, o.Report)
+	password, err := c.password(ctx, bin, o)
 	if err != nil {
 		return nil, err
 	}
