@@ -51,6 +51,7 @@ type Postgres struct {
 	process  *child
 	port     int
 	password string
+	bin      binaries
 }
 
 // StartPostgres makes the cluster if there is none and starts it; it returns
@@ -137,7 +138,7 @@ func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postg
 	if err != nil {
 		return nil, err
 	}
-	return &Postgres{process: process, port: port, password: password}, nil
+	return &Postgres{process: process, port: port, password: password, bin: bin}, nil
 }
 
 // settings go on the command line, not into a file, so that each start can

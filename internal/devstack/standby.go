@@ -14,8 +14,6 @@ import (
 // standbyPoll is how often the primary is asked whether its standby follows.
 const standbyPoll = 20 * time.Millisecond
 
-func (b binaries) baseBackup() string { return filepath.Join(b.dir, "pg_basebackup") }
-
 // copyOf makes the cluster as a standby of a running one: a copy of its files, which
 // follows it from its start on.
 func (c cluster) copyOf(ctx context.Context, bin binaries, primary *Postgres, report Report) (password string, err error) {
@@ -26,7 +24,7 @@ func (c cluster) copyOf(ctx context.Context, bin binaries, primary *Postgres, re
 	if err := c.makeHalf(); err != nil {
 		return "", err
 	}
-	cmd := c.user.command(ctx, "/", bin.baseBackup(),
+	cmd := c.user.command(ctx, "/", filepath.Join(bin.dir, "pg_basebackup"),
 		"--host="+loopback, "--port="+strconv.Itoa(primary.port), "--username="+superuser, "--pgdata="+c.halfMade(),
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	// Not an argument, which everybody on the machine can read.
