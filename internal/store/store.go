@@ -64,6 +64,7 @@ func Open(o Options) (*Store, error) {
 	}
 	config.AfterConnect = readTimesInUTC
 	config.ConnConfig.Tracer = o.Tracer
+	survivesFailover(config)
 	if o.Serving {
 		limited(config.ConnConfig.RuntimeParams)
 	}
