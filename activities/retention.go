@@ -59,8 +59,12 @@ var removals = []struct {
 
 // RemoveExpired removes deliveries that ended, with their attempts, events that
 // nothing refers to any more, and recoveries that ended, when they are old. A try
-// goes on where the one before it was cut off.
+// goes on where the one before it was cut off. Buckets of API keys that are full again
+// go whatever is kept.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
+	if err := r.store.RemoveFullBuckets(ctx); err != nil {
+		return RemoveResult{}, err
+	}
 	if r.keep == 0 {
 		return RemoveResult{}, nil
 	}

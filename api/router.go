@@ -52,7 +52,7 @@ type server struct {
 	UseCases
 	contract    *contract
 	keys        *keyring
-	limits      *limiter
+	limits      *access.RateLimits
 	refusedKeys *refusedKeys
 	proxies     []netip.Prefix
 	work        time.Duration
@@ -78,7 +78,7 @@ func New(u UseCases, o Options) (*API, error) {
 		return nil, err
 	}
 	s := &server{
-		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
+		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: u.Access.RateLimits(o.RateLimit),
 		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{

@@ -53,7 +53,8 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
 	},
 	"internal/access": {
-		"ent/db/...", "internal/change", "internal/page", "internal/problem", "internal/publicid", "internal/store",
+		"ent/db/...", "internal/batch", "internal/change", "internal/page", "internal/problem", "internal/publicid",
+		"internal/store",
 	},
 	"internal/contacts": {
 		"ent/db/...", "internal/change", "internal/config", "internal/event", "internal/page", "internal/problem",
