@@ -97,8 +97,7 @@ generate-check: ## fail if `make generate` changes anything
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
 		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
 
-migration: withstack ## write the next migration from what changed in ent/schema: name=add_something
-	@test -n "$(name)" || { echo "usage: make migration name=add_something" >&2; exit 2; }
+migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
 # What the chart's appVersion is, and the tag of its image, in the package.
