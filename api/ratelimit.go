@@ -101,5 +101,6 @@ func (s *server) limit(c *gin.Context) {
 		return
 	}
 	c.Header("Retry-After", b.wait(left))
+	s.countRefusal(c, keyBudget)
 	s.refuse(c, problem.New(problem.RateLimited, "Too many requests with this API key; try again later."))
 }

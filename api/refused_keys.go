@@ -64,6 +64,7 @@ func (s *server) refuseKey(c *gin.Context, err error) {
 	}
 	b.tell(c, left, at)
 	c.Header("Retry-After", b.wait(left))
+	s.countRefusal(c, refusedOnes)
 	s.refuse(c, problem.New(problem.RateLimited,
 		"Too many API keys that are not valid came from this address; try again later."))
 }
