@@ -55,6 +55,7 @@ type Outbox struct {
 	dispatch change.Dispatcher
 	streaks  StreakFollower
 	runs     Runs
+	counts   *Counts
 	log      *slog.Logger
 }
 
@@ -66,8 +67,8 @@ type Engine interface {
 }
 
 // NewOutbox makes the activities.
-func NewOutbox(s *store.Store, e Engine, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, log: log}
+func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, counts: counts, log: log}
 }
 
 // SweepParams say what counts as forgotten.
@@ -124,8 +125,8 @@ func (r *SweepResult) Add(part SweepResult) {
 // workflow, and what else has none that should. Starting one too many does no harm:
 // the rows decide. A delivery whose workflow an operator terminated ends instead. It
 // looks at so many deliveries and tells where to go on; at all else when it begins.
-func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
-	var result SweepResult
+func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepResult, err error) {
+	defer func() { o.counts.sweep(ctx, result, err) }()
 	if p.From == nil {
 		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
 			o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
@@ -138,7 +139,6 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 	if err := o.sweepDeliveries(ctx, p, &result); err != nil {
 		return result, err
 	}
-	countSwept(ctx, result)
 	found := result
 	found.Next = nil // the place to go on from is nothing that was started
 	if found != (SweepResult{}) {
@@ -194,9 +194,11 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 			start = append(start, dispatchOf(r))
 		}
 	}
-	if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end); err != nil {
+	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	if err != nil {
 		return err
 	}
+	o.counts.failed(ctx, ErrorGivenUp, given)
 	result.GivenUp += len(end)
 	if len(start) > 0 {
 		failpoint.Hit(failpoint.SweepFound)
@@ -275,7 +277,7 @@ func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error)
 		activity.RecordHeartbeat(ctx)
 		return err
 	})
-	countGivenUp(ctx, result.GivenUp)
+	o.counts.found(ctx, "given_up", result.GivenUp)
 	if result.GivenUp > 0 {
 		o.log.WarnContext(ctx, "deliveries were given up with their runs", "deliveries", result.GivenUp)
 	}
@@ -309,7 +311,9 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 			end = append(end, f.ID)
 		}
 	}
-	return len(end), o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	o.counts.failed(ctx, ErrorGivenUp, given)
+	return len(end), err
 }
 
 func dispatchOf(r store.Overdue) change.PendingDelivery {

@@ -24,6 +24,7 @@ type contract struct {
 }
 
 type operation struct {
+	id    string
 	scope string
 	// body is nil for an operation without one; query is by the parameter's name.
 	body  *input
@@ -82,7 +83,7 @@ func ginPath(path string) string {
 }
 
 func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, method string) (operation, error) {
-	op := operation{query: map[string]*input{}}
+	op := operation{id: o.OperationID, query: map[string]*input{}}
 	if o.Security != nil && len(*o.Security) > 0 {
 		for _, scopes := range (*o.Security)[0] {
 			op.scope = strings.Join(scopes, " ")

@@ -23,14 +23,15 @@ func (s *server) limit(c *gin.Context) {
 			"keyId", caller.Key.ID, "passed", l.OK, "requestId", requestID(c))
 	}
 	if !l.OK {
-		s.refuseRate(c, l, "Too many requests with this API key; try again later.")
+		s.refuseRate(c, l, keyBudget, "Too many requests with this API key; try again later.")
 		return
 	}
 	tell(c, l)
 }
 
 // refuseRate is where every request ends that a rate limit refuses.
-func (s *server) refuseRate(c *gin.Context, l access.RateLimit, message string) {
+func (s *server) refuseRate(c *gin.Context, l access.RateLimit, limit, message string) {
+	s.countRefusal(c, limit)
 	tell(c, l)
 	// In how many whole seconds there is a token again.
 	wait := math.Ceil((1 - l.Left) * 60 / float64(l.PerMinute))

@@ -79,5 +79,5 @@ func (s *server) refuseKey(c *gin.Context, err error) {
 		s.refuse(c, err)
 		return
 	}
-	s.refuseRate(c, l, "Too many API keys that are not valid came from this address; try again later.")
+	s.refuseRate(c, l, refusedOnes, "Too many API keys that are not valid came from this address; try again later.")
 }
