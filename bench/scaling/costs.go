@@ -31,8 +31,6 @@ func (m measurement) total() float64 { return m.Service + m.Postgres + m.Tempora
 // part is what one thing takes of each process, in milliseconds of processor time.
 type part struct{ service, postgres, temporal, client float64 }
 
-func (p part) total() float64 { return p.service + p.postgres + p.temporal + p.client }
-
 // costs are what the simulation reckons with.
 type costs struct {
 	// request is a post with its event; delivery is one more attempt of a run, workflow is the
@@ -83,15 +81,11 @@ func fit(all []measurement) (costs, error) {
 		{func(m measurement) float64 { return m.Service }, c.idle.service, c.request.service, &c.delivery.service, &c.workflow.service},
 		{func(m measurement) float64 { return m.Postgres }, c.idle.postgres, c.request.postgres, &c.delivery.postgres, &c.workflow.postgres},
 		{func(m measurement) float64 { return m.Temporal }, c.idle.temporal, 0, &c.delivery.temporal, &c.workflow.temporal},
-		{func(m measurement) float64 { return m.Client }, 0, c.request.client, &c.delivery.client, nil},
+		{func(m measurement) float64 { return m.Client }, 0, c.request.client, &c.delivery.client, &c.workflow.client},
 	} {
+		// Of a second's idle time each of its events has a part.
 		base, each := line(steady, func(m measurement) float64 { return process.of(m) - process.idle/float64(m.Rate) })
-		if process.workflow == nil {
-			base, each = average(steady, process.of), 0
-		} else {
-			*process.workflow = max(0, each)
-		}
-		*process.delivery = max(0, base-process.request)
+		*process.delivery, *process.workflow = max(0, base-process.request), max(0, each)
 	}
 	burst, _ := find(all, func(m measurement) bool { return m.Rate == 0 && m.Delivered })
 	c.walBytes = burst.WALBytes
