@@ -77,6 +77,14 @@ lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
 
+image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
+	@go run -C tools/deploy ./image $(ARGS)
+
+deploy-check: build ## hold the image and deploy/ against the sources and the table of settings
+	@$(BIN)/earshot settings --json > $(BIN)/settings.json
+	@go vet -C tools/deploy ./...
+	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
+
 # Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
 VULNDB = https://vuln.go.dev
 vulncheck: linters ## look for known vulnerabilities in the code that the program reaches; asks vuln.go.dev
@@ -126,4 +134,4 @@ charttools:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum production charttools linters
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum production image deploy-check charttools linters
