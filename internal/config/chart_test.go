@@ -17,6 +17,7 @@ import (
 // with what stands for them there, or why nothing does.
 var ofTheChart = map[string]string{
 	"EARSHOT_LISTEN":                   "the container's port, behind service.port",
+	"EARSHOT_HEALTH_LISTEN":            "the container's port",
 	"EARSHOT_METRICS_LISTEN":           "the container's port",
 	"EARSHOT_MAIL_DIR":                 "nothing: it is for development, and a pod has no place to write",
 	"EARSHOT_WORKER_DEPLOYMENT":        "worker.deployment",

@@ -75,11 +75,11 @@ and the build id, which the plain one lacks.
 {{- end -}}
 
 {{/*
-What a process may need to stop: five times the drain timeout and 15 s
-(docs/operating.md, Several workers), the API's 5 s before it is told to, and 10 s for
-everything else.
+What a process may need to stop: the drain delay, five times the drain timeout and 15 s
+(docs/operating.md, Several workers), and 10 s for everything else.
 */}}
 {{- define "earshot.grace" -}}
+{{- $delay := include "earshot.seconds" .Values.settings.EARSHOT_DRAIN_DELAY | int -}}
 {{- $drain := include "earshot.seconds" (.Values.settings.EARSHOT_DRAIN_TIMEOUT | default "20s") | int -}}
-{{- add (mul 5 $drain) 15 5 10 -}}
+{{- add $delay (mul 5 $drain) 15 10 -}}
 {{- end -}}

@@ -43,8 +43,8 @@
 
 {{/*
 A pod. It takes a dict: root, labels (by which it is selected, as YAML), image, args,
-resources, and optionally env (a map), ports, healthPort, lifecycle, restartPolicy, grace
-and spread.
+resources, and optionally env and ports (maps), health (a port, and the path that says
+whether it is ready), restartPolicy, grace and spread.
 */}}
 {{- define "earshot.pod" -}}
 {{- $root := .root -}}
@@ -108,24 +108,18 @@ spec:
           containerPort: {{ $port }}
         {{- end }}
       {{- end }}
-      {{- with .healthPort }}
-      # Not /readyz: without Temporal the API accepts writes still, and without Postgres
-      # an answer that says so is better than none.
+      {{- with .health }}
       startupProbe:
-        httpGet: {path: /healthz, port: {{ . }}}
+        httpGet: {path: /healthz, port: {{ .port }}}
         periodSeconds: 2
         failureThreshold: 30
       livenessProbe:
-        httpGet: {path: /healthz, port: {{ . }}}
+        httpGet: {path: /healthz, port: {{ .port }}}
         timeoutSeconds: 5
         failureThreshold: 6
       readinessProbe:
-        httpGet: {path: /healthz, port: {{ . }}}
+        httpGet: {path: {{ .ready }}, port: {{ .port }}}
         timeoutSeconds: 5
-      {{- end }}
-      {{- with .lifecycle }}
-      lifecycle:
-        {{- toYaml . | nindent 8 }}
       {{- end }}
       resources:
         {{- toYaml .resources | nindent 8 }}
