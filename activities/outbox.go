@@ -22,6 +22,11 @@ const (
 	// sweepMost is how many deliveries one activity looks at: some seconds of work, where
 	// it may take minutes. The workflow then has another go on.
 	sweepMost = 20 * sweepPage
+	// doubtAfter is how long a delivery may be overdue before Temporal's list, which says
+	// that its run is open, is doubted. Who restores Temporal's databases from different
+	// moments has a list with runs that aren't there, for good. It is far above what a
+	// run waits for its turn, so that few runs have to be asked for one by one.
+	doubtAfter = 5 * time.Minute
 )
 
 // RunState is what Temporal knows of a workflow's last run.
@@ -44,7 +49,10 @@ type TerminatedRun struct {
 
 // Runs tells what Temporal knows.
 type Runs interface {
+	// RunStates takes the word of Temporal's list for a run that is open, which saves most of the work.
 	RunStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
+	// RunStatesForSure asks for each run.
+	RunStatesForSure(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
 	// TerminatedRuns calls do with each page of the runs that were terminated since.
 	TerminatedRuns(ctx context.Context, since time.Time, do func([]TerminatedRun) error) error
 }
@@ -172,14 +180,23 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *Swe
 }
 
 func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *SweepResult) error {
-	var ids []string
+	var listed, doubted []string
 	for _, r := range rows {
-		ids = append(ids, r.WorkflowID)
+		if time.Since(r.DueAt) < doubtAfter {
+			listed = append(listed, r.WorkflowID)
+		} else {
+			doubted = append(doubted, r.WorkflowID)
+		}
 	}
-	states, err := o.runStates(ctx, ids)
+	states, err := runStates(ctx, o.runs.RunStates, listed)
 	if err != nil {
 		return err
 	}
+	sure, err := runStates(ctx, o.runs.RunStatesForSure, doubted)
+	if err != nil {
+		return err
+	}
+	maps.Copy(states, sure)
 	var start []change.PendingDelivery
 	var end []publicid.Delivery
 	for _, r := range rows {
@@ -208,7 +225,9 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 }
 
 // runStates asks once for the deliveries of one run, and for none where there is none.
-func (o *Outbox) runStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error) {
+func runStates(
+	ctx context.Context, ask func(context.Context, []string) (map[string]RunState, error), workflowIDs []string,
+) (map[string]RunState, error) {
 	slices.Sort(workflowIDs)
 	workflowIDs = slices.Compact(workflowIDs)
 	if len(workflowIDs) > 0 && workflowIDs[0] == "" {
@@ -217,7 +236,7 @@ func (o *Outbox) runStates(ctx context.Context, workflowIDs []string) (map[strin
 	states := make(map[string]RunState, len(workflowIDs))
 	// A few seconds of work each, if all of them must be looked at.
 	for some := range slices.Chunk(workflowIDs, 500) {
-		found, err := o.runs.RunStates(ctx, some)
+		found, err := ask(ctx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -301,7 +320,7 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 	}
 	// A reset terminates a run too, and goes on in another; and one that the server ended
 	// is started again when its deliveries are overdue.
-	states, err := o.runStates(ctx, ids)
+	states, err := runStates(ctx, o.runs.RunStates, ids)
 	if err != nil {
 		return 0, err
 	}

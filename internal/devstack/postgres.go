@@ -178,6 +178,10 @@ func (p *Postgres) URL(database string) string {
 	return u.String()
 }
 
+// Programs is the directory of Postgres's own programs, such as pg_dump, of the cluster's
+// version.
+func (p *Postgres) Programs() string { return p.bin.dir }
+
 // Port returns the port that the cluster listens on, at 127.0.0.1 only.
 func (p *Postgres) Port() int { return p.port }
 
