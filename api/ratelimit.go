@@ -18,9 +18,9 @@ func (s *server) limit(c *gin.Context) {
 	}
 	caller, _ := callerOf(c)
 	l := s.limits.Take(caller.Key.ID, caller.Key.RateLimit)
-	if l.Alone {
+	if l.Alone != nil {
 		s.log.WarnContext(c.Request.Context(), "a rate limit was kept without the database",
-			"keyId", caller.Key.ID, "passed", l.OK, "requestId", requestID(c))
+			"keyId", caller.Key.ID, "passed", l.OK, "error", l.Alone, "requestId", requestID(c))
 	}
 	if !l.OK {
 		s.refuseRate(c, l, keyBudget, "Too many requests with this API key; try again later.")

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-faster/errors"
+
 	"earshot/internal/batch"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -57,9 +59,11 @@ type RateLimit struct {
 	PerMinute int
 	Left      float64
 	At        time.Time
-	// Alone says that the database didn't answer in time.
-	Alone bool
+	// Alone says why it was decided without the database; nil where it wasn't.
+	Alone error
 }
+
+var errNoAnswer = errors.Errorf("the database didn't answer within %v", patience)
 
 // RateLimits makes those of a process. A key without a limit of its own has the
 // standard one, in requests a minute.
@@ -85,8 +89,8 @@ func (l *RateLimits) Take(key publicid.APIKey, own *int) RateLimit {
 			}
 			return t.tell(ok, now)
 		}
-		if !l.await(t, l.ask(t, now), began) {
-			return t.decideAlone(time.Now())
+		if err := l.await(t, l.ask(t, now), began); err != nil {
+			return t.decideAlone(time.Now(), err)
 		}
 	}
 }
@@ -135,7 +139,7 @@ func (l *RateLimits) send(t *tokens) {
 	grant, err := l.asks.Do(context.Background(), t)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.answered(grant, err == nil, time.Now())
+	t.answered(grant, err, time.Now())
 }
 
 // write writes down what to ask for, when it is about to go.
@@ -152,8 +156,8 @@ func (l *RateLimits) write(keys []*tokens) []store.TokenAsk {
 
 // await waits for an ask, until the request that began then, or the ask, has waited long
 // enough: while the database stands still, only the first requests wait for it. It
-// reports whether there is an answer, and doesn't hold the lock meanwhile.
-func (l *RateLimits) await(t *tokens, a *ask, began time.Time) (answered bool) {
+// returns why there is no answer, and doesn't hold the lock meanwhile.
+func (l *RateLimits) await(t *tokens, a *ask, began time.Time) error {
 	if a.began.Before(began) {
 		began = a.began
 	}
@@ -162,14 +166,13 @@ func (l *RateLimits) await(t *tokens, a *ask, began time.Time) (answered bool) {
 	defer func() {
 		l.mu.Lock()
 		t.waiting--
-		answered = answered && a.ok
 	}()
 	enough := time.NewTimer(time.Until(began.Add(patience)))
 	defer enough.Stop()
 	select {
 	case <-a.done:
-		return true
+		return a.err
 	case <-enough.C:
-		return false
+		return errNoAnswer
 	}
 }

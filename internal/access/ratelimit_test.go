@@ -60,7 +60,7 @@ func (s *spent) note(l access.RateLimit) {
 	switch {
 	case !l.OK:
 		s.refused++
-	case l.Alone:
+	case l.Alone != nil:
 		s.alone++
 		fallthrough
 	default:
@@ -184,16 +184,16 @@ func TestRequestsAreDecidedWithoutTheDatabaseWhileItStandsStillAndChargedAfterwa
 	require.NoError(t, err)
 	for range 3 {
 		answer := r.Take(key, &own)
-		require.True(t, answer.OK && answer.Alone, "it knows of three that are left")
+		require.True(t, answer.OK && answer.Alone != nil, "it knows of three that are left")
 	}
 	answer := r.Take(key, &own)
-	require.True(t, !answer.OK && answer.Alone)
+	require.True(t, !answer.OK && answer.Alone != nil)
 	require.NoError(t, held.Rollback(t.Context()))
 
 	// One of the four a quarter of a minute.
-	require.Eventually(t, func() bool { return !r.Take(key, &own).Alone }, testkit.Wait, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Take(key, &own).Alone == nil }, testkit.Wait, time.Millisecond)
 	answer = other.Take(key, &own)
-	require.False(t, answer.OK && !answer.Alone, "what was spent meanwhile is missing everywhere")
+	require.False(t, answer.OK && answer.Alone == nil, "what was spent meanwhile is missing everywhere")
 }
 
 func TestRequestsAreDecidedWithoutADatabase(t *testing.T) {

@@ -34,9 +34,9 @@ type ask struct {
 	// sent is when it went, with what was owed then.
 	sent time.Time
 	owed int
-	// done is closed at the end; ok says that there was an answer.
+	// done is closed at the end, after err says whether there was an answer.
 	done chan struct{}
-	ok   bool
+	err  error
 }
 
 // take takes a leased token, or tells that the bucket is empty. Where neither is known the
@@ -106,12 +106,12 @@ func (t *tokens) write(now time.Time) store.TokenAsk {
 }
 
 // answered takes in the answer to the ask that was under way, if there is one.
-func (t *tokens) answered(g store.TokenGrant, ok bool, now time.Time) {
+func (t *tokens) answered(g store.TokenGrant, err error, now time.Time) {
 	a := t.ask
 	t.ask = nil
-	a.ok = ok
+	a.err = err
 	close(a.done)
-	if !ok {
+	if err != nil {
 		// Maybe it was done all the same. Nothing is given back twice.
 		t.owed = max(t.owed, t.owed-a.owed)
 		return
@@ -131,8 +131,8 @@ func (t *tokens) answered(g store.TokenGrant, ok bool, now time.Time) {
 	}
 }
 
-// decideAlone decides by what the process knows.
-func (t *tokens) decideAlone(now time.Time) RateLimit {
+// decideAlone decides by what the process knows, because the database doesn't tell.
+func (t *tokens) decideAlone(now time.Time, why error) RateLimit {
 	ok, known := t.take(now)
 	if !known {
 		if ok = t.left(now) >= 1; ok {
@@ -141,7 +141,9 @@ func (t *tokens) decideAlone(now time.Time) RateLimit {
 		}
 	}
 	answer := t.tell(ok, now)
-	answer.Alone = !known
+	if !known {
+		answer.Alone = why
+	}
 	return answer
 }
 
