@@ -35,6 +35,9 @@ build: ## build .earshot/bin/earshot
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
+upgrades: withstack ## run the programs of before the last two migrations beside today's, and upgrade under load; needs the history
+	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
+
 # What has goroutines of its own. The detector makes everything several times as slow, so
 # -short leaves out what takes most of the time of api and mcp and has little to show it:
 # tests that go through the contract one request at a time, and those that move many
@@ -134,4 +137,4 @@ charttools:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum production image deploy-check charttools linters
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum production image deploy-check upgrades charttools linters

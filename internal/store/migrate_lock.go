@@ -59,7 +59,7 @@ func (m *migrating) SessionUnlock(ctx context.Context, c *stdsql.Conn) error {
 	if c.PingContext(ctx) != nil {
 		return nil
 	}
-	for _, statement := range []string{fmt.Sprintf("SELECT pg_advisory_unlock(%d)", int64(migrationLock)), "RESET ALL"} {
+	for _, statement := range []string{fmt.Sprintf("SELECT pg_advisory_unlock(%d)", migrationLock), "RESET ALL"} {
 		if _, err := c.ExecContext(ctx, statement); err != nil {
 			return errors.Wrap(err, "give the migration's lock back")
 		}
@@ -72,7 +72,7 @@ func (m *migrating) turn(ctx context.Context, c *stdsql.Conn) error {
 	var told time.Time
 	for {
 		var mine bool
-		if err := c.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", int64(migrationLock)).Scan(&mine); err != nil {
+		if err := c.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", migrationLock).Scan(&mine); err != nil {
 			return errors.Wrap(err, "take the migration's lock")
 		}
 		if mine {
@@ -97,7 +97,7 @@ func (m *migrating) otherMigration(ctx context.Context, c *stdsql.Conn) string {
 		SELECT `+sessionInWords+` || ', which does: ' || left(regexp_replace(a.query, '\s+', ' ', 'g'), 80)
 		FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 		WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-			AND (l.classid::bigint << 32 | l.objid::bigint) = $1`, int64(migrationLock)).Scan(&text)
+			AND (l.classid::bigint << 32 | l.objid::bigint) = $1`, migrationLock).Scan(&text)
 	switch {
 	case errors.Is(err, stdsql.ErrNoRows):
 		return "it has just ended"
