@@ -73,6 +73,11 @@ lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
 
+alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
+	@$(BIN)/promtool check config deploy/prometheus/prometheus.yml
+	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
+	@go test -C tools/observe ./...
+
 # Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
 VULNDB = https://vuln.go.dev
 vulncheck: linters ## look for known vulnerabilities in the code that the program reaches; asks vuln.go.dev
@@ -109,4 +114,7 @@ gotestsum:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration clean withstack gotestsum linters
+promtool:
+	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
+
+.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint alerts vulncheck generate generate-check migration clean withstack gotestsum linters promtool
