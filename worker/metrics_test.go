@@ -3,6 +3,11 @@ package worker_test
 import (
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +78,44 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 			`go_goroutines \d+`,
 		} {
 			require.Regexp(c, line, text)
+		}
+	}, testkit.Wait, 50*time.Millisecond)
+}
+
+// rare are metrics of the SDK that come with the first failure or the first full cache.
+var rare = []string{
+	"temporal_request_failure_total", "temporal_workflow_failed_total", "temporal_sticky_cache_forced_eviction_total",
+	"temporal_activity_schedule_to_start_latency_seconds_bucket",
+}
+
+func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewReceiver(t)
+	app := measured(t, testkit.Options{Worker: true})
+	seed(t, app, r)
+	r.Await(t, 1)
+	sweep(t, app)
+	var asked []string
+	for _, pattern := range []string{"prometheus/records.yml", "prometheus/alerts.yml", "grafana/dashboards/*.json"} {
+		files, err := filepath.Glob(filepath.Join(testkit.Root(), "deploy", pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			// Ours are held against the operators' page, and that against the code.
+			asked = append(asked, regexp.MustCompile(`\b(temporal|go|process)_[a-z0-9_]+[({\[]`).FindAllString(string(text), -1)...)
+		}
+	}
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	require.Greater(t, len(asked), 10)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		text := scraped(c, app, "/metrics")
+		for _, name := range asked {
+			if name = strings.TrimRight(name, "({["); !slices.Contains(rare, name) {
+				require.True(c, strings.Contains(text, "\n"+name+" ") || strings.Contains(text, "\n"+name+"{"), name)
+			}
 		}
 	}, testkit.Wait, 50*time.Millisecond)
 }
