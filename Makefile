@@ -80,7 +80,6 @@ lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
 
-<<<<<<< HEAD
 image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
 	@go run -C tools/deploy ./image $(ARGS)
 
@@ -88,12 +87,11 @@ deploy-check: build ## hold the image and deploy/ against the sources and the ta
 	@$(BIN)/earshot settings --json > $(BIN)/settings.json
 	@go vet -C tools/deploy ./...
 	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
-=======
+
 alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
 	@$(BIN)/promtool check config deploy/prometheus/prometheus.yml
 	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
 	@go test -C tools/observe ./...
->>>>>>> observe
 
 # Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
 VULNDB = https://vuln.go.dev
@@ -144,11 +142,7 @@ charttools:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-<<<<<<< HEAD
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum production image deploy-check upgrades charttools linters
-=======
 promtool:
 	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint alerts vulncheck generate generate-check migration clean withstack gotestsum linters promtool
->>>>>>> observe
+.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool
