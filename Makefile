@@ -35,6 +35,9 @@ build: ## build .earshot/bin/earshot
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
+upgrades: withstack ## run the programs of before the last two migrations beside today's, and upgrade under load; needs the history
+	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
+
 # What has goroutines of its own. The detector makes everything several times as slow, so
 # -short leaves out what takes most of the time of api and mcp and has little to show it:
 # tests that go through the contract one request at a time, and those that move many
@@ -67,11 +70,28 @@ bench-seed: ## fill the stack of `make up` with what ARGS=-lists of bench measur
 faults: ## kill everything at random and at each failpoint, and prove that nothing is lost; 20 minutes; ARGS=-help lists the options
 	@go run ./e2e/faults $(ARGS)
 
+# The short form of the faults, on a stack as it runs in production. What is given last wins.
+production: ## start it as in production, restart every process under load, then the short form of faults; 3 minutes; ARGS=-keep leaves it running
+	@go run ./e2e/faults -production -short -run 'quickstart|rolling|commit|attempt|points|random' -events 5000 -kill-every 4s $(ARGS)
+
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
 	@go vet ./...
 	@$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
+
+image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
+	@go run -C tools/deploy ./image $(ARGS)
+
+deploy-check: build ## hold the image and deploy/ against the sources and the table of settings
+	@$(BIN)/earshot settings --json > $(BIN)/settings.json
+	@go vet -C tools/deploy ./...
+	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
+
+alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
+	@$(BIN)/promtool check config deploy/prometheus/prometheus.yml
+	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
+	@go test -C tools/observe ./...
 
 # Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
 VULNDB = https://vuln.go.dev
@@ -93,8 +113,7 @@ generate-check: ## fail if `make generate` changes anything
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
 		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
 
-migration: withstack ## write the next migration from what changed in ent/schema: name=add_something
-	@test -n "$(name)" || { echo "usage: make migration name=add_something" >&2; exit 2; }
+migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
 # What the chart's appVersion is, and the tag of its image, in the package.
@@ -123,4 +142,7 @@ charttools:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint vulncheck generate generate-check migration chart clean withstack gotestsum charttools linters
+promtool:
+	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
+
+.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool

@@ -15,14 +15,15 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
 // Handler provides the API and, as an http.Handler, what serves it. It needs the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
-		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
+	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, m *telemetry.Metrics, log *slog.Logger) (*API, error) {
+		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Meter: m.Meter(), Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )

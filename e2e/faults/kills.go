@@ -71,14 +71,7 @@ func (s *stack) restartPostgres(ctx context.Context) error {
 func (s *stack) killTemporal(ctx context.Context, k *kills) error {
 	at := time.Now()
 	s.temporal.Kill()
-	_, port, err := net.SplitHostPort(s.temporal.Address())
-	if err != nil {
-		return errors.Wrap(err, "read Temporal's address")
-	}
-	if s.temporalOptions.Port, err = strconv.Atoi(port); err != nil {
-		return errors.Wrap(err, "read Temporal's port")
-	}
-	again, err := devstack.StartTemporal(ctx, s.temporalOptions)
+	again, err := s.startTemporal(ctx)
 	if err != nil {
 		return errors.Wrap(err, "start Temporal again")
 	}

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -201,10 +200,8 @@ func (c *Config) problems(known string) []string {
 			found = append(found, name+": "+fmt.Sprintf(format, args...))
 		}
 	}
-	if u, err := url.Parse(c.DatabaseURL); c.DatabaseURL == "" {
-		complain("DATABASE_URL", "is missing; set it to a postgres:// URL, or use `make up` for a private database")
-	} else if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		complain("DATABASE_URL", "is not a postgres:// URL")
+	if err := databaseProblem(c.DatabaseURL); err != nil {
+		complain("DATABASE_URL", "%v", err)
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		complain("EARSHOT_LISTEN", "wants host:port")
@@ -313,7 +310,7 @@ func shown(mask string, value any) string {
 	case "all":
 		return "***"
 	case "url":
-		u, err := url.Parse(fmt.Sprint(value))
+		u, err := parseURL(fmt.Sprint(value))
 		if err != nil {
 			return "***"
 		}
