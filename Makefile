@@ -117,7 +117,7 @@ migration: withstack ## write the next migration from what changed in ent/schema
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
 # What the chart's appVersion is, and the tag of its image, in the package.
-CHART_VERSION = $(shell git describe --tags --always --dirty)
+CHART_VERSION = $(shell git describe --tags --always --dirty=-changed)
 CHART := deploy/helm/earshot
 # -count=1, because go test remembers no files outside of a module.
 chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart
