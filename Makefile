@@ -35,6 +35,9 @@ build: ## build .earshot/bin/earshot
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
+upgrades: withstack ## run the programs of before the last two migrations beside today's, and upgrade under load; needs the history
+	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
+
 # What has goroutines of its own. The detector makes everything several times as slow, so
 # -short leaves out what takes most of the time of api and mcp and has little to show it:
 # tests that go through the contract one request at a time, and those that move many
@@ -77,6 +80,19 @@ lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
 
+image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
+	@go run -C tools/deploy ./image $(ARGS)
+
+deploy-check: build ## hold the image and deploy/ against the sources and the table of settings
+	@$(BIN)/earshot settings --json > $(BIN)/settings.json
+	@go vet -C tools/deploy ./...
+	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
+
+alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
+	@$(BIN)/promtool check config deploy/prometheus/prometheus.yml
+	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
+	@go test -C tools/observe ./...
+
 # Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
 VULNDB = https://vuln.go.dev
 vulncheck: linters ## look for known vulnerabilities in the code that the program reaches; asks vuln.go.dev
@@ -97,9 +113,19 @@ generate-check: ## fail if `make generate` changes anything
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
 		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
 
-migration: withstack ## write the next migration from what changed in ent/schema: name=add_something
-	@test -n "$(name)" || { echo "usage: make migration name=add_something" >&2; exit 2; }
+migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
+
+# What the chart's appVersion is, and the tag of its image, in the package.
+CHART_VERSION = $(shell git describe --tags --always --dirty)
+CHART := deploy/helm/earshot
+# -count=1, because go test remembers no files outside of a module.
+chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart
+	@$(BIN)/helm lint --strict --quiet $(CHART)
+	@$(BIN)/helm template feedback $(CHART) >/dev/null
+	@$(BIN)/helm-unittest --strict $(CHART)
+	@go test -C tools/helm -count=1 ./...
+	@$(BIN)/helm package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
 
 clean: ## remove what was built, but not the Temporal CLI, which takes minutes, nor any data
 	@test ! -d $(BIN) || find $(BIN) -type f ! -name 'temporal*' -delete
@@ -110,7 +136,13 @@ withstack:
 gotestsum:
 	@go build -C tools/test -o $(CURDIR)/$(BIN)/ tool
 
+charttools:
+	@go build -C tools/helm -o $(CURDIR)/$(BIN)/ tool
+
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults production lint vulncheck generate generate-check migration clean withstack gotestsum linters
+promtool:
+	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
+
+.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool

@@ -43,8 +43,13 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		return o, nil
 	case !claimed.Enabled:
 		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+		if err == nil {
+			d.counts.failed(ctx, ErrorWebhookDisabled, 1)
+		}
 		return outcome{failed: true, answer: ErrorWebhookDisabled}, err
 	}
+	began := time.Now()
+	d.counts.claimed(ctx, claimed)
 	failpoint.Hit(failpoint.AfterClaim)
 	result, err := d.request(ctx, due, claimed)
 	release()
@@ -58,6 +63,12 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		return outcome{}, err
 	}
 	failpoint.Hit(failpoint.AfterRecord)
+	switch {
+	case result.Error == "":
+		d.counts.delivered(ctx, claimed.Age, o.at.Sub(began))
+	case o.failed:
+		d.counts.failed(ctx, result.Error, 1)
+	}
 	if moved {
 		o.streak = moveOf(result.Error != "")
 	}
@@ -79,15 +90,15 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 	}
 	size, err := d.sizes.Do(ctx, due.ID)
 	if err != nil {
-		freeSlot(false)
+		freeSlot()
 		return nil, outcome{}, err
 	}
 	freeMemory := d.memory.Acquire(waiting, size.Organization, size.Bytes)
 	if freeMemory == nil {
-		freeSlot(false)
+		freeSlot()
 		return nil, outcome{putOff: true, atLeast: d.memory.Wait()}, nil
 	}
-	return sync.OnceFunc(func() { freeMemory(); freeSlot(true) }), outcome{}, nil
+	return sync.OnceFunc(func() { freeMemory(); freeSlot() }), outcome{}, nil
 }
 
 // request sends and says what follows from the answer.
@@ -108,7 +119,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		// The stop of this process cut the attempt off: not the receiver's fault.
 		return store.Result{}, ctx.Err()
 	}
-	d.limits.Answered(due.Webhook, o.OK())
+	d.limits.Answered(due.Webhook, o.OK(), o.Duration)
 	r := store.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error),
@@ -119,7 +130,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		r.Retry = &delay
 	}
 	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
-	countAttempt(ctx, r)
+	d.counts.attempt(ctx, r)
 	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
 		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
 		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),

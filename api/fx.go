@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -14,14 +15,15 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
 // Handler provides the API and, as an http.Handler, what serves it. It needs the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
-		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
+	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, m *telemetry.Metrics, log *slog.Logger) (*API, error) {
+		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Meter: m.Meter(), Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )
@@ -31,6 +33,9 @@ type Fail func(error)
 
 // Module serves the Handler at the address of the settings.
 var Module = fx.Module("api", Handler, fx.Invoke(serve))
+
+// Health serves NewHealth, for a process without the API.
+var Health = fx.Module("health", fx.Invoke(serveHealth))
 
 func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger) {
 	server := NewServer(a, StandardLimits(), log)
@@ -61,5 +66,30 @@ func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger
 			}
 			return nil
 		},
+	})
+}
+
+func serveHealth(lc fx.Lifecycle, checks []Check, c config.Config, log *slog.Logger) {
+	server := NewServer(NewHealth(checks, log), StandardLimits(), log)
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error {
+			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.HealthListen)
+			if errors.Is(err, syscall.EADDRINUSE) && c.HealthListen == config.DefaultHealthListen {
+				log.WarnContext(ctx, "serving no /healthz, because its port is taken: EARSHOT_HEALTH_LISTEN chooses another", "address", c.HealthListen)
+				return nil
+			}
+			if err != nil {
+				return errors.Wrap(err, "listen (EARSHOT_HEALTH_LISTEN chooses the address)")
+			}
+			log.InfoContext(ctx, "serving health", "address", listener.Addr().String())
+			go func() {
+				// The worker does its work without.
+				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+					log.Error("health is not served any more", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: server.Shutdown, // no answer takes longer than the checks
 	})
 }

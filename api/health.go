@@ -24,10 +24,22 @@ const (
 	// rememberReady is how long an answer of /readyz holds. Nobody needs a key to ask,
 	// and each look asks Postgres and Temporal.
 	rememberReady = time.Second
+	checkOK       = "ok"
 )
 
 // live tells that the process answers.
 func live(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
+
+// NewHealth is the handler of /healthz and /readyz, for a process that serves nothing
+// else.
+func NewHealth(checks []Check, log *slog.Logger) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	routes := withHead{r}
+	routes.GET("/healthz", live)
+	routes.GET("/readyz", (&readiness{checks: checks, log: log}).ready)
+	return r
+}
 
 // readiness runs the checks once at a time, and once a second.
 type readiness struct {
@@ -55,16 +67,20 @@ func (r *readiness) ready(c *gin.Context) {
 		c.JSON(http.StatusServiceUnavailable, gin.H{"status": "stopping"})
 		return
 	}
+	v := r.current(c.Request.Context())
+	c.JSON(v.status, v.body)
+}
+
+func (r *readiness) current(ctx context.Context) verdict {
 	found, _, _ := r.flight.Do("", func() (any, error) {
 		if !time.Now().Before(r.until) {
 			// It is the answer of all who wait, so none of them may cancel it.
-			r.known = r.look(context.WithoutCancel(c.Request.Context()))
+			r.known = r.look(context.WithoutCancel(ctx))
 			r.until = time.Now().Add(rememberReady)
 		}
 		return r.known, nil
 	})
-	v := found.(verdict)
-	c.JSON(v.status, v.body)
+	return found.(verdict)
 }
 
 // Leave has /readyz say no from now on, and each connection end with its next answer, while
@@ -91,7 +107,7 @@ func (r *readiness) look(ctx context.Context) verdict {
 	all.Wait()
 	status, word, checks := http.StatusOK, "ready", gin.H{}
 	for i, check := range r.checks {
-		checks[check.Name] = "ok"
+		checks[check.Name] = checkOK
 		if err := failures[i]; err != nil {
 			status, word, checks[check.Name] = http.StatusServiceUnavailable, "not ready", "unavailable"
 			r.log.WarnContext(ctx, "not ready", "check", check.Name, "error", err)

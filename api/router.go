@@ -20,6 +20,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
@@ -33,7 +34,9 @@ type Options struct {
 	Checks []Check
 	// Work is how long an operation may take once its request is there; 0 is a minute.
 	Work time.Duration
-	Log  *slog.Logger
+	// Meter counts requests; the zero value counts nothing.
+	Meter telemetry.Meter
+	Log   *slog.Logger
 }
 
 // standardWork is as long as a statement may take (store.Options.Serving).
@@ -52,10 +55,11 @@ type server struct {
 	UseCases
 	contract    *contract
 	keys        *keyring
-	limits      *limiter
+	limits      *access.RateLimits
 	refusedKeys *refusedKeys
 	proxies     []netip.Prefix
 	work        time.Duration
+	metrics     metrics
 	bodies      *memory.Shared[publicid.Organization]
 	decoders    chan struct{}
 	log         *slog.Logger
@@ -78,8 +82,8 @@ func New(u UseCases, o Options) (*API, error) {
 		return nil, err
 	}
 	s := &server{
-		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
-		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
+		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: u.Access.RateLimits(o.RateLimit),
+		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},
@@ -95,7 +99,8 @@ func New(u UseCases, o Options) (*API, error) {
 	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
 	ready := &readiness{checks: o.Checks, log: o.Log}
-	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	ready.show(o.Meter)
+	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.measure, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))

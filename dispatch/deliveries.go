@@ -135,6 +135,9 @@ func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err == nil || errors.As(err, &already) {
 		failpoint.Hit(failpoint.AfterStart)
+		if err == nil {
+			d.sizes.Record(ctx, int64(len(group)))
+		}
 		return true
 	}
 	// Never told to the caller, whose change is committed: the sweep starts what

@@ -26,8 +26,9 @@ var Module = fx.Module("dispatch", fx.Provide(
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
 		return c
 	},
-	func(lc fx.Lifecycle, c *Connection, set config.Config, log *slog.Logger) *Dispatcher {
+	func(lc fx.Lifecycle, c *Connection, set config.Config, m *telemetry.Metrics, log *slog.Logger) *Dispatcher {
 		d := New(c, set.DeliveryGroupMax, log)
+		d.Measure(m.Meter())
 		if set.WorkerDeployment != "" {
 			d.ThroughQueues()
 		}

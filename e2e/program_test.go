@@ -36,21 +36,27 @@ type program struct {
 // given last win.
 func newProgram(t *testing.T, database string, settings ...string) *program {
 	t.Helper()
+	p := configured(t, database, settings...)
+	var org, made map[string]any
+	p.json(&org, "org", "create", "Acme", "--json")
+	p.json(&made, "key", "create", "--json")
+	p.key, _ = made["key"].(string)
+	return p
+}
+
+// configured is newProgram without an organization.
+func configured(t *testing.T, database string, settings ...string) *program {
+	t.Helper()
 	port, _, err := devstack.FreePort(0)
 	require.NoError(t, err)
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
-	p := &program{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), client: http.DefaultClient, env: append(append(cleanEnviron(),
+	return &program{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), client: http.DefaultClient, env: append(append(cleanEnviron(),
 		"DATABASE_URL="+database,
 		fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port),
 		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
 		"EARSHOT_RATE_LIMIT=100000", "EARSHOT_DATABASE_MAX_CONNS=8", "EARSHOT_DRAIN_DELAY=0s",
 	), settings...)}
-	var org, made map[string]any
-	p.json(&org, "org", "create", "Acme", "--json")
-	p.json(&made, "key", "create", "--json")
-	p.key, _ = made["key"].(string)
-	return p
 }
 
 // temporalSettings point a program at a namespace of its own.

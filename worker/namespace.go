@@ -23,6 +23,9 @@ import (
 // Attributes are search attributes by name.
 type Attributes map[string]enumspb.IndexedValueType
 
+// NeededAttributes are those without which no delivery can start.
+func NeededAttributes() Attributes { return workflows.SearchAttributes() }
+
 // ReadAttributes reads the list in temporal-dev.yaml.
 func ReadAttributes(file string) (Attributes, error) {
 	text, err := os.ReadFile(file)

@@ -49,8 +49,11 @@ func (a *admin) Close() { a.store.Close() }
 // openStore needs the database's URL only, so that an operator's shell doesn't
 // need the service's secrets.
 func openStore(environ []string) (*store.Store, error) {
-	url, ok := lookup(environ).LookupEnv(config.DatabaseURL)
-	if !ok || url == "" {
+	url, err := config.Lookup(environ, config.DatabaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if url == "" {
 		return nil, errors.Errorf("%s is missing; for the development stack: set -a; . .earshot/dev.env", config.DatabaseURL)
 	}
 	return store.Open(store.Options{URL: url})

@@ -64,8 +64,11 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	}
 	options = append(options, dispatch.Drain)
 	if r&roleAPI != 0 {
-		options = append(options, api.Module, mcp.Module, fx.Provide(readiness(r)))
+		options = append(options, api.Module, mcp.Module)
+	} else {
+		options = append(options, api.Health)
 	}
+	options = append(options, fx.Provide(readiness(r)))
 	return fx.Options(options...)
 }
 
@@ -160,6 +163,10 @@ func newLogger(c config.Config, to io.Writer) *slog.Logger {
 
 // temporalOptions are Temporal's own settings (TEMPORAL_ADDRESS, …).
 func temporalOptions(environ []string, l *slog.Logger) (client.Options, error) {
+	environ, err := config.TemporalEnviron(environ)
+	if err != nil {
+		return client.Options{}, err
+	}
 	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
 	if err != nil {
 		return client.Options{}, errors.Wrap(err, "read Temporal's settings")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +24,47 @@ func TestEveryRoleIsWiredCompletely(t *testing.T) {
 			require.NoError(t, fx.ValidateApp(application(config.Config{}, client.Options{}, log, r, func(error) {})))
 		})
 	}
+}
+
+// The table of settings says what Temporal's envconfig package reads: this tells
+// when it reads something else.
+func TestEverySettingOfTemporalsClientsCounts(t *testing.T) {
+	t.Parallel()
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
+	certificate := filepath.Join("..", "..", "nowhere.pem")
+	log := slog.New(slog.DiscardHandler)
+	none := []string{"TEMPORAL_CONFIG_FILE=" + os.DevNull}
+	for _, s := range config.Settings() {
+		if s.Temporal {
+			none = append(none, s.Name+"=")
+		}
+	}
+	plain, err := temporalOptions(none, log)
+	require.NoError(t, err)
+	require.Nil(t, plain.ConnectionOptions.TLS, "an empty variable turns nothing on")
+	require.Nil(t, plain.Credentials)
+	require.Equal(t, client.DefaultHostPort, plain.HostPort)
+	require.Equal(t, client.DefaultNamespace, plain.Namespace)
+
+	with := func(pairs ...string) (client.Options, error) { return temporalOptions(append(none, pairs...), log) }
+	o, err := with("TEMPORAL_ADDRESS=temporal.example.com:7233", "TEMPORAL_NAMESPACE=feedback",
+		"TEMPORAL_TLS_SERVER_NAME=temporal", "TEMPORAL_TLS_DISABLE_HOST_VERIFICATION=true", "TEMPORAL_API_KEY_FILE="+key)
+	require.NoError(t, err)
+	require.Equal(t, "temporal.example.com:7233", o.HostPort)
+	require.Equal(t, "feedback", o.Namespace)
+	require.Equal(t, "temporal", o.ConnectionOptions.TLS.ServerName)
+	require.True(t, o.ConnectionOptions.TLS.InsecureSkipVerify)
+	require.NotNil(t, o.Credentials)
+	o, err = with("TEMPORAL_TLS=true")
+	require.NoError(t, err)
+	require.NotNil(t, o.ConnectionOptions.TLS)
+	for _, name := range []string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH", "TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_CLIENT_KEY_PATH"} {
+		_, err = with(name + "=" + certificate)
+		require.ErrorContains(t, err, "TLS config", name)
+	}
+	_, err = with("TEMPORAL_API_KEY_FILE=/nowhere/key")
+	require.ErrorContains(t, err, "TEMPORAL_API_KEY: TEMPORAL_API_KEY_FILE names a file that can't be read")
 }
 
 func TestEveryCommandExplainsItself(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the build (-ldflags "-X main.version=…").
-var version = "dev"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// After the first signal the usual meaning is back: a second one kills.
@@ -32,14 +29,14 @@ func newRootCommand() *cobra.Command {
 		Short: "Product feedback with webhooks that arrive",
 		Long: "Earshot collects product feedback and tells other systems about it by signed webhooks.\n" +
 			"`earshot up` runs everything on this machine; `earshot serve` is for production.",
-		Version: version,
+		Version: builtFrom().Version,
 		// A mistake gets its own words, not a page of help.
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newResetCommand(),
-		newServeCommand(), newWorkerCommand(), newMigrateCommand(), newTemporalCommand(),
-		newOrgCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(),
+		newServeCommand(), newWorkerCommand(), newHealthCommand(), newSettingsCommand(), newMigrateCommand(), newTemporalCommand(),
+		newOrgCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(), newVersionCommand(),
 	)
 	return root
 }

@@ -18,13 +18,16 @@ func newTemporalCommand() *cobra.Command {
 	setup := &cobra.Command{
 		Use:   "setup",
 		Short: "Register the search attributes in the namespace",
-		Long: "Registers what --file lists and the namespace lacks. TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and\n" +
+		Long: "Registers the search attributes that deliveries need and the namespace lacks. TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and\n" +
 			"the other variables of Temporal's clients choose where. Repeating it is harmless.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			wanted, err := worker.ReadAttributes(file)
-			if err != nil {
-				return err
+			wanted := worker.NeededAttributes()
+			if file != "" {
+				var err error
+				if wanted, err = worker.ReadAttributes(file); err != nil {
+					return err
+				}
 			}
 			o, err := temporalOptions(os.Environ(), slog.New(slog.DiscardHandler))
 			if err != nil {
@@ -48,7 +51,7 @@ func newTemporalCommand() *cobra.Command {
 			return nil
 		},
 	}
-	setup.Flags().StringVar(&file, "file", "temporal-dev.yaml", "the list of search attributes")
+	setup.Flags().StringVar(&file, "file", "", "a list of search attributes instead of the program's own, such as temporal-dev.yaml")
 	cmd.AddCommand(setup)
 	return cmd
 }

@@ -22,6 +22,7 @@ const (
 const (
 	apiPortVariable      = "EARSHOT_PORT"
 	listenVariable       = "EARSHOT_LISTEN"
+	healthVariable       = "EARSHOT_HEALTH_LISTEN"
 	metricsVariable      = "EARSHOT_METRICS_LISTEN"
 	metricsPortVariable  = "EARSHOT_METRICS_PORT"
 	postgresPortVariable = "EARSHOT_POSTGRES_PORT"

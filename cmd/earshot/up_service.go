@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -22,8 +19,6 @@ const (
 	serviceReady = 60 * time.Second
 	// readyPause lies between two questions whether it is ready.
 	readyPause = 100 * time.Millisecond
-	// answerLimit is more than /readyz ever says.
-	answerLimit = 4 << 10
 )
 
 // service is API and worker in this process.
@@ -61,11 +56,7 @@ func (u *up) metricsAddress() string {
 
 // baseURL is where a person on this machine reaches the API.
 func (u *up) baseURL() string {
-	host := u.ports.host
-	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(u.ports.api))
+	return localURL(u.ports.host, strconv.Itoa(u.ports.api))
 }
 
 func (u *up) startService(ctx context.Context) (string, error) {
@@ -106,6 +97,7 @@ func (u *up) settings() []string {
 	var environ lookup
 	for _, pair := range u.environ {
 		name, _, _ := strings.Cut(pair, "=")
+		name = strings.TrimSuffix(name, "_FILE")
 		// What the caller has for other servers: theirs, or an earlier dev.env's.
 		if !strings.HasPrefix(name, "TEMPORAL_") && name != config.DatabaseURL &&
 			name != listenVariable && name != metricsVariable {
@@ -119,7 +111,9 @@ func (u *up) settings() []string {
 		{"EARSHOT_DRAIN_DELAY", "0s"}, // nobody balances
 	}, u.secrets...)
 	for _, s := range defaults {
-		if _, said := environ.LookupEnv(s.name); !said {
+		_, said := environ.LookupEnv(s.name)
+		_, fromFile := environ.LookupEnv(s.name + "_FILE")
+		if !said && !fromFile {
 			environ = append(environ, s.name+"="+s.value)
 		}
 	}
@@ -146,7 +140,7 @@ func (s *service) awaitReady(ctx context.Context, baseURL string) error {
 	tick := time.NewTicker(readyPause)
 	defer tick.Stop()
 	for {
-		answer := askReady(ctx, baseURL)
+		_, answer := ask(ctx, baseURL+"/readyz")
 		if answer == nil {
 			return nil
 		}
@@ -161,21 +155,4 @@ func (s *service) awaitReady(ctx context.Context, baseURL string) error {
 		case <-tick.C:
 		}
 	}
-}
-
-func askReady(ctx context.Context, baseURL string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/readyz", nil)
-	if err != nil {
-		return errors.Wrap(err, "ask whether it is ready")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return errors.Wrap(err, "ask whether it is ready")
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
-		return nil
-	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, answerLimit))
-	return fmt.Errorf("%s says %s", request.URL, strings.TrimSpace(string(text)))
 }

@@ -1,7 +1,8 @@
-// Package config reads the settings from the environment, all of them at once.
+// Package config reads the settings from the environment and from files that it
+// names, all of them at once, and has the table of them.
 //
 // Temporal's own settings (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key, …)
-// are not here: Temporal's envconfig package reads those.
+// are in the table only: Temporal's envconfig package reads those.
 package config
 
 import (
@@ -10,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,13 +22,17 @@ import (
 	"earshot/webhook"
 )
 
+// DefaultHealthListen gives way when it is taken: who runs several workers on one
+// machine need not care for it.
+const DefaultHealthListen = "127.0.0.1:4283"
+
 // DatabaseURL is the variable that the command line reads without the others.
 const DatabaseURL = "DATABASE_URL"
 
 // Config is every setting of the service. The zero value is of no use; Load
 // fills it.
 type Config struct {
-	DatabaseURL      string `env:"DATABASE_URL" help:"postgres:// URL of the database" mask:"url"`
+	DatabaseURL      string `env:"DATABASE_URL" help:"postgres:// URL of the database" mask:"url" required:"true"`
 	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections that one process may hold"`
 
 	Listen       string        `env:"EARSHOT_LISTEN" envDefault:"127.0.0.1:4280" help:"address of the HTTP server"`
@@ -38,15 +42,15 @@ type Config struct {
 
 	TrustedProxies []netip.Prefix `env:"EARSHOT_TRUSTED_PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, comma-separated"`
 
-	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all"`
-	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all"`
+	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all" required:"true"`
+	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all" required:"true"`
 
 	ContactCapFree       int                  `env:"EARSHOT_CONTACT_CAP_FREE" envDefault:"1000" help:"contacts of an organization on the free plan"`
 	ContactCapPro        int                  `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
 	WebhookCap           int                  `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
 	WebhookAllowCIDRs    []netip.Prefix       `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
-	WebhookAllowHTTP     bool                 `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" help:"allow webhook URLs without TLS"`
-	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" help:"delays before attempts 2 to 5; shorten them for tests only"`
+	WebhookAllowHTTP     bool                 `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" envDefault:"false" help:"allow webhook URLs without TLS"`
+	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
 	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"what counts towards the 50 failures in a row that disable a webhook: deliveries that failed for good, or attempts"`
 	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
 	Retention            time.Duration        `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
@@ -58,6 +62,7 @@ type Config struct {
 
 	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning"`
 	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`
+	HealthListen     string `env:"EARSHOT_HEALTH_LISTEN" envDefault:"127.0.0.1:4283" help:"address of /healthz and /readyz of a worker without the API"`
 	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is none"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
@@ -117,7 +122,10 @@ func (k *SecretKeys) UnmarshalText(text []byte) error {
 func LoadSecretKeys(environ []string) (SecretKeys, error) {
 	const name = "EARSHOT_SECRET_KEYS"
 	var keys SecretKeys
-	text := env.ToMap(environ)[name]
+	text, err := Lookup(environ, name)
+	if err != nil {
+		return nil, err
+	}
 	if text == "" {
 		return nil, errors.New(name + " is missing: it has to be what the service runs with")
 	}
@@ -133,9 +141,9 @@ func LoadSecretKeys(environ []string) (SecretKeys, error) {
 // Load reads the environment given as KEY=value pairs, as os.Environ returns
 // it. Its error lists every problem, a line each, in plain words.
 func Load(environ []string) (Config, error) {
-	c := Config{WebhookRetryDelays: retryDelays()}
-	var problems []string
-	err := env.ParseWithOptions(&c, env.Options{Environment: env.ToMap(environ)})
+	var c Config
+	values, problems := read(environ, names()...)
+	err := env.ParseWithOptions(&c, env.Options{Environment: values})
 	var all env.AggregateError
 	if errors.As(err, &all) {
 		for _, e := range all.Errors {
@@ -149,18 +157,6 @@ func Load(environ []string) (Config, error) {
 		return Config{}, errors.New("settings:\n  " + strings.Join(problems, "\n  "))
 	}
 	return c, nil
-}
-
-// retryDelays are those that receivers are told of.
-func retryDelays() []time.Duration {
-	var all []time.Duration
-	for failed := 1; ; failed++ {
-		delay, ok := webhook.RetryDelay(failed)
-		if !ok {
-			return all
-		}
-		all = append(all, delay)
-	}
 }
 
 // inPlainWords turns env's error, which names the Go field and speaks of strconv,
@@ -204,13 +200,14 @@ func (c *Config) problems(known string) []string {
 			found = append(found, name+": "+fmt.Sprintf(format, args...))
 		}
 	}
-	if u, err := url.Parse(c.DatabaseURL); c.DatabaseURL == "" {
-		complain("DATABASE_URL", "is missing; set it to a postgres:// URL, or use `make up` for a private database")
-	} else if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		complain("DATABASE_URL", "is not a postgres:// URL")
+	if err := databaseProblem(c.DatabaseURL); err != nil {
+		complain("DATABASE_URL", "%v", err)
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		complain("EARSHOT_LISTEN", "wants host:port")
+	}
+	if _, _, err := net.SplitHostPort(c.HealthListen); err != nil {
+		complain("EARSHOT_HEALTH_LISTEN", "wants host:port")
 	}
 	if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil && c.MetricsListen != "" {
 		complain("EARSHOT_METRICS_LISTEN", "wants host:port")
@@ -313,7 +310,7 @@ func shown(mask string, value any) string {
 	case "all":
 		return "***"
 	case "url":
-		u, err := url.Parse(fmt.Sprint(value))
+		u, err := parseURL(fmt.Sprint(value))
 		if err != nil {
 			return "***"
 		}

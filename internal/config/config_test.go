@@ -54,6 +54,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		WebhookDisableCounts: config.CountDeliveries, CommentEditWindow: 15 * time.Minute,
 		Retention:        30 * 24 * time.Hour,
 		DeliveryGroupMax: 60,
+		HealthListen:     config.DefaultHealthListen,
 		LogLevel:         slog.LevelInfo,
 		LogFormat:        "json",
 	}, c)
@@ -70,7 +71,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_TRUSTED_PROXIES=10.1.0.0/16",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
-		"EARSHOT_RETENTION=24h", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
+		"EARSHOT_RETENTION=24h", "EARSHOT_HEALTH_LISTEN=:4283", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
 		"EARSHOT_LOG_LEVEL=debug", "EARSHOT_LOG_FORMAT=text",
 	))
 	require.NoError(t, err)
@@ -131,12 +132,15 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 	t.Parallel()
 	for setting, complaint := range map[string]string{
 		"DATABASE_URL=host=db user=earshot":                                       "is not a postgres:// URL",
+		"DATABASE_URL=postgres://one:5432,two:port/earshot":                       "is not a postgres:// URL",
+		"DATABASE_URL=postgres://one,two/earshot?target_session_attrs=standby":    "set target_session_attrs=read-write",
 		"EARSHOT_LISTEN=4280":                                                     "wants host:port",
 		"EARSHOT_DATABASE_MAX_CONNS=0":                                            "must be at least 1",
 		"EARSHOT_RATE_LIMIT=0":                                                    "must be at least 1",
 		"EARSHOT_DELIVERY_GROUP_MAX=0":                                            "must be 1 to 60",
 		"EARSHOT_RETENTION=1h":                                                    "must be at least 24h",
 		"EARSHOT_RETENTION=-24h":                                                  "must be at least 24h",
+		"EARSHOT_HEALTH_LISTEN=4283":                                              "wants host:port",
 		"EARSHOT_METRICS_LISTEN=4282":                                             "wants host:port",
 		"EARSHOT_WORKER_DEPLOYMENT=earshot":                                       "set both, or none",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s":                                   "wants four durations",
@@ -164,6 +168,8 @@ func TestNoComplaintShowsASecret(t *testing.T) {
 	for _, setting := range []string{
 		"DATABASE_URL=mysql://earshot:hunter2@db.example.com/earshot",
 		"DATABASE_URL=postgres://earshot:hunter2@db.example.com:port/earshot",
+		"DATABASE_URL=postgres://earshot:hunter2@one:5432,two:port/earshot",
+		"DATABASE_URL=postgres://earshot:hunter2@one:5432,two/earshot?target_session_attrs=standby",
 		// The id and the key swapped; k100 is base64 too.
 		"EARSHOT_SECRET_KEYS=" + encoded(key) + ":k1",
 		"EARSHOT_SECRET_KEYS=" + encoded(key) + ":k100",
@@ -219,6 +225,22 @@ func TestTheLogShowsEverySettingButNoSecret(t *testing.T) {
 		for i := range settings.NumField() {
 			require.Contains(t, out.String(), settings.Field(i).Tag.Get("env"))
 		}
+	}
+}
+
+func TestADatabaseMayHaveSeveralHosts(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range []string{
+		"one.example.com,two.example.com", "one.example.com:5432,two.example.com", "one.example.com,two.example.com:5433",
+		"10.0.0.1:5432,10.0.0.2:5433,10.0.0.3:5434", "[::1]:5432,[::2]:5433",
+	} {
+		url := "postgres://earshot:hunter2@" + hosts + "/earshot?target_session_attrs=read-write"
+		c, err := config.Load(with("DATABASE_URL=" + url + "&password=hunter2"))
+		require.NoError(t, err, hosts)
+		var out bytes.Buffer
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("settings", "config", c)
+		requireNoSecret(t, out.String())
+		require.Contains(t, out.String(), "@"+hosts+"/earshot?", "an operator sees where the process connects to")
 	}
 }
 

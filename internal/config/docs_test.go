@@ -3,7 +3,6 @@ package config_test
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,17 +16,15 @@ func TestEverySettingStandsInTheOperatorsPageWithItsDefault(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
 	require.NoError(t, err)
-	settings := reflect.TypeFor[config.Config]()
-	for i := range settings.NumField() {
-		tag := settings.Field(i).Tag
+	for _, s := range config.Settings() {
 		row := ""
 		for line := range strings.Lines(string(page)) {
-			if strings.HasPrefix(line, "|") && strings.Contains(line, "`"+tag.Get("env")+"`") {
+			if strings.HasPrefix(line, "|") && strings.Contains(line, "`"+s.Name+"`") {
 				row = line
 			}
 		}
-		require.NotEmpty(t, row, "%s has no row", tag.Get("env"))
-		require.Contains(t, row, tag.Get("envDefault"), tag.Get("env"))
+		require.NotEmpty(t, row, "%s has no row", s.Name)
+		require.Contains(t, row, s.Default, s.Name)
 	}
 }
 

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Setting is one line of the table of settings, which whoever deploys the program
+// goes by. Each can be set by the variable of its name, or by a file whose path
+// NAME_FILE has.
+type Setting struct {
+	Name     string `json:"name"`
+	Default  string `json:"default"`
+	Help     string `json:"help"`
+	Required bool   `json:"required"`
+	// Secret says that it belongs into a file and into no log.
+	Secret bool `json:"secret"`
+	// Temporal says that every client of Temporal reads it, and not this program.
+	Temporal bool `json:"temporal"`
+}
+
+// Settings is every setting of the service, and those of Temporal's clients that
+// deployments need.
+func Settings() []Setting {
+	fields := reflect.VisibleFields(reflect.TypeFor[Config]())
+	all := make([]Setting, 0, len(fields)+len(temporalSettings))
+	for _, f := range fields {
+		all = append(all, Setting{
+			Name: f.Tag.Get("env"), Default: f.Tag.Get("envDefault"), Help: f.Tag.Get("help"),
+			Required: f.Tag.Get("required") == "true", Secret: f.Tag.Get("mask") != "",
+		})
+	}
+	return append(all, temporalSettings...)
+}
+
+// names are those of the settings that Load reads.
+func names() []string {
+	var all []string
+	for _, s := range Settings() {
+		if !s.Temporal {
+			all = append(all, s.Name)
+		}
+	}
+	return all
+}
+
+// temporalSettings are read by Temporal's envconfig package. It knows some more,
+// for codecs and for certificates in variables.
+var temporalSettings = []Setting{
+	{Temporal: true, Name: "TEMPORAL_ADDRESS", Default: "localhost:7233", Help: "host:port of Temporal"},
+	{Temporal: true, Name: "TEMPORAL_NAMESPACE", Default: "default", Help: "namespace of the workflows"},
+	{Temporal: true, Name: temporalAPIKey, Help: "key for Temporal Cloud; turns TLS on", Secret: true},
+	{Temporal: true, Name: "TEMPORAL_TLS", Help: "true for TLS without a certificate of our own; any of the following turns it on too"},
+	{Temporal: true, Name: "TEMPORAL_TLS_SERVER_CA_CERT_PATH", Help: "file with the authority of Temporal's certificate, unless the system knows it"},
+	{Temporal: true, Name: "TEMPORAL_TLS_SERVER_NAME", Help: "name in Temporal's certificate, if it isn't that of the address"},
+	{Temporal: true, Name: "TEMPORAL_TLS_CLIENT_CERT_PATH", Help: "file with our certificate, for mTLS"},
+	{Temporal: true, Name: "TEMPORAL_TLS_CLIENT_KEY_PATH", Help: "file with its key"},
+	{Temporal: true, Name: "TEMPORAL_TLS_DISABLE_HOST_VERIFICATION", Help: "true takes any name in Temporal's certificate"},
+}
+
+const temporalAPIKey = "TEMPORAL_API_KEY"
+
+// TemporalEnviron is the environment for Temporal's envconfig package: without empty
+// variables, the name of a file among which would turn TLS on, and with the key from
+// its file.
+func TemporalEnviron(environ []string) ([]string, error) {
+	key, err := Lookup(environ, temporalAPIKey)
+	if err != nil {
+		return nil, err
+	}
+	all := env.ToMap(environ)
+	all[temporalAPIKey] = key
+	for _, s := range temporalSettings {
+		if all[s.Name] == "" {
+			delete(all, s.Name)
+		}
+	}
+	pairs := make([]string, 0, len(all))
+	for name, value := range all {
+		pairs = append(pairs, name+"="+value)
+	}
+	return pairs, nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// authoritiesModule is where the authorities of certificates come from.
+const authoritiesModule = "golang.org/x/crypto/x509roots/fallback"
+
+// partsOf lists what is in the image (SBOM) as CycloneDX has it: the modules that the
+// linker noted in the program, Go's standard library and the authorities. The list
+// comes from what is shipped and not from a go.mod, which names more than is linked.
+func partsOf(program string, o options, created time.Time) ([]byte, error) {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return nil, fmt.Errorf("list the parts of the program: %w", err)
+	}
+	self, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil, errors.New("list the parts of the image: this program wasn't built with modules")
+	}
+	components := []cdx.Component{part("std", strings.TrimPrefix(info.GoVersion, "go"), "")}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		components = append(components, part(m.Path, m.Version, m.Sum))
+	}
+	for _, m := range self.Deps {
+		if m.Path == authoritiesModule {
+			components = append(components, part(m.Path, m.Version, m.Sum))
+		}
+	}
+	bom := cdx.NewBOM()
+	bom.Metadata = &cdx.Metadata{
+		Timestamp: created.UTC().Format(time.RFC3339),
+		Component: &cdx.Component{
+			Type: cdx.ComponentTypeContainer, BOMRef: "earshot", Name: "earshot", Version: o.version,
+			Properties: &[]cdx.Property{{Name: "org.opencontainers.image.revision", Value: o.revision}},
+		},
+	}
+	refs := make([]string, len(components))
+	for i, c := range components {
+		refs[i] = c.BOMRef
+	}
+	bom.Components = &components
+	bom.Dependencies = &[]cdx.Dependency{{Ref: "earshot", Dependencies: &refs}}
+	var text bytes.Buffer
+	if err := cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
+		return nil, fmt.Errorf("list the parts of the image: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// part is a module by the URL that scanners look vulnerabilities up by. Its sum is Go's
+// own (h1:), which isn't the hash of a file.
+func part(path, version, sum string) cdx.Component {
+	url := "pkg:golang/" + path + "@" + version
+	c := cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: path, Version: version, PackageURL: url}
+	if sum != "" {
+		c.Properties = &[]cdx.Property{{Name: "go.sum", Value: sum}}
+	}
+	return c
+}
