@@ -42,7 +42,7 @@ upgrades: withstack ## run the programs of before the last two migrations beside
 # -short leaves out what takes most of the time of api and mcp and has little to show it:
 # tests that go through the contract one request at a time, and those that move many
 # megabytes.
-RACE := ./activities/... ./api/... ./dispatch/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
+RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
 race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
 	@$(BIN)/withstack -- go test -race -short $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
