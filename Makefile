@@ -42,7 +42,7 @@ upgrades: withstack ## run the programs of before the last two migrations beside
 # -short leaves out what takes most of the time of api and mcp and has little to show it:
 # tests that go through the contract one request at a time, and those that move many
 # megabytes.
-RACE := ./activities/... ./api/... ./dispatch/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
+RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
 race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
 	@$(BIN)/withstack -- go test -race -short $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
@@ -117,7 +117,7 @@ migration: withstack ## write the next migration from what changed in ent/schema
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
 # What the chart's appVersion is, and the tag of its image, in the package.
-CHART_VERSION = $(shell git describe --tags --always --dirty)
+CHART_VERSION = $(shell git describe --tags --always --dirty=-changed)
 CHART := deploy/helm/earshot
 # -count=1, because go test remembers no files outside of a module.
 chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/failpoint"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
@@ -51,7 +54,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 	began := time.Now()
 	d.counts.claimed(ctx, claimed)
 	failpoint.Hit(failpoint.AfterClaim)
-	result, err := d.request(ctx, due, claimed)
+	result, err := d.traced(ctx, due, claimed)
 	release()
 	if err != nil {
 		return outcome{}, err
@@ -101,6 +104,25 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 	return sync.OnceFunc(func() { freeMemory(); freeSlot() }), outcome{}, nil
 }
 
+// traced is request with a span, which the receiver is told of.
+func (d *Deliveries) traced(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
+	ctx, span := telemetry.Span(ctx, "attempt", attribute.String("earshot.delivery", due.ID.String()),
+		attribute.String("earshot.webhook", c.Webhook.String()), attribute.String("earshot.event_type", c.EventType),
+		attribute.Int("earshot.attempt", due.Attempt))
+	defer span.End()
+	r, err := d.request(ctx, due, c)
+	if r.Response != 0 {
+		span.SetAttributes(attribute.Int("http.response.status_code", r.Response))
+	}
+	if r.Error != "" {
+		span.SetAttributes(attribute.String("error.type", r.Error))
+	}
+	if err != nil || r.Error != "" {
+		span.SetStatus(codes.Error, r.Error)
+	}
+	return r, err
+}
+
 // request sends and says what follows from the answer.
 func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
 	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
@@ -114,6 +136,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	failpoint.Hit(failpoint.BeforeSend)
 	o := d.sender.Send(ctx, send.Request{
 		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+		TraceParent: telemetry.TraceParent(ctx),
 	})
 	if ctx.Err() != nil && !o.OK() {
 		// The stop of this process cut the attempt off: not the receiver's fault.

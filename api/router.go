@@ -36,7 +36,9 @@ type Options struct {
 	Work time.Duration
 	// Meter counts requests; the zero value counts nothing.
 	Meter telemetry.Meter
-	Log   *slog.Logger
+	// Traces get the spans of requests; nil is none.
+	Traces *telemetry.Traces
+	Log    *slog.Logger
 }
 
 // standardWork is as long as a statement may take (store.Options.Serving).
@@ -60,6 +62,7 @@ type server struct {
 	proxies     []netip.Prefix
 	work        time.Duration
 	metrics     metrics
+	traces      *telemetry.Traces
 	bodies      *memory.Shared[publicid.Organization]
 	decoders    chan struct{}
 	log         *slog.Logger
@@ -84,6 +87,7 @@ func New(u UseCases, o Options) (*API, error) {
 	s := &server{
 		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: u.Access.RateLimits(o.RateLimit),
 		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
+		traces: o.Traces,
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},
@@ -100,7 +104,7 @@ func New(u UseCases, o Options) (*API, error) {
 	_ = r.SetTrustedProxies(nil)
 	ready := &readiness{checks: o.Checks, log: o.Log}
 	ready.show(o.Meter)
-	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.measure, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.trace, s.measure, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))

@@ -116,6 +116,8 @@ func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 		return false
 	}
 	failpoint.Hit(failpoint.BeforeStart)
+	ctx, span := d.span(ctx, group)
+	defer span.End()
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        groupID(group),
 		TaskQueue: workflows.MainQueue,

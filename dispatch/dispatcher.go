@@ -42,6 +42,8 @@ type Dispatcher struct {
 	log      *slog.Logger
 	// sizes are those of the groups that were started.
 	sizes metric.Int64Histogram
+	// traces are nil where there are none.
+	traces *telemetry.Traces
 	// life is the context of all calls; Close ends it.
 	life context.Context
 	end  context.CancelFunc
@@ -83,6 +85,10 @@ func (d *Dispatcher) Measure(m telemetry.Meter) {
 		set(float64(d.deliveries.Size()))
 	})
 }
+
+// Trace has runs go on with the traces of the requests that caused them. It is called
+// before anything is started.
+func (d *Dispatcher) Trace(t *telemetry.Traces) { d.traces = t }
 
 // ThroughQueues makes every start go through its queue. Workers with versions need
 // it: an eager start runs in this process, whatever the current version is. It is

@@ -74,6 +74,9 @@ func TestAnOperatorSeesWhatAMigrationWouldDoBeforeItDoesIt(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Regexp(t, `hash_members_addresses.sql +pending\n`, out)
 	require.Regexp(t, `29990101000000, of a later version of the program +applied `, out)
+	out, err = p.command("migrate", "plan")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "Together, until the end:\n    comments: writes wait, reads go on\n    votes: reads and writes wait\n")
 	var plan struct {
 		Migrations []struct {
 			Name       string

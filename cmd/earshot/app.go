@@ -156,9 +156,9 @@ func plainly(err error) error {
 func newLogger(c config.Config, to io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(to, o))
+		return slog.New(telemetry.TracedLogs(slog.NewTextHandler(to, o)))
 	}
-	return slog.New(slog.NewJSONHandler(to, o))
+	return slog.New(telemetry.TracedLogs(slog.NewJSONHandler(to, o)))
 }
 
 // temporalOptions are Temporal's own settings (TEMPORAL_ADDRESS, …).

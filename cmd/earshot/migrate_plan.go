@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-faster/errors"
@@ -122,7 +124,30 @@ func showPlan(w io.Writer, plan []plannedMigration) {
 				fmt.Fprintf(w, "    → %s\n", t.inWords())
 			}
 		}
+		if m.Transaction {
+			m.showTogether(w)
+		}
 		fmt.Fprintln(w)
+	}
+}
+
+// showTogether prints the strongest lock that a transaction has on each table at its end:
+// a lock that took a moment to get is kept while the next statement reads a table.
+func (m plannedMigration) showTogether(w io.Writer) {
+	strongest := map[string]plannedEffect{}
+	for _, s := range m.Statements {
+		for _, t := range s.Tables {
+			if was, ok := strongest[t.Table]; !ok || t.Stronger(was.Effect) {
+				strongest[t.Table] = t
+			}
+		}
+	}
+	if len(strongest) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n  Together, until the end:\n")
+	for _, name := range slices.Sorted(maps.Keys(strongest)) {
+		fmt.Fprintf(w, "    %s: %s\n", name, strongest[name].Waits)
 	}
 }
 

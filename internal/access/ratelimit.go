@@ -41,11 +41,11 @@ const (
 	// is less than a token.
 	leaseFrom = 60
 	// After it was empty a bucket isn't asked for before there is a token again. At a
-	// large limit there soon is one, so not before emptyMin: 50 statements a second are
-	// enough for requests that are refused. And not later than after emptyMax: somebody
+	// large limit there soon is one, so not before emptyAtLeast: 50 statements a second are
+	// enough for requests that are refused. And not later than after emptyAtMost: somebody
 	// may have given tokens back.
-	emptyMin = 20 * time.Millisecond
-	emptyMax = time.Second
+	emptyAtLeast = 20 * time.Millisecond
+	emptyAtMost  = time.Second
 	// maxKeys bounds the memory: beyond, those are forgotten whose buckets are full.
 	maxKeys = 10_000
 )

@@ -80,13 +80,14 @@ func (t *tokens) count(now time.Time) {
 }
 
 // ahead is how many tokens to keep: as many as the process spent in a second, and never
-// more than flow into the bucket in one.
+// more than flow into the bucket in one. A single request tells of no other.
 func (t *tokens) ahead(now time.Time) int {
-	if t.perMinute < leaseFrom {
+	t.count(now)
+	lately := max(t.used, t.before)
+	if lately < 2 || t.perMinute < leaseFrom {
 		return 0
 	}
-	t.count(now)
-	return min(max(t.used, t.before), int(t.rate()*leaseTime.Seconds()))
+	return min(lately, int(t.rate()*leaseTime.Seconds()))
 }
 
 // low says that it is time to ask for more: what is left lasts for a quarter of a
@@ -127,7 +128,7 @@ func (t *tokens) answered(g store.TokenGrant, err error, now time.Time) {
 	t.fullAt = now.Add(t.flow(g.Missing))
 	t.emptyUntil = time.Time{}
 	if lacking := 1 - (float64(t.perMinute) - g.Missing); lacking > 0 {
-		t.emptyUntil = now.Add(min(max(t.flow(lacking), emptyMin), emptyMax))
+		t.emptyUntil = now.Add(min(max(t.flow(lacking), emptyAtLeast), emptyAtMost))
 	}
 }
 

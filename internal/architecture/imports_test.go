@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
 		"ent/db/...", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
+		"internal/telemetry",
 	},
 	"internal/access": {
 		"ent/db/...", "internal/batch", "internal/change", "internal/page", "internal/problem", "internal/publicid",

@@ -77,6 +77,9 @@ func strength(lock string) int {
 // Waits says what waits while the lock is held.
 func (e Effect) Waits() string { return locks[strength(e.Lock)].waits }
 
+// Stronger reports whether its lock is stronger than another's.
+func (e Effect) Stronger(than Effect) bool { return strength(e.Lock) > strength(than.Lock) }
+
 // blocks reports whether requests wait for the lock.
 func (e Effect) blocks() bool { return strength(e.Lock) > strength(quietest) }
 

@@ -6,6 +6,12 @@ import "fmt"
 // before that serve, with what to write instead. docs/upgrading.md has the rules.
 func (o Observed) Problems() (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, b := range o.broken {
+		add("%s: rows can't be added to the table. Give it a default, or let it be null", b)
+	}
+	if len(all) > 0 {
+		return all // what else there is may be its doing
+	}
 	for i, effects := range o.Effects {
 		statement := firstLine(o.Statements[i])
 		for _, e := range effects {
@@ -20,9 +26,6 @@ func (o Observed) Problems() (all []string) {
 				add("%s: %s", statement, o.slowly(e))
 			}
 		}
-	}
-	for _, b := range o.broken {
-		add("%s: rows can't be added to the table. Give it a default, or let it be null", b)
 	}
 	if o.Contract == "" {
 		for _, t := range o.taken {

@@ -109,8 +109,8 @@ func (m *migrating) otherMigration(ctx context.Context, c *stdsql.Conn) string {
 
 // sessionInWords says of a row a of pg_stat_activity who it is. It leaves out what the
 // session does: somebody's statement may hold somebody's data.
-const sessionInWords = `format('process %s of %s from %s%s', a.pid, coalesce(nullif(a.application_name, ''), a.usename),
-	coalesce(host(a.client_addr), 'this machine'), coalesce(to_char(a.xact_start AT TIME ZONE 'UTC', '", in a transaction since "HH24:MI:SS" UTC"'), ''))`
+const sessionInWords = `format('process %s of %s%s%s', a.pid, coalesce(nullif(a.application_name, ''), a.usename),
+	coalesce(' from ' || host(a.client_addr), ''), coalesce(to_char(a.xact_start AT TIME ZONE 'UTC', '", in a transaction since "HH24:MI:SS" UTC"'), ''))`
 
 // limit sets how long the migration waits and works, and has Postgres end it when this
 // process dies.

@@ -17,7 +17,7 @@ import (
 const (
 	// Whoever wants a table queues behind a migration that waits for it, and gives up
 	// after lockTimeout. A migration of a file with a transaction waits for half as long
-	// for a lock, and no statement takes so long that the two come to more.
+	// for a lock, and no statement takes longer with that than they wait.
 	migrationLockTimeout      = lockTimeout / 2
 	migrationStatementTimeout = 8 * time.Second
 	// Between two tries of a migration that was cut off, those that queued get their

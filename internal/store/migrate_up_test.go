@@ -241,3 +241,16 @@ func TestAMigrationThatWaitsForAnotherSaysWhoMigrates(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, []string{"2_test.sql"}, append(first.finish(t), second.finish(t)...))
 }
+
+func TestAnIndexThatTakesTimeSaysHowFarItIs(t *testing.T) {
+	t.Parallel()
+	url := testkit.EmptyDatabase(t)
+	dir := directory(t, twoTables, `-- +goose Up
+-- +goose StatementBegin
+CREATE FUNCTION slow(id int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN id; END $$;
+-- +goose StatementEnd
+`, "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY IF NOT EXISTS slow ON a (slow(id));")
+	a := applyAll(t, url, dir)
+	a.await(t, "3_test.sql: builds ", " on a: building index", "s so far)")
+	require.Len(t, a.finish(t), 3)
+}

@@ -40,7 +40,7 @@ type TokenGrant struct {
 // Rows are locked in the order of their ids, and the clock is read when they are: who
 // has waited for a row meets no moment from before it changed. Postgres keeps
 // microseconds, so a token is there when a thousandth of it lacks.
-const takeTokensSQL = `
+const takeFromBucketsSQL = `
 WITH asked AS (
   SELECT * FROM unnest($1::uuid[], $2::float8[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
     AS a(api_key_id, budget, needed, ahead, owed, place)
@@ -101,7 +101,7 @@ func (s *Store) takeTokens(ctx context.Context, asks []TokenAsk) (grants []Token
 		keys[i], budgets[i] = a.Key.UUID().String(), float64(a.PerMinute)
 		needed[i], ahead[i], owed[i] = float64(a.Needed), float64(a.Ahead), float64(a.Owed)
 	}
-	rows, err := s.pool.Query(ctx, takeTokensSQL, keys, budgets, needed, ahead, owed)
+	rows, err := s.pool.Query(ctx, takeFromBucketsSQL, keys, budgets, needed, ahead, owed)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "take tokens of API keys")
 	}

@@ -70,9 +70,14 @@ func render(t *testing.T, values map[string]any) ([]rendered, string, error) {
 
 func mustRender(t *testing.T, values map[string]any) []rendered {
 	t.Helper()
-	objects, _, err := render(t, values)
+	objects, notes, err := render(t, values)
 	require.NoError(t, err)
 	require.NotEmpty(t, objects)
+	require.Contains(t, notes, "earshot key create")
+	require.NotContains(t, notes, "<no value>")
+	for _, o := range objects {
+		require.NotContains(t, string(o.yaml), "<no value>")
+	}
 	return objects
 }
 
