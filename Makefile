@@ -8,6 +8,7 @@ BIN := .earshot/bin
 PKG = ./...
 RUN =
 DETACH =
+INSTALL =
 YES =
 name =
 ARGS =
@@ -15,8 +16,8 @@ ARGS =
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build ## start Earshot with its own Postgres and Temporal; DETACH=1 returns when it answers
-	@$(BIN)/earshot up $(if $(filter 1,$(DETACH)),--detach)
+up: build ## start Earshot with its own Postgres and Temporal; DETACH=1 returns when it answers, INSTALL=1 installs Postgres unasked
+	@$(BIN)/earshot up $(if $(filter 1,$(DETACH)),--detach) $(if $(filter 1,$(INSTALL)),--install)
 
 down: build ## stop what `make up DETACH=1` started
 	@$(BIN)/earshot down
@@ -29,6 +30,10 @@ quickstart: ## play the first five minutes of a customer against `make up`
 
 build: ## build .earshot/bin/earshot
 	go build -o $(BIN)/earshot ./cmd/earshot
+
+# Tests may install Postgres without asking, where this is root on Debian and there is
+# none: whoever runs them elsewhere than on a machine of their own is rarely there to ask.
+test race fuzz: export EARSHOT_INSTALL := 1
 
 # gotestsum says again at the end what failed, and why: the output of a package has
 # everything that its parallel tests log.
@@ -93,11 +98,11 @@ alerts: promtool ## try the alerts, and hold them, the dashboards and the runboo
 	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
 	@go test -C tools/observe ./...
 
-# Where a mirror of the database is: make vulncheck VULNDB=file:///srv/vulndb
+# A copy of the database, or another place that has it: make vulncheck VULNDB=/srv/vulndb
 VULNDB = https://vuln.go.dev
-vulncheck: linters ## look for known vulnerabilities in the code that the program reaches; asks vuln.go.dev
+vulncheck: linters ## look for known vulnerabilities in the code that the program reaches; asks vuln.go.dev, or a copy in VULNDB=/srv/vulndb
 	@go mod verify
-	@$(BIN)/govulncheck -db $(VULNDB) ./...
+	@.ci/vulncheck $(BIN)/govulncheck '$(VULNDB)'
 
 generate: ## write ent/db, api/gen and client anew, from ent/schema and api/openapi.yaml
 	@go generate ./ent

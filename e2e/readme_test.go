@@ -31,8 +31,8 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	var said strings.Builder
 	for _, block := range blocks {
 		switch command := block[1]; command {
-		case "make up\n":
-			said.WriteString(s.mustRun("make", "up", "DETACH=1"))
+		case "make up INSTALL=1\n":
+			said.WriteString(s.mustRun("make", "up", "INSTALL=1", "DETACH=1"))
 		case "make test\n":
 			require.Contains(t, string(ci), "make test")
 		default:

@@ -25,7 +25,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"earshot/internal/devstack"
@@ -67,21 +66,11 @@ func deploy(t *testing.T) *deployment {
 	port, _, err := devstack.FreePort(0)
 	require.NoError(t, err)
 	d.metrics = fmt.Sprintf("127.0.0.1:%d", port)
-	settings := []string{
-		"TEMPORAL_ADDRESS=" + d.temporal.Address(), "EARSHOT_WEBHOOK_RETRY_DELAYS=5s,5s,5s,5s",
-		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts", // so that each failure is one of a streak
-	}
-	before := &program{t: t, env: append(append(cleanEnviron(), "DATABASE_URL="+d.postgres.URL(ours)), settings...)}
-	for _, args := range [][]string{{"migrate"}, {"temporal", "setup", "--file", repository + "/temporal-dev.yaml"}} {
-		out, err := before.command(args...)
-		require.NoError(t, err, out)
-	}
-	d.program = newProgram(t, d.postgres.URL(ours), settings...)
-	d.client = dial(t, client.Options{HostPort: d.temporal.Address()})
-	require.Eventually(t, func() bool { // what was registered is known a moment later
-		_, err := d.client.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: "DeliveryID = 'none'"})
-		return err == nil
-	}, patience, glance)
+	migrate(t, d.postgres.URL(ours))
+	d.program = newProgram(t, d.postgres.URL(ours), "TEMPORAL_ADDRESS="+d.temporal.Address(),
+		"EARSHOT_WEBHOOK_RETRY_DELAYS=5s,5s,5s,5s",
+		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts") // so that each failure is one of a streak
+	d.client = d.setUpTemporal()
 	return d
 }
 
@@ -316,16 +305,6 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	for _, got := range r.All() {
 		require.NoError(t, got.Invalid)
 	}
-}
-
-// setting is a variable of the program's environment.
-func (d *deployment) setting(name string) (value string) {
-	for _, pair := range d.env {
-		if v, ok := strings.CutPrefix(pair, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }
 
 // goOn starts everything after a restore, which took an hour, and waits until there is

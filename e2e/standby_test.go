@@ -10,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"earshot/e2e/faults/check"
 	"earshot/e2e/faults/ledger"
@@ -26,6 +29,9 @@ const (
 	posters = 4
 	// healthy is the name of the endpoint in the ledger.
 	healthy = "healthy"
+	// swept is how long what only the sweep finds may take: its grace of 30 s, the minute
+	// between two, and a lease.
+	swept = 3 * time.Minute
 )
 
 // startPostgres starts one of the test's own, which keeps what it committed over a kill.
@@ -63,6 +69,37 @@ func several(t *testing.T, database string, servers ...*devstack.Postgres) strin
 		u.Host += net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port()))
 	}
 	return u.String()
+}
+
+// migrate makes the tables of a database.
+func migrate(t *testing.T, database string) {
+	t.Helper()
+	out, err := (&program{t: t, env: append(cleanEnviron(), "DATABASE_URL="+database)}).command("migrate")
+	require.NoError(t, err, out)
+}
+
+// setUpTemporal registers the search attributes in the default namespace of a server of the
+// test's own, and returns when they are known, which is a moment later.
+func (p *program) setUpTemporal() client.Client {
+	p.t.Helper()
+	out, err := p.command("temporal", "setup", "--file", repository+"/temporal-dev.yaml")
+	require.NoError(p.t, err, out)
+	c := dial(p.t, client.Options{HostPort: p.setting("TEMPORAL_ADDRESS")})
+	require.Eventually(p.t, func() bool {
+		_, err := c.ListWorkflow(p.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: "DeliveryID = 'none'"})
+		return err == nil
+	}, patience, glance)
+	return c
+}
+
+// setting is a variable of the program's environment.
+func (p *program) setting(name string) (value string) {
+	for _, pair := range p.env {
+		if v, ok := strings.CutPrefix(pair, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 // book is a receiver that writes down what reaches it, and what the API acknowledged: what
@@ -151,7 +188,7 @@ func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.R
 	require.Eventually(t, func() bool {
 		n, err := check.Pending(t.Context(), database)
 		return err == nil && n == 0
-	}, afterKill, glance, "deliveries are pending")
+	}, swept, glance, "deliveries are pending")
 	report, err := check.Run(t.Context(), check.Input{
 		LedgerPath: b.path, Database: database, Acknowledged: b.acknowledged, Kills: kills,
 		MaxAttempts: 5, DisabledAfter: 50, Endpoints: b.endpoints,
@@ -162,8 +199,9 @@ func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.R
 	return report
 }
 
-// TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost kills the primary. Each
-// process has its own way to say where the database is.
+// TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost kills the primary, which
+// has the databases of the service and of Temporal. Two processes of the service say
+// differently where it is.
 func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	const name = "earshot"
@@ -172,9 +210,17 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	standby := startPostgres(t, primary)
 	require.NoError(t, primary.Synchronize(t.Context()))
 	database := several(t, name, primary, standby) + "&target_session_attrs=read-write"
-	out, err := (&program{t: t, env: append(cleanEnviron(), "DATABASE_URL="+database)}).command("migrate")
-	require.NoError(t, err, out)
-	p := newProgram(t, database, temporalSettings(t)...)
+	migrate(t, database)
+	programs, err := devstack.TemporalServerPrograms(t.Context(), repository, t.Logf)
+	require.NoError(t, err)
+	temporal, err := devstack.StartTemporalServer(t.Context(), devstack.TemporalServerOptions{
+		Dir: t.TempDir(), Programs: programs, Namespaces: []string{"default"}, Report: t.Logf,
+		Database: several(t, "postgres", primary, standby) + "&target_session_attrs=read-write",
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = temporal.Stop(context.Background()) })
+	p := newProgram(t, database, "TEMPORAL_ADDRESS="+temporal.Address())
+	p.setUpTemporal()
 	processes := []*process{p.serveAlone(), p.worker(), p.worker("DATABASE_URL=" + several(t, name, standby, primary))}
 	b := newBook(t)
 	b.subscribe(p)

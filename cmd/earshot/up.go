@@ -19,6 +19,7 @@ func newUpCommand() *cobra.Command {
 	var (
 		dir                      string
 		detach, detached, asJSON bool
+		install                  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -36,6 +37,12 @@ func newUpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if install {
+				// Detached, it is another process that needs it.
+				if err := os.Setenv(devstack.InstallVariable, "1"); err != nil {
+					return errors.Wrap(err, "permit an installation")
+				}
+			}
 			switch {
 			case detach:
 				return upDetached(cmd.Context(), d, cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
@@ -50,6 +57,7 @@ func newUpCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&detach, "detach", "d", false, "return when everything answers, and leave it running")
 	f.BoolVar(&asJSON, "json", false, "with --detach: print where everything is as JSON, the rest on stderr")
+	f.BoolVar(&install, "install", false, "install Postgres with apt-get without asking, where this is root on Debian or Ubuntu and there is none")
 	f.BoolVar(&detached, detachedFlag, false, "what --detach starts")
 	_ = f.MarkHidden(detachedFlag)
 	return cmd

@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/internal/devstack"
 )
@@ -47,6 +52,74 @@ func (s *stack) chooseServer(ctx context.Context) error {
 		})
 	}
 	return nil
+}
+
+// role is who the service is in production: it owns its database, and nothing else.
+const role, rolePassword = "earshot", "of-this-run-alone"
+
+// ownDatabase makes the role as deploy/postgres/init.sh does.
+func (s *stack) ownDatabase(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.postgres.URL("postgres"))
+	if err != nil {
+		return errors.Wrap(err, "connect")
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for _, statement := range []string{
+		"CREATE ROLE " + role + " LOGIN PASSWORD '" + rolePassword + "'",
+		"ALTER DATABASE " + database + " OWNER TO " + role,
+		"REVOKE CONNECT ON DATABASE " + database + " FROM PUBLIC",
+	} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return errors.Wrap(err, "make the service's role")
+		}
+	}
+	return nil
+}
+
+// asService is the database's address as the service has it.
+func (s *stack) asService(databaseURL string) string {
+	u, err := url.Parse(databaseURL)
+	if err != nil || !s.production {
+		return databaseURL
+	}
+	u.User = url.UserPassword(role, rolePassword)
+	return u.String()
+}
+
+// likeCompose has the settings of a process as deploy/compose.yaml has them: secrets in
+// files, and where its health and its metrics are. A test compares the two.
+func (s *stack) likeCompose(process string, env []string) (all []string, err error) {
+	secrets := map[string]string{
+		"DATABASE_URL": "", "EARSHOT_SECRET_KEYS": "", "EARSHOT_EMAIL_HASH_KEY": "",
+		"EARSHOT_SMTP_URL": "", "TEMPORAL_API_KEY": "", // an empty file is none
+	}
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		if _, secret := secrets[name]; secret {
+			secrets[name] = value
+		} else {
+			all = append(all, pair)
+		}
+	}
+	dir := filepath.Join(s.dir, "secrets", process)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, errors.Wrap(err, "make a directory for secrets")
+	}
+	for name, value := range secrets {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
+			return nil, errors.Wrap(err, "write a secret")
+		}
+		all = append(all, name+"_FILE="+file)
+	}
+	for _, name := range []string{"EARSHOT_HEALTH_LISTEN", "EARSHOT_METRICS_LISTEN"} {
+		port, _, err := devstack.FreePort(0)
+		if err != nil {
+			return nil, errors.Wrap(err, "choose a port")
+		}
+		all = append(all, name+"="+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	return append(all, "TEMPORAL_NAMESPACE="+namespace), nil
 }
 
 // quickstart plays the first five minutes of a customer through the balancer.

@@ -71,6 +71,7 @@ func open(ctx context.Context, o options, dir, program string, report devstack.R
 	if r.stack, err = startStack(ctx, o.production, dir, program, report); err != nil {
 		return nil, err
 	}
+	r.stack.watchTemporal(r.kills)
 	for name, t := range map[string]**tenant{"plain": &r.plain, afresh: &r.mixed, "broken": &r.broken} {
 		if *t, err = r.newTenant(ctx, name, r.stack.url); err != nil {
 			return nil, err

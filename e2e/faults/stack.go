@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -43,6 +44,9 @@ type stack struct {
 	postgresOptions devstack.PostgresOptions
 	// startTemporal starts it again, too, where its clients look for it.
 	startTemporal func(ctx context.Context) (*devstack.Temporal, error)
+	// temporalLock is held by who starts it again; unwatch ends watchTemporal.
+	temporalLock sync.Mutex
+	unwatch      func()
 	// temporalProgram says its version.
 	temporalProgram string
 
@@ -109,6 +113,9 @@ func (s *stack) startServers(ctx context.Context) error {
 		return err
 	}
 	if s.production {
+		if err := s.ownDatabase(ctx); err != nil {
+			return err
+		}
 		err = s.chooseServer(ctx)
 	} else {
 		err = s.chooseDevServer(ctx)
@@ -137,16 +144,13 @@ func (s *stack) chooseDevServer(ctx context.Context) (err error) {
 }
 
 // prepare writes the schema and the search attributes.
-func (s *stack) prepare(ctx context.Context) error {
-	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
-	s.env = append(cleanEnviron(),
-		"DATABASE_URL="+s.direct, "TEMPORAL_ADDRESS="+s.temporal.Address(),
-		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
-		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
-		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
-		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
-		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
-	)
+func (s *stack) prepare(ctx context.Context) (err error) {
+	s.env = append(s.settings(), "DATABASE_URL="+s.asService(s.direct), "TEMPORAL_ADDRESS="+s.temporal.Address())
+	if s.production {
+		if s.env, err = s.likeCompose("commands", s.env); err != nil {
+			return err
+		}
+	}
 	for _, args := range [][]string{
 		{"migrate"}, {"temporal", "setup", "--file", filepath.Join(repository, "temporal-dev.yaml")},
 	} {
@@ -155,6 +159,18 @@ func (s *stack) prepare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// settings are those of every process.
+func (s *stack) settings() []string {
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	return append(cleanEnviron(),
+		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
+		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
+		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
+	)
 }
 
 // command runs one of the program's and decodes the JSON that it prints, if wanted.
@@ -225,8 +241,13 @@ func (s *stack) startService(p *service) error {
 		return err
 	}
 	p.path, p.log = s.program, filepath.Join(s.dir, p.name+".log")
-	p.env = append(append([]string{}, s.env...),
-		"DATABASE_URL="+toDatabase, "TEMPORAL_ADDRESS="+toTemporal, "EARSHOT_LISTEN="+p.listen)
+	p.env = append(s.settings(),
+		"DATABASE_URL="+s.asService(toDatabase), "TEMPORAL_ADDRESS="+toTemporal, "EARSHOT_LISTEN="+p.listen)
+	if s.production {
+		if p.env, err = s.likeCompose(p.name, p.env); err != nil {
+			return err
+		}
+	}
 	p.run()
 	return nil
 }
@@ -269,6 +290,9 @@ func (s *stack) tellAddresses() {
 
 // stop ends everything; nothing is left that runs. The databases stay if wanted.
 func (s *stack) stop(keep bool) {
+	if s.unwatch != nil {
+		s.unwatch()
+	}
 	for _, p := range s.services {
 		p.stop()
 	}
@@ -299,7 +323,8 @@ func (s *stack) stop(keep bool) {
 func cleanEnviron() (env []string) {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, "EARSHOT_") && !strings.HasPrefix(name, "TEMPORAL_") && name != "DATABASE_URL" {
+		if !strings.HasPrefix(name, "EARSHOT_") && !strings.HasPrefix(name, "TEMPORAL_") &&
+			!strings.HasPrefix(name, "DATABASE_URL") {
 			env = append(env, pair)
 		}
 	}

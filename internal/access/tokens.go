@@ -51,9 +51,8 @@ func (t *tokens) take(now time.Time) (ok, known bool) {
 	return false, now.Before(t.emptyUntil)
 }
 
-// expire ends a lease. What is left of it goes back with the next ask: its own key's next
-// request is the first that it could be missing for, because within a second as much has
-// flown into the bucket.
+// expire ends a lease. What is left of it goes back with the next ask. No statement is made
+// for that alone: it is a second's worth at most, so the bucket soon has as much again.
 func (t *tokens) expire(now time.Time) {
 	if t.leased > 0 && !now.Before(t.until) {
 		t.owed -= t.leased
@@ -120,7 +119,7 @@ func (t *tokens) answered(g store.TokenGrant, err error, now time.Time) {
 	t.expire(now)
 	t.owed -= a.owed
 	t.leased += g.Granted
-	// From before the database decided: no token is kept for longer than it may be.
+	// From before the database decided. Those that were left are spent first.
 	t.until = a.sent.Add(leaseTime)
 	// Who was granted one and had gone on alone has spent it.
 	paid := max(0, min(t.owed, t.leased))

@@ -98,10 +98,11 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 		*c = Change{Tx: tx, Caller: c.Caller}
 		return fn(c)
 	})
-	if err != nil {
+	if err != nil && !store.Unknown(err) {
 		return err
 	}
-	// The process may die here: the rows are committed and pending, the sweep
+	// What may be there is dispatched, too: who finds no row ends, and the sweep would come
+	// for those that there are a minute later. The process may die here: the rows are committed and pending, the sweep
 	// starts them.
 	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
@@ -122,7 +123,7 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 		}
 		Touch(ctx, "deliveryIds", ids...)
 	}
-	return nil
+	return err
 }
 
 // trace has the deliveries go on with the trace of the change.

@@ -40,7 +40,7 @@ func (b binaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
 
 // findBinaries returns the Postgres to use: of the wanted major version, which
 // a cluster's data dictates, or the first that is new enough if wanted is 0. If
-// there is none at all and the caller may install one, it does.
+// there is none at all and this is root on Debian, it installs one, with permission.
 func findBinaries(ctx context.Context, wanted int, report Report) (binaries, error) {
 	found := installed(ctx)
 	if ctx.Err() != nil { // nothing could be looked at, which is not nothing there

@@ -31,20 +31,26 @@ func canInstall() bool {
 	return err == nil
 }
 
+// installCommands are those that install Postgres, for apt-get.
+var installCommands = [][]string{
+	{"update"},
+	{"install", "--yes", "--no-install-recommends", "postgresql"},
+}
+
 // installPostgres installs Debian's package. The package would also make and
 // start a cluster of its own on port 5432, which nobody asked for; a setting
 // that lies there during the installation keeps it from that.
 func installPostgres(ctx context.Context, report Report) error {
+	if err := permission(ctx); err != nil {
+		return err
+	}
 	report.say("no Postgres found, installing it with apt-get: this takes a minute or two")
 	undo, err := withoutMainCluster()
 	if err != nil {
 		return err
 	}
 	defer undo()
-	for _, args := range [][]string{
-		{"update"},
-		{"install", "--yes", "--no-install-recommends", "postgresql"},
-	} {
+	for _, args := range installCommands {
 		if err := aptGet(ctx, report, args...); err != nil {
 			return err
 		}

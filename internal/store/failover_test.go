@@ -139,6 +139,7 @@ func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testin
 		return tx.Organization.Create().SetName("Acme").Exec(ctx)
 	})
 	require.True(t, store.Unavailable(lost), "%v", lost)
+	require.False(t, store.Unknown(lost))
 	n, err := s.Client().Organization.Query().Count(ctx)
 	require.NoError(t, err, "by a new connection")
 	require.Zero(t, n)
@@ -155,4 +156,5 @@ func TestNobodyIsToldThatACommitChangedNothingWhoseAnswerWasLost(t *testing.T) {
 	})
 	require.Error(t, unknown)
 	require.False(t, store.Unavailable(unknown), "%v", unknown)
+	require.True(t, store.Unknown(unknown))
 }

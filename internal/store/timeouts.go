@@ -83,6 +83,16 @@ func Unavailable(err error) bool {
 	return errors.As(err, &away) || errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
 }
 
+// Unknown reports whether an error is of a commit that the database didn't answer, so that
+// nobody knows whether it is there.
+func Unknown(err error) bool {
+	var (
+		failed  *pgconn.PgError
+		unknown *unknownOutcome
+	)
+	return errors.As(err, &unknown) && !errors.As(err, &failed)
+}
+
 // unknownOutcome is an error of a commit: where the database didn't answer, it may have
 // committed.
 type unknownOutcome struct{ error }
