@@ -198,10 +198,10 @@ func TestADeliveryArrivesOverTLSToTheProxyToPostgresAndToTemporal(t *testing.T) 
 	conn, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(t.Context()) }()
-	var clear, sealed int
+	var plain, sealed int
 	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE NOT s.ssl), count(*) FILTER (WHERE s.ssl)
-		FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE a.client_addr IS NOT NULL`).Scan(&clear, &sealed))
-	require.Zero(t, clear, "connections to Postgres in the clear, Temporal's among them")
+		FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE a.client_addr IS NOT NULL`).Scan(&plain, &sealed))
+	require.Zero(t, plain, "connections to Postgres in the clear, Temporal's among them")
 	require.Greater(t, sealed, 2)
 	p.requireGuessersToldApart()
 	a.requireStrangersRefused(p, database)

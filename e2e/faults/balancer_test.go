@@ -68,6 +68,7 @@ func answered(t *testing.T, b *balancer) map[string]int {
 		require.NoError(t, err)
 		name, err := io.ReadAll(answer.Body)
 		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
 		by[string(name)]++
 	}
 	return by

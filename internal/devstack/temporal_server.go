@@ -4,20 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	_ "embed"
-	"encoding/json"
-	"net"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"text/template"
 	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/jackc/pgx/v5/pgconn"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -30,30 +22,6 @@ const (
 	namespaceRetention = 3 * 24 * time.Hour
 	// systemNamespace is there as soon as the server is.
 	systemNamespace = "temporal-system"
-	// verifyFull is the sslmode that checks who the database is.
-	verifyFull = "verify-full"
-)
-
-// The databases of a server and how many connections each of its four services may have to
-// them. Together they leave two thirds of a Postgres of maxConnections to others.
-var stores = []store{
-	{Name: "default", Database: "temporal", Connections: 12, schema: "postgresql/v12/temporal"},
-	{Name: "visibility", Database: "temporal_visibility", Connections: 4, schema: "postgresql/v12/visibility"},
-}
-
-type store struct {
-	Name, Database string
-	Connections    int
-	schema         string
-}
-
-var (
-	//go:embed temporal-server.yaml
-	serverConfig string
-	//go:embed temporal-server-dynamic.yaml
-	serverDynamicConfig []byte
-
-	serverTemplate = template.Must(template.New(serverName).Parse(serverConfig))
 )
 
 // TemporalServerOptions says where and how a temporal-server runs: the program of
@@ -168,145 +136,6 @@ func launchTemporalServer(ctx context.Context, o TemporalServerOptions, held *cl
 		return nil, err
 	}
 	return t, nil
-}
-
-// serverSettings fill in the configuration.
-type serverSettings struct {
-	Stores                []store
-	Hosts, User, Password string
-	Attributes            map[string]string
-	VerifyDatabase        bool
-	DatabaseCA            string
-	TLS                   *TemporalTLS
-	Ports                 map[string]servicePorts
-	DynamicConfig         string
-}
-
-// servicePorts are those of one of the four services.
-type servicePorts struct {
-	GRPC, Membership int
-}
-
-func (o TemporalServerOptions) settings() (serverSettings, error) {
-	u, err := o.database()
-	if err != nil {
-		return serverSettings{}, err
-	}
-	password, _ := u.User.Password()
-	s := serverSettings{
-		Stores: stores, Hosts: u.Host, User: u.User.Username(), Password: password, TLS: o.TLS,
-		Attributes:    map[string]string{},
-		DynamicConfig: filepath.Join(o.Dir, "config", "dynamic.yaml"),
-	}
-	for name, values := range u.Query() {
-		switch name {
-		case "sslmode":
-			s.VerifyDatabase = values[0] == verifyFull
-		case "sslrootcert":
-			s.DatabaseCA = values[0]
-		default:
-			s.Attributes[name] = values[0]
-		}
-	}
-	if s.Ports, err = o.ports(); err != nil {
-		return s, err
-	}
-	if err := os.WriteFile(s.DynamicConfig, serverDynamicConfig, 0o600); err != nil {
-		return s, errors.Wrap(err, "write the dynamic configuration")
-	}
-	return s, nil
-}
-
-// ports are those of the last start where they are free: the other services look for a
-// service that was killed at its old port for a while.
-func (o TemporalServerOptions) ports() (map[string]servicePorts, error) {
-	file := filepath.Join(o.Dir, "ports.json")
-	wanted := map[string]servicePorts{}
-	if text, err := os.ReadFile(file); err == nil {
-		if err := json.Unmarshal(text, &wanted); err != nil {
-			return nil, errors.Wrapf(err, "read %s", file)
-		}
-	}
-	if o.Port != 0 {
-		wanted["frontend"] = servicePorts{GRPC: o.Port, Membership: wanted["frontend"].Membership}
-	}
-	for _, name := range []string{"frontend", "history", "matching", "worker"} {
-		p := wanted[name]
-		for _, port := range []*int{&p.GRPC, &p.Membership} {
-			var err error
-			if *port, err = choosePort(*port, "Temporal's "+name, o.Report); err != nil {
-				return nil, err
-			}
-		}
-		wanted[name] = p
-	}
-	text, err := json.Marshal(wanted)
-	if err != nil {
-		return nil, errors.Wrap(err, "encode the ports")
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return nil, errors.Wrap(err, "keep the ports")
-	}
-	return wanted, nil
-}
-
-func (s serverSettings) write(path string) error {
-	var text strings.Builder
-	if err := serverTemplate.Execute(&text, s); err != nil {
-		return errors.Wrap(err, "fill in the configuration")
-	}
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		return errors.Wrap(err, "write the configuration")
-	}
-	return nil
-}
-
-// setUp makes the databases with the schema of the server's version, or brings those that
-// are there to it.
-func (o TemporalServerOptions) setUp(ctx context.Context) error {
-	// Of several hosts the tool takes one: the one that answers as the URL wants it.
-	conn, err := pgconn.Connect(ctx, o.Database)
-	if err != nil {
-		return errors.Wrap(err, "connect to Temporal's Postgres")
-	}
-	host, port, err := net.SplitHostPort(conn.Conn().RemoteAddr().String())
-	_ = conn.Close(ctx)
-	if err != nil {
-		return errors.Wrap(err, "find Temporal's Postgres")
-	}
-	u, err := o.database()
-	if err != nil {
-		return err
-	}
-	password, _ := u.User.Password()
-	env := append(temporalEnv(o.Dir), "SQL_PLUGIN=postgres12_pgx", "SQL_HOST="+host, "SQL_PORT="+port,
-		"SQL_USER="+u.User.Username(), "SQL_PASSWORD="+password)
-	if u.Query().Get("sslmode") == verifyFull {
-		env = append(env, "SQL_TLS=true", "SQL_TLS_CA_FILE="+u.Query().Get("sslrootcert"))
-	}
-	for _, s := range stores {
-		for _, args := range [][]string{
-			{"create-database", "--defaultdb", "postgres"},
-			{"setup-schema", "--version", "0.0"},
-			{"update-schema", "--schema-name", s.schema},
-		} {
-			cmd := exec.CommandContext(ctx, o.Programs.SQLTool, args...)
-			cmd.Dir, cmd.Env = o.Dir, append(env, "SQL_DATABASE="+s.Database)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return errors.Wrapf(err, "temporal-sql-tool %s for %s: %s", args[0], s.Database, lastLines(string(out), failureLines))
-			}
-		}
-	}
-	return nil
-}
-
-// database is the address of the Postgres; the error of reading it would quote the password.
-func (o TemporalServerOptions) database() (*url.URL, error) {
-	u, err := url.Parse(o.Database)
-	if err != nil {
-		return nil, errors.New("read the address of Temporal's Postgres: it isn't a URL")
-	}
-	return u, nil
 }
 
 // client is how a client of the frontend connects, nil without TLS.
