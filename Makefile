@@ -40,11 +40,14 @@ test race fuzz: export EARSHOT_INSTALL := 1
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
+upgrades: withstack ## run the programs of before the last two migrations beside today's, and upgrade under load; needs the history
+	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
+
 # What has goroutines of its own. The detector makes everything several times as slow, so
 # -short leaves out what takes most of the time of api and mcp and has little to show it:
 # tests that go through the contract one request at a time, and those that move many
 # megabytes.
-RACE := ./activities/... ./api/... ./dispatch/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
+RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
 race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
 	@$(BIN)/withstack -- go test -race -short $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
@@ -72,6 +75,10 @@ bench-seed: ## fill the stack of `make up` with what ARGS=-lists of bench measur
 faults: ## kill everything at random and at each failpoint, and prove that nothing is lost; 20 minutes; ARGS=-help lists the options
 	@go run ./e2e/faults $(ARGS)
 
+# The short form of the faults, on a stack as it runs in production. What is given last wins.
+production: ## start it as in production, restart every process under load, then the short form of faults; 3 minutes; ARGS=-keep leaves it running
+	@go run ./e2e/faults -production -short -run 'quickstart|rolling|commit|attempt|points|random' -events 5000 -kill-every 4s $(ARGS)
+
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
 	@go vet ./...
@@ -85,6 +92,11 @@ deploy-check: build ## hold the image and deploy/ against the sources and the ta
 	@$(BIN)/earshot settings --json > $(BIN)/settings.json
 	@go vet -C tools/deploy ./...
 	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
+
+alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
+	@$(BIN)/promtool check config deploy/prometheus/prometheus.yml
+	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
+	@go test -C tools/observe ./...
 
 # A copy of the database, or another place that has it: make vulncheck VULNDB=/srv/vulndb
 VULNDB = https://vuln.go.dev
@@ -106,9 +118,19 @@ generate-check: ## fail if `make generate` changes anything
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
 		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
 
-migration: withstack ## write the next migration from what changed in ent/schema: name=add_something
-	@test -n "$(name)" || { echo "usage: make migration name=add_something" >&2; exit 2; }
+migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
+
+# What the chart's appVersion is, and the tag of its image, in the package.
+CHART_VERSION = $(shell git describe --tags --always --dirty=-changed)
+CHART := deploy/helm/earshot
+# -count=1, because go test remembers no files outside of a module.
+chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart
+	@$(BIN)/helm lint --strict --quiet $(CHART)
+	@$(BIN)/helm template feedback $(CHART) >/dev/null
+	@$(BIN)/helm-unittest --strict $(CHART)
+	@go test -C tools/helm -count=1 ./...
+	@$(BIN)/helm package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
 
 clean: ## remove what was built, but not the Temporal CLI, which takes minutes, nor any data
 	@test ! -d $(BIN) || find $(BIN) -type f ! -name 'temporal*' -delete
@@ -119,7 +141,13 @@ withstack:
 gotestsum:
 	@go build -C tools/test -o $(CURDIR)/$(BIN)/ tool
 
+charttools:
+	@go build -C tools/helm -o $(CURDIR)/$(BIN)/ tool
+
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test race fuzz bench bench-seed faults lint image deploy-check vulncheck generate generate-check migration clean withstack gotestsum linters
+promtool:
+	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
+
+.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/failpoint"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
@@ -43,10 +46,15 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		return o, nil
 	case !claimed.Enabled:
 		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+		if err == nil {
+			d.counts.failed(ctx, ErrorWebhookDisabled, 1)
+		}
 		return outcome{failed: true, answer: ErrorWebhookDisabled}, err
 	}
+	began := time.Now()
+	d.counts.claimed(ctx, claimed)
 	failpoint.Hit(failpoint.AfterClaim)
-	result, err := d.request(ctx, due, claimed)
+	result, err := d.traced(ctx, due, claimed)
 	release()
 	if err != nil {
 		return outcome{}, err
@@ -58,6 +66,12 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		return outcome{}, err
 	}
 	failpoint.Hit(failpoint.AfterRecord)
+	switch {
+	case result.Error == "":
+		d.counts.delivered(ctx, claimed.Age, o.at.Sub(began))
+	case o.failed:
+		d.counts.failed(ctx, result.Error, 1)
+	}
 	if moved {
 		o.streak = moveOf(result.Error != "")
 	}
@@ -79,15 +93,34 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 	}
 	size, err := d.sizes.Do(ctx, due.ID)
 	if err != nil {
-		freeSlot(false)
+		freeSlot()
 		return nil, outcome{}, err
 	}
 	freeMemory := d.memory.Acquire(waiting, size.Organization, size.Bytes)
 	if freeMemory == nil {
-		freeSlot(false)
+		freeSlot()
 		return nil, outcome{putOff: true, atLeast: d.memory.Wait()}, nil
 	}
-	return sync.OnceFunc(func() { freeMemory(); freeSlot(true) }), outcome{}, nil
+	return sync.OnceFunc(func() { freeMemory(); freeSlot() }), outcome{}, nil
+}
+
+// traced is request with a span, which the receiver is told of.
+func (d *Deliveries) traced(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
+	ctx, span := telemetry.Span(ctx, "attempt", attribute.String("earshot.delivery", due.ID.String()),
+		attribute.String("earshot.webhook", c.Webhook.String()), attribute.String("earshot.event_type", c.EventType),
+		attribute.Int("earshot.attempt", due.Attempt))
+	defer span.End()
+	r, err := d.request(ctx, due, c)
+	if r.Response != 0 {
+		span.SetAttributes(attribute.Int("http.response.status_code", r.Response))
+	}
+	if r.Error != "" {
+		span.SetAttributes(attribute.String("error.type", r.Error))
+	}
+	if err != nil || r.Error != "" {
+		span.SetStatus(codes.Error, r.Error)
+	}
+	return r, err
 }
 
 // request sends and says what follows from the answer.
@@ -103,12 +136,13 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	failpoint.Hit(failpoint.BeforeSend)
 	o := d.sender.Send(ctx, send.Request{
 		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+		TraceParent: telemetry.TraceParent(ctx),
 	})
 	if ctx.Err() != nil && !o.OK() {
 		// The stop of this process cut the attempt off: not the receiver's fault.
 		return store.Result{}, ctx.Err()
 	}
-	d.limits.Answered(due.Webhook, o.OK())
+	d.limits.Answered(due.Webhook, o.OK(), o.Duration)
 	r := store.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error),
@@ -119,7 +153,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		r.Retry = &delay
 	}
 	r.Counts = !o.OK() && (d.options.CountAttempts || r.Retry == nil)
-	countAttempt(ctx, r)
+	d.counts.attempt(ctx, r)
 	d.log.LogAttrs(ctx, slog.LevelInfo, "attempt",
 		slog.String("deliveryId", due.ID.String()), slog.String("webhookId", c.Webhook.String()),
 		slog.String("eventType", c.EventType), slog.Int("attempt", due.Attempt),

@@ -19,6 +19,7 @@ import (
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 )
 
 const (
@@ -57,7 +58,9 @@ type DeliveryOptions struct {
 	// CountAttempts counts each failed attempt for the webhook's streak, instead of
 	// each delivery that failed for good.
 	CountAttempts bool
-	Log           *slog.Logger
+	// Counts of what happens; nil counts nothing.
+	Counts *Counts
+	Log    *slog.Logger
 }
 
 // Deliveries makes attempts.
@@ -67,6 +70,7 @@ type Deliveries struct {
 	secrets *seal.Box
 	streaks StreakFollower
 	options DeliveryOptions
+	counts  *Counts
 	log     *slog.Logger
 
 	limits  *fairness.WebhookLimits
@@ -79,8 +83,11 @@ type Deliveries struct {
 
 // NewDeliveries makes the activities.
 func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
+	if o.Counts == nil {
+		o.Counts = NewCounts(telemetry.Meter{})
+	}
 	return &Deliveries{
-		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, log: o.Log,
+		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, counts: o.Counts, log: o.Log,
 		limits: fairness.NewWebhookLimits(), later: fairness.NewLaterLimits(), memory: fairness.NewPayloadMemory(),
 		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
 		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
@@ -213,6 +220,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 			o, err := d.attempt(ctx, waiting, run, due, wait(due.Webhook))
 			if err != nil {
 				// Our own fault: the receiver's attempt isn't used up.
+				d.counts.fault(ctx)
 				mu.Lock()
 				faults = append(faults, err)
 				mu.Unlock()

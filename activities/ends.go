@@ -15,7 +15,9 @@ type DeliveriesParams struct {
 
 // GiveUp ends deliveries that are pending, because an operator wants it.
 func (d *Deliveries) GiveUp(ctx context.Context, p DeliveriesParams) error {
-	return d.store.EndDeliveries(ctx, runOf(ctx), ErrorGivenUp, p.Deliveries)
+	n, err := d.store.EndDeliveries(ctx, runOf(ctx), ErrorGivenUp, p.Deliveries)
+	d.counts.failed(ctx, ErrorGivenUp, n)
+	return err
 }
 
 func runOf(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }

@@ -15,10 +15,13 @@ import (
 type Mails struct {
 	webhooks *webhooks.Service
 	mailer   *mail.Mailer
+	counts   *Counts
 }
 
 // NewMails makes the activity.
-func NewMails(w *webhooks.Service, m *mail.Mailer) *Mails { return &Mails{w, m} }
+func NewMails(w *webhooks.Service, m *mail.Mailer, counts *Counts) *Mails {
+	return &Mails{w, m, counts}
+}
 
 // MailAdminParams name a webhook that was disabled and whom to tell.
 type MailAdminParams struct {
@@ -44,11 +47,15 @@ func (m *Mails) MailAdmin(ctx context.Context, p MailAdminParams) (MailResult, e
 	err = m.mailer.Send(ctx, mail.Message{ID: p.ID, To: notice.To, Subject: notice.Subject, Text: notice.Text})
 	switch {
 	case errors.Is(err, mail.ErrNotConfigured):
+		m.counts.email(ctx, "not_configured")
 		return MailResult{}, nil
 	case mail.Permanent(err):
+		m.counts.email(ctx, "refused")
 		return MailResult{}, temporal.NewNonRetryableApplicationError(err.Error(), "MailRefused", nil)
 	case err != nil:
+		m.counts.email(ctx, "failed")
 		return MailResult{}, errors.Wrap(err, "tell the admin")
 	}
+	m.counts.email(ctx, "sent")
 	return MailResult{Sent: true}, nil
 }

@@ -2,24 +2,60 @@ package activities
 
 import (
 	"context"
+	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 )
 
-// Our own metrics. They go the way of the SDK's, which adds the namespace and the
-// queue to their labels, and nowhere when nobody asked for metrics. A label never
-// holds an id: there would be no end of them.
-const (
-	attemptsMetric = "earshot_attempts"
-	putOffMetric   = "earshot_put_off"
-	sweptMetric    = "earshot_swept"
-	removedMetric  = "earshot_removed"
-)
+// waits are bounds of what takes from milliseconds to as long as the retry schedule,
+// in seconds.
+var waits = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 5400}
 
-// countAttempt counts an attempt by what became of it.
-func countAttempt(ctx context.Context, r store.Result) {
+// Counts are the metrics of what activities do.
+type Counts struct {
+	attempts     metric.Int64Counter
+	faults       metric.Int64Counter
+	durations    metric.Float64Histogram
+	firstDelays  metric.Float64Histogram
+	deliverTimes metric.Float64Histogram
+	deliveries   metric.Int64Counter
+	putOff       metric.Int64Counter
+	sweeps       metric.Int64Counter
+	swept        metric.Int64Counter
+	removed      metric.Int64Counter
+	emails       metric.Int64Counter
+	disabled     metric.Int64Counter
+}
+
+// NewCounts makes them.
+func NewCounts(m telemetry.Meter) *Counts {
+	return &Counts{
+		attempts: m.Counter("earshot_attempts", "Attempts that were made."),
+		faults: m.Counter("earshot_attempt_faults", "Attempts that weren't made or recorded for a reason of our own.",
+			telemetry.Labels()),
+		durations: m.Histogram("earshot_attempt_duration", "Requests to receivers.", telemetry.Seconds),
+		firstDelays: m.Histogram("earshot_first_attempt_delay",
+			"From the creation of a delivery, just before its commit, to its first attempt.", waits),
+		deliverTimes: m.Histogram("earshot_delivered_delay",
+			"From the creation of a delivery, just before its commit, to the receiver's 2xx.", waits),
+		deliveries: m.Counter("earshot_deliveries", "Deliveries that ended.", telemetry.Labels("outcome", "succeeded", "error", "")),
+		putOff:     m.Counter("earshot_put_off", "Attempts that were put off."),
+		sweeps: m.Counter("earshot_sweeps", "Sweeps.",
+			telemetry.Labels("result", "done"), telemetry.Labels("result", "failed")),
+		swept:   m.Counter("earshot_swept", "What the sweep found and started again, or ended."),
+		removed: m.Counter("earshot_removed", "Rows that the retention removed."),
+		emails: m.Counter("earshot_emails", "E-mails.", telemetry.Labels("result", "sent"),
+			telemetry.Labels("result", "refused"), telemetry.Labels("result", "failed"), telemetry.Labels("result", "not_configured")),
+		disabled: m.Counter("earshot_webhooks_disabled", "Webhooks that 50 failures in a row disabled.", telemetry.Labels()),
+	}
+}
+
+// attempt counts an attempt by what became of it.
+func (c *Counts) attempt(ctx context.Context, r store.Result) {
 	result := "failed"
 	switch {
 	case r.Error == "":
@@ -27,35 +63,74 @@ func countAttempt(ctx context.Context, r store.Result) {
 	case r.Retry != nil:
 		result = "retry"
 	}
-	count(ctx, attemptsMetric, "result", result, 1)
+	c.attempts.Add(ctx, 1, telemetry.Labels("result", result, "error", r.Error, "task_queue", queueOf(ctx)))
+	c.durations.Record(ctx, r.Duration.Seconds(), telemetry.Labels("result", result))
 }
 
-// countPutOff counts attempts that found no slot or no memory.
-func countPutOff(ctx context.Context, n int) {
-	activity.GetMetricsHandler(ctx).Counter(putOffMetric).Inc(int64(n))
+// claimed counts how long a delivery has waited for its first attempt. One that was put
+// off waited for its receiver, or for those of its organization.
+func (c *Counts) claimed(ctx context.Context, of store.Claimed) {
+	if of.Attempt != 1 {
+		return
+	}
+	putOff := "no"
+	if of.PutOff {
+		putOff = "yes"
+	}
+	c.firstDelays.Record(ctx, of.Age.Seconds(), telemetry.Labels("put_off", putOff))
 }
 
-// countSwept counts what the sweep found. Nothing counts too: a counter that is
-// there says that the sweep runs.
-func countSwept(ctx context.Context, r SweepResult) {
-	count(ctx, sweptMetric, "found", "never_started", r.NeverStarted)
-	count(ctx, sweptMetric, "found", "lost", r.Lost)
-	count(ctx, sweptMetric, "found", "entries", r.Entries)
-	count(ctx, sweptMetric, "found", "recoveries", r.Recoveries)
-	count(ctx, sweptMetric, "found", "streaks", r.Streaks)
-	countGivenUp(ctx, r.GivenUp)
+// delivered counts a delivery that succeeded, so old when it was claimed.
+func (c *Counts) delivered(ctx context.Context, age, since time.Duration) {
+	c.deliverTimes.Record(ctx, (age + since).Seconds())
+	c.deliveries.Add(ctx, 1, telemetry.Labels("outcome", "succeeded", "error", ""))
 }
 
-// countGivenUp counts deliveries whose run was terminated.
-func countGivenUp(ctx context.Context, n int) {
-	count(ctx, sweptMetric, "found", "given_up", n)
+// failed counts deliveries that failed for good, by the error of the last attempt, or
+// that of those which ended without one.
+func (c *Counts) failed(ctx context.Context, err string, n int) {
+	if n > 0 {
+		c.deliveries.Add(ctx, int64(n), telemetry.Labels("outcome", "failed", "error", err))
+	}
 }
 
-// countRemoved counts what the retention removed, of one kind.
-func countRemoved(ctx context.Context, kind string, n int) {
-	count(ctx, removedMetric, "kind", kind, n)
+// fault counts an attempt that failed for a reason of our own.
+func (c *Counts) fault(ctx context.Context) { c.faults.Add(ctx, 1, telemetry.Labels()) }
+
+// delayed counts attempts that found no slot, no memory or no share.
+func (c *Counts) delayed(ctx context.Context, n int) {
+	c.putOff.Add(ctx, int64(n), telemetry.Labels("task_queue", queueOf(ctx)))
 }
 
-func count(ctx context.Context, metric, label, value string, n int) {
-	activity.GetMetricsHandler(ctx).WithTags(map[string]string{label: value}).Counter(metric).Inc(int64(n))
+// sweep counts what the sweep found. Nothing counts too: a counter that is there says
+// that the sweep runs.
+func (c *Counts) sweep(ctx context.Context, r SweepResult, err error) {
+	result := "done"
+	if err != nil {
+		result = "failed"
+	}
+	c.sweeps.Add(ctx, 1, telemetry.Labels("result", result))
+	c.found(ctx, "never_started", r.NeverStarted)
+	c.found(ctx, "lost", r.Lost)
+	c.found(ctx, "entries", r.Entries)
+	c.found(ctx, "recoveries", r.Recoveries)
+	c.found(ctx, "streaks", r.Streaks)
+	c.found(ctx, "given_up", r.GivenUp)
 }
+
+func (c *Counts) found(ctx context.Context, what string, n int) {
+	c.swept.Add(ctx, int64(n), telemetry.Labels("found", what))
+}
+
+// remove counts what the retention removed, of one kind.
+func (c *Counts) remove(ctx context.Context, kind string, n int) {
+	c.removed.Add(ctx, int64(n), telemetry.Labels("kind", kind))
+}
+
+func (c *Counts) email(ctx context.Context, result string) {
+	c.emails.Add(ctx, 1, telemetry.Labels("result", result))
+}
+
+func (c *Counts) disable(ctx context.Context) { c.disabled.Add(ctx, 1, telemetry.Labels()) }
+
+func queueOf(ctx context.Context) string { return activity.GetInfo(ctx).TaskQueue }

@@ -22,6 +22,11 @@ const (
 	// sweepMost is how many deliveries one activity looks at: some seconds of work, where
 	// it may take minutes. The workflow then has another go on.
 	sweepMost = 20 * sweepPage
+	// doubtAfter is how long a delivery may be overdue before Temporal's list, which says
+	// that its run is open, is doubted. Who restores Temporal's databases from different
+	// moments has a list with runs that aren't there, for good. It is far above what a
+	// run waits for its turn, so that few runs have to be asked for one by one.
+	doubtAfter = 5 * time.Minute
 )
 
 // RunState is what Temporal knows of a workflow's last run.
@@ -44,7 +49,10 @@ type TerminatedRun struct {
 
 // Runs tells what Temporal knows.
 type Runs interface {
+	// RunStates takes the word of Temporal's list for a run that is open, which saves most of the work.
 	RunStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
+	// RunStatesForSure asks for each run.
+	RunStatesForSure(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
 	// TerminatedRuns calls do with each page of the runs that were terminated since.
 	TerminatedRuns(ctx context.Context, since time.Time, do func([]TerminatedRun) error) error
 }
@@ -55,6 +63,7 @@ type Outbox struct {
 	dispatch change.Dispatcher
 	streaks  StreakFollower
 	runs     Runs
+	counts   *Counts
 	log      *slog.Logger
 }
 
@@ -66,8 +75,8 @@ type Engine interface {
 }
 
 // NewOutbox makes the activities.
-func NewOutbox(s *store.Store, e Engine, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, log: log}
+func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, counts: counts, log: log}
 }
 
 // SweepParams say what counts as forgotten.
@@ -124,8 +133,8 @@ func (r *SweepResult) Add(part SweepResult) {
 // workflow, and what else has none that should. Starting one too many does no harm:
 // the rows decide. A delivery whose workflow an operator terminated ends instead. It
 // looks at so many deliveries and tells where to go on; at all else when it begins.
-func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
-	var result SweepResult
+func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepResult, err error) {
+	defer func() { o.counts.sweep(ctx, result, err) }()
 	if p.From == nil {
 		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
 			o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
@@ -138,7 +147,6 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 	if err := o.sweepDeliveries(ctx, p, &result); err != nil {
 		return result, err
 	}
-	countSwept(ctx, result)
 	found := result
 	found.Next = nil // the place to go on from is nothing that was started
 	if found != (SweepResult{}) {
@@ -172,14 +180,23 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *Swe
 }
 
 func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *SweepResult) error {
-	var ids []string
+	var listed, doubted []string
 	for _, r := range rows {
-		ids = append(ids, r.WorkflowID)
+		if time.Since(r.DueAt) < doubtAfter {
+			listed = append(listed, r.WorkflowID)
+		} else {
+			doubted = append(doubted, r.WorkflowID)
+		}
 	}
-	states, err := o.runStates(ctx, ids)
+	states, err := runStates(ctx, o.runs.RunStates, listed)
 	if err != nil {
 		return err
 	}
+	sure, err := runStates(ctx, o.runs.RunStatesForSure, doubted)
+	if err != nil {
+		return err
+	}
+	maps.Copy(states, sure)
 	var start []change.PendingDelivery
 	var end []publicid.Delivery
 	for _, r := range rows {
@@ -194,9 +211,11 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 			start = append(start, dispatchOf(r))
 		}
 	}
-	if err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end); err != nil {
+	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	if err != nil {
 		return err
 	}
+	o.counts.failed(ctx, ErrorGivenUp, given)
 	result.GivenUp += len(end)
 	if len(start) > 0 {
 		failpoint.Hit(failpoint.SweepFound)
@@ -206,7 +225,9 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 }
 
 // runStates asks once for the deliveries of one run, and for none where there is none.
-func (o *Outbox) runStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error) {
+func runStates(
+	ctx context.Context, ask func(context.Context, []string) (map[string]RunState, error), workflowIDs []string,
+) (map[string]RunState, error) {
 	slices.Sort(workflowIDs)
 	workflowIDs = slices.Compact(workflowIDs)
 	if len(workflowIDs) > 0 && workflowIDs[0] == "" {
@@ -215,7 +236,7 @@ func (o *Outbox) runStates(ctx context.Context, workflowIDs []string) (map[strin
 	states := make(map[string]RunState, len(workflowIDs))
 	// A few seconds of work each, if all of them must be looked at.
 	for some := range slices.Chunk(workflowIDs, 500) {
-		found, err := o.runs.RunStates(ctx, some)
+		found, err := ask(ctx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +296,7 @@ func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error)
 		activity.RecordHeartbeat(ctx)
 		return err
 	})
-	countGivenUp(ctx, result.GivenUp)
+	o.counts.found(ctx, "given_up", result.GivenUp)
 	if result.GivenUp > 0 {
 		o.log.WarnContext(ctx, "deliveries were given up with their runs", "deliveries", result.GivenUp)
 	}
@@ -299,7 +320,7 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 	}
 	// A reset terminates a run too, and goes on in another; and one that the server ended
 	// is started again when its deliveries are overdue.
-	states, err := o.runStates(ctx, ids)
+	states, err := runStates(ctx, o.runs.RunStates, ids)
 	if err != nil {
 		return 0, err
 	}
@@ -309,7 +330,9 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 			end = append(end, f.ID)
 		}
 	}
-	return len(end), o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	o.counts.failed(ctx, ErrorGivenUp, given)
+	return len(end), err
 }
 
 func dispatchOf(r store.Overdue) change.PendingDelivery {

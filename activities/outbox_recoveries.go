@@ -23,7 +23,7 @@ func (o *Outbox) sweepRecoveries(ctx context.Context, grace time.Duration, resul
 		for i, r := range rows {
 			ids[i] = r.ID.String()
 		}
-		states, err := o.runStates(ctx, ids)
+		states, err := runStates(ctx, o.runs.RunStatesForSure, ids) // there are few
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 			rows = append(rows, store.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})
 		}
 	}
-	countPutOff(ctx, n)
+	d.counts.delayed(ctx, n)
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	return d.store.PutOffDeliveries(ctx, run.ID, run.RunID, rows)

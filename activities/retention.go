@@ -19,12 +19,13 @@ const removeTime = 5 * time.Minute
 type Retention struct {
 	store *store.Store
 	keep  time.Duration
+	count *Counts
 	log   *slog.Logger
 }
 
 // NewRetention makes the activity. Rows are kept for so long; 0 is for ever.
-func NewRetention(s *store.Store, keep time.Duration, log *slog.Logger) *Retention {
-	return &Retention{store: s, keep: keep, log: log}
+func NewRetention(s *store.Store, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
+	return &Retention{store: s, keep: keep, count: counts, log: log}
 }
 
 // RemoveResult counts what was removed.
@@ -59,8 +60,12 @@ var removals = []struct {
 
 // RemoveExpired removes deliveries that ended, with their attempts, events that
 // nothing refers to any more, and recoveries that ended, when they are old. A try
-// goes on where the one before it was cut off.
+// goes on where the one before it was cut off. Buckets of API keys that are full again
+// go whatever is kept.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
+	if err := r.store.RemoveFullBuckets(ctx); err != nil {
+		return RemoveResult{}, err
+	}
 	if r.keep == 0 {
 		return RemoveResult{}, nil
 	}
@@ -79,7 +84,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 			return p.Result, err
 		}
 		failpoint.Hit(failpoint.RetentionBatch)
-		countRemoved(ctx, step.name, removed)
+		r.count.remove(ctx, step.name, removed)
 		*step.count(&p.Result) += removed
 		if p.After = next; next == "" {
 			p.Step++

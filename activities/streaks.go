@@ -63,10 +63,13 @@ func (d *Deliveries) followStreaks(ctx context.Context, of []Due, outcomes []out
 }
 
 // Streaks are the activities of the workflow that follows a streak.
-type Streaks struct{ webhooks *webhooks.Service }
+type Streaks struct {
+	webhooks *webhooks.Service
+	counts   *Counts
+}
 
 // NewStreaks makes the activities.
-func NewStreaks(w *webhooks.Service) *Streaks { return &Streaks{w} }
+func NewStreaks(w *webhooks.Service, counts *Counts) *Streaks { return &Streaks{w, counts} }
 
 // StreakParams name the webhook.
 type StreakParams struct {
@@ -109,6 +112,7 @@ type Disabled struct {
 func (s *Streaks) DisableWebhook(ctx context.Context, p DisableParams) (Disabled, error) {
 	admins, disabled, err := s.webhooks.DisableFailing(ctx, p.Webhook, p.Run)
 	if disabled {
+		s.counts.disable(ctx)
 		failpoint.Hit(failpoint.AfterDisable)
 	}
 	return Disabled{Disabled: disabled, Admins: admins}, err

@@ -121,3 +121,18 @@ func budgetKeepsFromHappening(t *testing.T, app *testkit.App) {
 	require.Equal(t, http.StatusTooManyRequests, n.Do(t, http.MethodPost, "/v1/boards", object{"name": "Ideas"}).Status)
 	unchanged(t)
 }
+
+func TestRequestsAreAnsweredWhileNobodyGetsAtTheBudgets(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
+	n := app.Tenant(t)
+	require.Equal(t, 2, number(t, n.Do(t, http.MethodGet, "/v1/me", nil), "X-RateLimit-Remaining"))
+	release := locked(t, app, "LOCK TABLE rate_limits IN ACCESS EXCLUSIVE MODE")
+	for _, left := range []int{1, 0} {
+		a := n.Do(t, http.MethodGet, "/v1/me", nil)
+		require.Equal(t, http.StatusOK, a.Status)
+		require.Equal(t, left, number(t, a, "X-RateLimit-Remaining"))
+	}
+	require.Equal(t, http.StatusTooManyRequests, n.Do(t, http.MethodGet, "/v1/me", nil).Status, "nor is anybody without a limit")
+	release()
+}

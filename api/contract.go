@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-faster/errors"
@@ -23,6 +24,7 @@ type contract struct {
 }
 
 type operation struct {
+	id    string
 	scope string
 	// body is nil for an operation without one; query is by the parameter's name.
 	body  *input
@@ -35,7 +37,11 @@ type input struct {
 	schema *jsonschema.Schema
 }
 
-func loadContract() (*contract, error) {
+// loadContract reads it once for all servers of a process: nobody changes it, and
+// reading takes longer than most tests that start a server.
+var loadContract = sync.OnceValues(readContract)
+
+func readContract() (*contract, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(contractYAML)
 	if err != nil {
 		return nil, errors.Wrap(err, "load the contract")
@@ -77,7 +83,7 @@ func ginPath(path string) string {
 }
 
 func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, method string) (operation, error) {
-	op := operation{query: map[string]*input{}}
+	op := operation{id: o.OperationID, query: map[string]*input{}}
 	if o.Security != nil && len(*o.Security) > 0 {
 		for _, scopes := range (*o.Security)[0] {
 			op.scope = strings.Join(scopes, " ")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+	"time"
 
 	"github.com/go-faster/errors"
 	"go.uber.org/fx"
@@ -14,14 +15,15 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
 // Handler provides the API and, as an http.Handler, what serves it. It needs the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, log *slog.Logger) (*API, error) {
-		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Log: log})
+	func(a *access.Service, p *contacts.Service, f *feedback.Service, w *webhooks.Service, c config.Config, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
+		return New(UseCases{Access: a, Contacts: p, Feedback: f, Webhooks: w}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Meter: m.Meter(), Traces: traces, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )
@@ -35,8 +37,8 @@ var Module = fx.Module("api", Handler, fx.Invoke(serve))
 // Health serves NewHealth, for a process without the API.
 var Health = fx.Module("health", fx.Invoke(serveHealth))
 
-func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slog.Logger) {
-	server := NewServer(h, StandardLimits(), log)
+func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger) {
+	server := NewServer(a, StandardLimits(), log)
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
@@ -52,6 +54,11 @@ func serve(lc fx.Lifecycle, fail Fail, h http.Handler, c config.Config, log *slo
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
+			a.Leave()
+			select {
+			case <-time.After(c.DrainDelay):
+			case <-ctx.Done():
+			}
 			ctx, cancel := context.WithTimeout(ctx, c.DrainTimeout)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -23,6 +24,7 @@ const (
 	// rememberReady is how long an answer of /readyz holds. Nobody needs a key to ask,
 	// and each look asks Postgres and Temporal.
 	rememberReady = time.Second
+	checkOK       = "ok"
 )
 
 // live tells that the process answers.
@@ -43,6 +45,8 @@ func NewHealth(checks []Check, log *slog.Logger) http.Handler {
 type readiness struct {
 	checks []Check
 	log    *slog.Logger
+	// leaving: the process stops, and answers as long as it does.
+	leaving atomic.Bool
 
 	flight singleflight.Group
 	// Only the flight, of which there is one at a time, uses these.
@@ -59,16 +63,36 @@ type verdict struct {
 // ready tells what the service waits for, by name and in words that hold no
 // address or credential.
 func (r *readiness) ready(c *gin.Context) {
+	if r.leaving.Load() {
+		c.JSON(http.StatusServiceUnavailable, gin.H{"status": "stopping"})
+		return
+	}
+	v := r.current(c.Request.Context())
+	c.JSON(v.status, v.body)
+}
+
+func (r *readiness) current(ctx context.Context) verdict {
 	found, _, _ := r.flight.Do("", func() (any, error) {
 		if !time.Now().Before(r.until) {
 			// It is the answer of all who wait, so none of them may cancel it.
-			r.known = r.look(context.WithoutCancel(c.Request.Context()))
+			r.known = r.look(context.WithoutCancel(ctx))
 			r.until = time.Now().Add(rememberReady)
 		}
 		return r.known, nil
 	})
-	v := found.(verdict)
-	c.JSON(v.status, v.body)
+	return found.(verdict)
+}
+
+// Leave has /readyz say no from now on, and each connection end with its next answer, while
+// every request is answered as before. So a balancer sends what is new elsewhere, and a
+// client isn't writing on a connection while it is closed.
+func (a *API) Leave() { a.readiness.leaving.Store(true) }
+
+// endConnections is for a process that stops.
+func (r *readiness) endConnections(c *gin.Context) {
+	if r.leaving.Load() {
+		c.Header("Connection", "close")
+	}
 }
 
 func (r *readiness) look(ctx context.Context) verdict {
@@ -83,7 +107,7 @@ func (r *readiness) look(ctx context.Context) verdict {
 	all.Wait()
 	status, word, checks := http.StatusOK, "ready", gin.H{}
 	for i, check := range r.checks {
-		checks[check.Name] = "ok"
+		checks[check.Name] = checkOK
 		if err := failures[i]; err != nil {
 			status, word, checks[check.Name] = http.StatusServiceUnavailable, "not ready", "unavailable"
 			r.log.WarnContext(ctx, "not ready", "check", check.Name, "error", err)

@@ -3,90 +3,13 @@ package api
 import (
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"golang.org/x/time/rate"
 
+	"earshot/internal/access"
 	"earshot/internal/problem"
-	"earshot/internal/publicid"
 )
-
-// limiter holds one token bucket per API key, in this process: replicas each
-// grant the whole budget.
-type limiter struct {
-	standard int // requests a minute
-
-	mu      sync.Mutex
-	buckets map[publicid.APIKey]*bucket
-}
-
-type bucket struct {
-	*rate.Limiter
-	perMinute int
-	// The moment is taken under it: a moment before the last one would set the
-	// bucket's clock back, and it would refill for the same time twice.
-	mu sync.Mutex
-}
-
-// take takes one token, if there is one, and tells what is left.
-func (b *bucket) take() (ok bool, left float64, at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	at = time.Now()
-	ok = b.AllowN(at, 1)
-	return ok, max(0, b.TokensAt(at)), at
-}
-
-// tell puts the state of the bucket into the answer.
-func (b *bucket) tell(c *gin.Context, left float64, at time.Time) {
-	full := at.Add(time.Duration((float64(b.perMinute) - left) / float64(b.Limit()) * float64(time.Second)))
-	c.Header("X-RateLimit-Limit", strconv.Itoa(b.perMinute))
-	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(left)))
-	// When the bucket is full again.
-	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
-}
-
-// wait is in how many whole seconds there is a token again.
-func (b *bucket) wait(left float64) string {
-	return strconv.Itoa(max(1, int(math.Ceil((1-left)/float64(b.Limit())))))
-}
-
-func newLimiter(standard int) *limiter {
-	return &limiter{standard: standard, buckets: map[publicid.APIKey]*bucket{}}
-}
-
-func (l *limiter) bucket(key publicid.APIKey, own *int) *bucket {
-	perMinute := l.standard
-	if own != nil {
-		perMinute = *own
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.buckets[key]
-	if b == nil || b.perMinute != perMinute {
-		if len(l.buckets) >= maxKnown {
-			l.forgetFull()
-		}
-		b = newBucket(perMinute)
-		l.buckets[key] = b
-	}
-	return b
-}
-
-func newBucket(perMinute int) *bucket {
-	return &bucket{Limiter: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), perMinute: perMinute}
-}
-
-// forgetFull drops the buckets that are full again: a new one is the same.
-func (l *limiter) forgetFull() {
-	for key, b := range l.buckets {
-		if b.Tokens() >= float64(b.perMinute) {
-			delete(l.buckets, key)
-		}
-	}
-}
 
 // limit takes one token for the request and tells what is left.
 func (s *server) limit(c *gin.Context) {
@@ -94,12 +17,34 @@ func (s *server) limit(c *gin.Context) {
 		return
 	}
 	caller, _ := callerOf(c)
-	b := s.limits.bucket(caller.Key.ID, caller.Key.RateLimit)
-	ok, left, at := b.take()
-	b.tell(c, left, at)
-	if ok {
+	l := s.limits.Take(caller.Key.ID, caller.Key.RateLimit)
+	if l.Alone != nil {
+		s.log.WarnContext(c.Request.Context(), "a rate limit was kept without the database",
+			"keyId", caller.Key.ID, "passed", l.OK, "error", l.Alone, "requestId", requestID(c))
+	}
+	if !l.OK {
+		s.refuseRate(c, l, keyBudget, "Too many requests with this API key; try again later.")
 		return
 	}
-	c.Header("Retry-After", b.wait(left))
-	s.refuse(c, problem.New(problem.RateLimited, "Too many requests with this API key; try again later."))
+	tell(c, l)
+}
+
+// refuseRate is where every request ends that a rate limit refuses.
+func (s *server) refuseRate(c *gin.Context, l access.RateLimit, limit, message string) {
+	s.countRefusal(c, limit)
+	tell(c, l)
+	// In how many whole seconds there is a token again.
+	wait := math.Ceil((1 - l.Left) * 60 / float64(l.PerMinute))
+	c.Header("Retry-After", strconv.Itoa(max(1, int(wait))))
+	s.refuse(c, problem.New(problem.RateLimited, message))
+}
+
+// tell puts the state of a bucket into the answer.
+func tell(c *gin.Context, l access.RateLimit) {
+	full := l.At.Add(time.Duration((float64(l.PerMinute) - l.Left) * 60 / float64(l.PerMinute) * float64(time.Second)))
+	c.Header("X-RateLimit-Limit", strconv.Itoa(l.PerMinute))
+	// Moments are kept in microseconds, of which a token may lack one.
+	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(l.Left+0.001)))
+	// When the bucket is full again.
+	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
 }

@@ -4,10 +4,12 @@ import (
 	"container/list"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/time/rate"
 
-	"earshot/internal/problem"
+	"earshot/internal/access"
 )
 
 // refusedKeys counts the keys that were refused, by where they came from. Only a key
@@ -23,6 +25,22 @@ type refusedKeys struct {
 type network struct {
 	at netip.Prefix
 	*bucket
+}
+
+type bucket struct {
+	*rate.Limiter
+	// The moment is taken under it: a moment before the last one would set the
+	// bucket's clock back, and it would refill for the same time twice.
+	mu sync.Mutex
+}
+
+// take takes one token, if there is one, and tells what is left.
+func (b *bucket) take() access.RateLimit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := time.Now()
+	ok := b.AllowN(at, 1)
+	return access.RateLimit{OK: ok, PerMinute: wrongKeys, Left: max(0, b.TokensAt(at)), At: at}
 }
 
 const (
@@ -49,21 +67,17 @@ func (r *refusedKeys) bucket(at netip.Prefix) *bucket {
 		oldest := r.recent.Back()
 		delete(r.by, r.recent.Remove(oldest).(network).at)
 	}
-	n := network{at, newBucket(wrongKeys)}
+	n := network{at, &bucket{Limiter: rate.NewLimiter(rate.Limit(wrongKeys)/60, wrongKeys)}}
 	r.by[at] = r.recent.PushFront(n)
 	return n.bucket
 }
 
 // refuseKey answers a key that isn't valid: 401, and 429 to whoever had many.
 func (s *server) refuseKey(c *gin.Context, err error) {
-	b := s.refusedKeys.bucket(clientNetwork(clientAddress(c.Request, s.proxies)))
-	ok, left, at := b.take()
-	if ok {
+	l := s.refusedKeys.bucket(clientNetwork(clientAddress(c.Request, s.proxies))).take()
+	if l.OK {
 		s.refuse(c, err)
 		return
 	}
-	b.tell(c, left, at)
-	c.Header("Retry-After", b.wait(left))
-	s.refuse(c, problem.New(problem.RateLimited,
-		"Too many API keys that are not valid came from this address; try again later."))
+	s.refuseRate(c, l, refusedOnes, "Too many API keys that are not valid came from this address; try again later.")
 }

@@ -20,6 +20,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
 
@@ -33,7 +34,11 @@ type Options struct {
 	Checks []Check
 	// Work is how long an operation may take once its request is there; 0 is a minute.
 	Work time.Duration
-	Log  *slog.Logger
+	// Meter counts requests; the zero value counts nothing.
+	Meter telemetry.Meter
+	// Traces get the spans of requests; nil is none.
+	Traces *telemetry.Traces
+	Log    *slog.Logger
 }
 
 // standardWork is as long as a statement may take (store.Options.Serving).
@@ -52,10 +57,12 @@ type server struct {
 	UseCases
 	contract    *contract
 	keys        *keyring
-	limits      *limiter
+	limits      *access.RateLimits
 	refusedKeys *refusedKeys
 	proxies     []netip.Prefix
 	work        time.Duration
+	metrics     metrics
+	traces      *telemetry.Traces
 	bodies      *memory.Shared[publicid.Organization]
 	decoders    chan struct{}
 	log         *slog.Logger
@@ -63,8 +70,9 @@ type server struct {
 
 // API is the handler of everything that the service serves over HTTP.
 type API struct {
-	server *server
-	engine *gin.Engine
+	server    *server
+	readiness *readiness
+	engine    *gin.Engine
 }
 
 // ServeHTTP serves a request.
@@ -77,8 +85,9 @@ func New(u UseCases, o Options) (*API, error) {
 		return nil, err
 	}
 	s := &server{
-		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: newLimiter(o.RateLimit),
-		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork),
+		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: u.Access.RateLimits(o.RateLimit),
+		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
+		traces: o.Traces,
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{
 			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},
@@ -93,14 +102,16 @@ func New(u UseCases, o Options) (*API, error) {
 	r.RedirectTrailingSlash = false
 	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
-	r.Use(closeAfterChunks, secure, withRequestID, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
+	ready := &readiness{checks: o.Checks, log: o.Log}
+	ready.show(o.Meter)
+	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.trace, s.measure, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })
 	r.NoMethod(func(c *gin.Context) {
 		s.refuse(c, problem.New(problem.MethodNotAllowed, "The route doesn't take this method."))
 	})
 	routes := withHead{r}
 	routes.GET("/healthz", live)
-	routes.GET("/readyz", (&readiness{checks: o.Checks, log: o.Log}).ready)
+	routes.GET("/readyz", ready.ready)
 	s.serveDocs(routes)
 	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
@@ -111,7 +122,7 @@ func New(u UseCases, o Options) (*API, error) {
 	gen.RegisterHandlersWithOptions(withHead{operations}, strict, gen.GinServerOptions{
 		ErrorHandler: func(c *gin.Context, err error, _ int) { s.undecoded(c, err) },
 	})
-	return &API{server: s, engine: r}, nil
+	return &API{server: s, readiness: ready, engine: r}, nil
 }
 
 // withHead answers HEAD wherever it answers GET, by the same handlers: net/http

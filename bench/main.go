@@ -35,6 +35,7 @@ type options struct {
 	only             string
 	lists            bool
 	isolation        bool
+	costs            bool
 	burst, burstRate int
 }
 
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure only what has this in its name; commas between several, with -isolation")
 	flag.BoolVar(&o.lists, "lists", false, "measure the lists instead, on what make bench-seed made")
 	flag.BoolVar(&o.isolation, "isolation", false, "measure instead what a healthy webhook notices of a burst beside it")
+	flag.BoolVar(&o.costs, "costs", false, "measure instead, as JSON, what an event takes of each process; bench/scaling reckons with it")
 	flag.IntVar(&o.burstRate, "burst-rate", 100, "events of that burst a second; from some 250 on two processors are busy with the burst alone")
 	flag.IntVar(&o.burst, "burst", 10_000, "events of that burst")
 	flag.Parse()
@@ -67,6 +69,8 @@ type measured struct {
 	P99       time.Duration `json:"p99"`
 	// CPU is what everything but this program used, for one operation.
 	CPU time.Duration `json:"cpu"`
+	// workflows saw the deliveries through.
+	workflows int
 }
 
 // subject is one thing to measure.
@@ -92,6 +96,9 @@ func run(ctx context.Context, o options) (err error) {
 	}()
 	if o.isolation {
 		return s.measureIsolation(ctx, o)
+	}
+	if o.costs {
+		return s.measureCosts(ctx, o)
 	}
 	results := map[string][]measured{}
 	subjects := slices.DeleteFunc(s.subjects(o), func(b subject) bool { return !strings.Contains(b.name, o.only) })

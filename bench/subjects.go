@@ -124,10 +124,17 @@ func (s *stack) delivered(ctx context.Context, n int,
 	}
 	took := time.Since(began)
 	times := s.receiver.times()
-	return measured{
+	m := measured{
 		PerSecond: float64(n) / took.Seconds(),
 		P50:       times.quantile(0.5), P99: times.quantile(0.99), CPU: cpu.perOperation(n),
-	}, nil
+	}
+	// Those of the webhook, which is removed with its deliveries.
+	err = s.pool.QueryRow(ctx, `SELECT count(DISTINCT workflow_id) FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+		WHERE w.organization_id = $1`, s.organization.UUID().String()).Scan(&m.workflows)
+	if err != nil {
+		return measured{}, errors.Wrap(err, "count the workflows")
+	}
+	return m, nil
 }
 
 // register makes a webhook and returns what removes it.

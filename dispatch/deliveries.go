@@ -116,6 +116,8 @@ func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 		return false
 	}
 	failpoint.Hit(failpoint.BeforeStart)
+	ctx, span := d.span(ctx, group)
+	defer span.End()
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        groupID(group),
 		TaskQueue: workflows.MainQueue,
@@ -135,6 +137,9 @@ func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err == nil || errors.As(err, &already) {
 		failpoint.Hit(failpoint.AfterStart)
+		if err == nil {
+			d.sizes.Record(ctx, int64(len(group)))
+		}
 		return true
 	}
 	// Never told to the caller, whose change is committed: the sweep starts what

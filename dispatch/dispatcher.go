@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/api/serviceerror"
 
 	"earshot/internal/fairness"
 	"earshot/internal/publicid"
+	"earshot/internal/telemetry"
 )
 
 const (
@@ -38,6 +40,10 @@ type Dispatcher struct {
 	eager    bool
 	lags     func(publicid.Webhook) bool
 	log      *slog.Logger
+	// sizes are those of the groups that were started.
+	sizes metric.Int64Histogram
+	// traces are nil where there are none.
+	traces *telemetry.Traces
 	// life is the context of all calls; Close ends it.
 	life context.Context
 	end  context.CancelFunc
@@ -63,10 +69,26 @@ func New(c *Connection, groupMax int, log *slog.Logger) *Dispatcher {
 		temporal: c, groupMax: groupMax, eager: true, lags: func(publicid.Webhook) bool { return false }, log: log,
 		deliveries: fairness.NewQueue(),
 	}
+	d.Measure(telemetry.Meter{})
 	d.life, d.end = context.WithCancel(context.Background())
 	d.idle = sync.NewCond(&d.mu)
 	return d
 }
+
+// Measure has a process's metrics show the groups that are started, and what waits for
+// its start. It is called before anything is started.
+func (d *Dispatcher) Measure(m telemetry.Meter) {
+	d.sizes = m.Sizes("earshot_group_size", "Deliveries of a workflow that was started.", []float64{1, 2, 5, 10, 20, 40, 60})
+	m.Gauge("earshot_waiting_starts", "Deliveries that wait in this process for the start of their workflow.", func(set telemetry.Set) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		set(float64(d.deliveries.Size()))
+	})
+}
+
+// Trace has runs go on with the traces of the requests that caused them. It is called
+// before anything is started.
+func (d *Dispatcher) Trace(t *telemetry.Traces) { d.traces = t }
 
 // ThroughQueues makes every start go through its queue. Workers with versions need
 // it: an eager start runs in this process, whatever the current version is. It is

@@ -20,14 +20,21 @@ const closeTimeout = 2 * time.Second
 // Module provides the connection to Temporal and the dispatcher, which every
 // process has that makes changes. It needs client.Options and telemetry.Module.
 var Module = fx.Module("dispatch", fx.Provide(
-	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics) *Connection {
+	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics, traces *telemetry.Traces) (*Connection, error) {
 		o.MetricsHandler = m.Handler()
+		traced, err := traces.Interceptors()
+		if err != nil {
+			return nil, err
+		}
+		o.Interceptors = append(o.Interceptors, traced...)
 		c := NewConnection(o)
 		lc.Append(fx.Hook{OnStop: func(context.Context) error { c.Close(); return nil }})
-		return c
+		return c, nil
 	},
-	func(lc fx.Lifecycle, c *Connection, set config.Config, log *slog.Logger) *Dispatcher {
+	func(lc fx.Lifecycle, c *Connection, set config.Config, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) *Dispatcher {
 		d := New(c, set.DeliveryGroupMax, log)
+		d.Measure(m.Meter())
+		d.Trace(traces)
 		if set.WorkerDeployment != "" {
 			d.ThroughQueues()
 		}

@@ -62,6 +62,21 @@ func (d *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[s
 	return states, nil
 }
 
+// RunStatesForSure is RunStates without the list.
+func (d *Dispatcher) RunStatesForSure(ctx context.Context, workflowIDs []string) (map[string]activities.RunState, error) {
+	c, err := d.temporal.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]activities.RunState, len(workflowIDs))
+	for _, id := range workflowIDs {
+		if states[id], err = runState(ctx, c, id); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
 func runState(ctx context.Context, c client.Client, workflowID string) (activities.RunState, error) {
 	d, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 	var missing *serviceerror.NotFound

@@ -28,6 +28,7 @@ type story struct {
 	database  string // with a login without a canary
 	namespace client.Options
 	mails     *mailServer
+	traces    *spanCollector
 
 	api, working              *process
 	apiMetrics, workerMetrics string
@@ -41,6 +42,7 @@ func newStory(t *testing.T) *story {
 	s := &story{planted: canaries{}, database: testkit.Database(t), namespace: testkit.Namespace(t)}
 	c := s.planted
 	s.mails = newMailServer(t, c.plant("mail server's user"), c.plant("mail server's password"))
+	s.traces = newSpanCollector(t, c.plant("collector's key"))
 	key := func(as string) string { // of 32 bytes, which end in the word
 		return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 10) + c.plant(as)))
 	}
@@ -51,6 +53,7 @@ func newStory(t *testing.T) *story {
 		"EARSHOT_MAIL_FROM="+c.plant("sender's address")+"@example.com",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,0s,0s,0s", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 	)
+	settings = append(settings, s.traces.settings()...)
 	s.program = newProgram(t, s.asRole(t, c.plant("database's password")), settings...)
 	var org, made map[string]any
 	s.json(&org, "org", "create", c.plant("organization's name"), "--json",
@@ -123,6 +126,9 @@ func (s *story) refused(status int, method, path, body string, header ...string)
 	require.NoError(s.t, err)
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("User-Agent", s.planted.plant("User-Agent"))
+	r.Header.Set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	r.Header.Set("tracestate", "other="+s.planted.plant("tracestate"))
+	r.Header.Set("baggage", "other="+s.planted.plant("baggage"))
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

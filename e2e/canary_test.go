@@ -125,7 +125,7 @@ func (s *story) left() map[string]string {
 	s.known = map[string]string{
 		"log of the API": `"msg":"request"`, "log of the worker": `"msg":"attempt"`,
 		"metrics of the API": "go_goroutines", "metrics of the worker": "earshot_attempts_total",
-		"error answers": "ERR_INTERNAL", "output of commands": "sealed anew",
+		"error answers": "ERR_INTERNAL", "output of commands": "sealed anew", "spans": `"attempt"`,
 	}
 	texts := map[string]string{
 		"metrics of the API": s.metrics(s.apiMetrics), "metrics of the worker": s.metrics(s.workerMetrics),
@@ -134,6 +134,10 @@ func (s *story) left() map[string]string {
 	// Stopped, because the last lines are about stopping.
 	s.api.signal(interrupt)
 	s.working.signal(interrupt)
+	texts["spans"] = s.traces.all()
+	for _, name := range []string{`"createWebhook"`, `"commit"`, `"start"`, `"RunWorkflow:deliver_webhooks"`, `"RunActivity:mail_admin"`, `"links"`} {
+		require.Contains(s.t, texts["spans"], name)
+	}
 	texts["log of the API"], texts["log of the worker"] = s.api.log.String(), s.working.log.String()
 	require.Contains(s.t, texts["log of the API"], `"level":"DEBUG"`)
 	require.Contains(s.t, texts["log of the worker"], `"level":"DEBUG"`)

@@ -28,27 +28,35 @@ type program struct {
 	url   string
 	key   string
 	board string
+	// client is one that can reach the url.
+	client *http.Client
 }
 
 // newProgram prepares a deployment with its first organization. The settings
 // given last win.
 func newProgram(t *testing.T, database string, settings ...string) *program {
 	t.Helper()
-	port, _, err := devstack.FreePort(0)
-	require.NoError(t, err)
-	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
-	p := &program{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), env: append(append(cleanEnviron(),
-		"DATABASE_URL="+database,
-		fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port),
-		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
-		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
-		"EARSHOT_RATE_LIMIT=100000", "EARSHOT_DATABASE_MAX_CONNS=8",
-	), settings...)}
+	p := configured(t, database, settings...)
 	var org, made map[string]any
 	p.json(&org, "org", "create", "Acme", "--json")
 	p.json(&made, "key", "create", "--json")
 	p.key, _ = made["key"].(string)
 	return p
+}
+
+// configured is newProgram without an organization.
+func configured(t *testing.T, database string, settings ...string) *program {
+	t.Helper()
+	port, _, err := devstack.FreePort(0)
+	require.NoError(t, err)
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	return &program{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), client: http.DefaultClient, env: append(append(cleanEnviron(),
+		"DATABASE_URL="+database,
+		fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port),
+		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_RATE_LIMIT=100000", "EARSHOT_DATABASE_MAX_CONNS=8", "EARSHOT_DRAIN_DELAY=0s",
+	), settings...)}
 }
 
 // temporalSettings point a program at a namespace of its own.
@@ -150,7 +158,7 @@ func (p *program) worker(settings ...string) *process {
 func (p *program) awaitStatus(path string, status int) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
-		answer, err := http.Get(p.url + path)
+		answer, err := p.client.Get(p.url + path)
 		if err != nil {
 			return false
 		}
@@ -176,7 +184,7 @@ func (p *program) send(method, path string, body any) (status int, data map[stri
 	r, err := http.NewRequest(method, p.url+path, bytes.NewReader(text))
 	require.NoError(p.t, err)
 	r.Header.Set("Authorization", "Bearer "+p.key)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := p.client.Do(r)
 	if err != nil {
 		return 0, nil // the process was killed meanwhile
 	}
@@ -192,7 +200,7 @@ func (p *program) first(path string) map[string]any {
 	r, err := http.NewRequest(http.MethodGet, p.url+path, nil)
 	require.NoError(p.t, err)
 	r.Header.Set("Authorization", "Bearer "+p.key)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := p.client.Do(r)
 	require.NoError(p.t, err)
 	defer func() { _ = answer.Body.Close() }()
 	var page struct{ Data []map[string]any }

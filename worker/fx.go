@@ -15,6 +15,7 @@ import (
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 )
 
 // version is zero when the settings name none.
@@ -49,21 +50,22 @@ type parts struct {
 var Module = fx.Module("worker",
 	mail.Module,
 	fx.Provide(
-		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, log *slog.Logger) *activities.Deliveries {
+		func(m *telemetry.Metrics) *activities.Counts { return activities.NewCounts(m.Meter()) },
+		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, counts *activities.Counts, log *slog.Logger) *activities.Deliveries {
 			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
 			d := activities.NewDeliveries(s, sender, box, dispatcher, activities.DeliveryOptions{
-				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Log: log,
+				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Counts: counts, Log: log,
 			})
 			dispatcher.GatherWhere(d.Lags)
 			return d
 		},
-		func(s *store.Store, dispatcher *dispatch.Dispatcher, log *slog.Logger) *activities.Outbox {
-			return activities.NewOutbox(s, dispatcher, log)
+		func(s *store.Store, dispatcher *dispatch.Dispatcher, counts *activities.Counts, log *slog.Logger) *activities.Outbox {
+			return activities.NewOutbox(s, dispatcher, counts, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails,
-		func(s *store.Store, set config.Config, log *slog.Logger) *activities.Retention {
-			return activities.NewRetention(s, set.Retention, log)
+		func(s *store.Store, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
+			return activities.NewRetention(s, set.Retention, counts, log)
 		},
 		func(p parts) Activities {
 			return Activities{

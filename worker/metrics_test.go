@@ -3,11 +3,17 @@ package worker_test
 import (
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"earshot/internal/testkit"
 )
@@ -44,21 +50,99 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		text := scraped(c, app, "/metrics")
 		for _, line := range []string{
-			`earshot_attempts_total\{.*result="retry",task_queue="earshot",.*\} 1`,
-			`earshot_attempts_total\{.*result="succeeded",task_queue="earshot-later",.*\} 1`,
+			`earshot_attempts_total\{error="http_status",result="retry",task_queue="earshot"\} 1`,
+			`earshot_attempts_total\{error="",result="succeeded",task_queue="earshot-later"\} 1`,
+			`earshot_attempt_duration_seconds_count\{result="retry"\} 1`,
+			`earshot_first_attempt_delay_seconds_count\{put_off="no"\} 1`,
+			`earshot_delivered_delay_seconds_count 1`,
+			`earshot_deliveries_total\{error="",outcome="succeeded"\} 1`,
+			`earshot_group_size_bucket\{le="1"\} 1`,
+			`earshot_waiting_starts 0`,
+			`earshot_request_duration_seconds_count\{code="201",operation="createPost"\} 1`,
+			`earshot_oldest_unstarted_seconds \d`,
+			`earshot_disabled_webhooks\{reason="failures"\} 0`,
+			`earshot_failing_webhooks \d`,
+			`earshot_database_connections_max 8`,
+			`earshot_database_acquires_total \d`,
+			`earshot_sweeps_total\{result="done"\} [1-9]`,
+			`earshot_emails_total\{result="sent"\} 0`,
 			// The first sweep may meet the delivery on its way.
-			`earshot_swept_total\{.*found="never_started".*\} [01]`,
-			`earshot_swept_total\{.*found="lost".*\} 0`,
-			`earshot_swept_total\{.*found="entries".*\} 0`,
-			`earshot_removed_total\{.*kind="deliveries".*\} 1`,
-			`earshot_removed_total\{.*kind="events".*\} 1`,
-			`earshot_removed_total\{.*kind="recoveries".*\} 0`,
+			`earshot_swept_total\{found="never_started"\} [01]`,
+			`earshot_swept_total\{found="lost"\} 0`,
+			`earshot_swept_total\{found="entries"\} 0`,
+			`earshot_removed_total\{kind="deliveries"\} 1`,
+			`earshot_removed_total\{kind="events"\} 1`,
+			`earshot_removed_total\{kind="recoveries"\} 0`,
 			// The SDK's own, with a bound in seconds.
 			`temporal_workflow_task_execution_latency_seconds_bucket\{.*le="0.25".*\}`,
 			`go_goroutines \d+`,
 		} {
 			require.Regexp(c, line, text)
 		}
+	}, testkit.Wait, 50*time.Millisecond)
+}
+
+// rare are metrics of the SDK that come with the first failure or the first full cache.
+var rare = []string{
+	"temporal_request_failure_total", "temporal_workflow_failed_total", "temporal_sticky_cache_forced_eviction_total",
+	"temporal_activity_schedule_to_start_latency_seconds_bucket",
+}
+
+func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewReceiver(t)
+	app := measured(t, testkit.Options{Worker: true})
+	seed(t, app, r)
+	r.Await(t, 1)
+	sweep(t, app)
+	var asked []string
+	for _, pattern := range []string{"prometheus/records.yml", "prometheus/alerts.yml", "grafana/dashboards/*.json"} {
+		files, err := filepath.Glob(filepath.Join(testkit.Root(), "deploy", pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			// Ours are held against the operators' page, and that against the code.
+			asked = append(asked, regexp.MustCompile(`\b(temporal|go|process)_[a-z0-9_]+[({\[]`).FindAllString(string(text), -1)...)
+		}
+	}
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	require.Greater(t, len(asked), 10)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		text := scraped(c, app, "/metrics")
+		for _, name := range asked {
+			if name = strings.TrimRight(name, "({["); !slices.Contains(rare, name) {
+				require.True(c, strings.Contains(text, "\n"+name+" ") || strings.Contains(text, "\n"+name+"{"), name)
+			}
+		}
+	}, testkit.Wait, 50*time.Millisecond)
+}
+
+func TestMetricsWithoutAWorkerTellWhatNobodyStarted(t *testing.T) {
+	t.Parallel()
+	// Port 1 is nobody's: what is committed is never started.
+	app := measured(t, testkit.Options{Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	seed(t, app, testkit.NewReceiver(t))
+	text := scraped(t, app, "/metrics")
+	require.Regexp(t, `(?m)^earshot_oldest_unstarted_seconds (0\.0*[1-9]|[1-9])`, text)
+	require.Regexp(t, `(?m)^earshot_oldest_overdue_seconds (0\.0*[1-9]|[1-9])`, text)
+	require.Regexp(t, `(?m)^earshot_waiting_starts [01]$`, text, "1, or in the hands of who starts it")
+}
+
+func TestMetricsTellWhomTheRateLimitRefused(t *testing.T) {
+	t.Parallel()
+	app := measured(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
+	n := app.Tenant(t)
+	for range 4 {
+		n.Do(t, http.MethodGet, "/v1/boards", nil)
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		text := scraped(c, app, "/metrics")
+		require.Regexp(c, `earshot_rate_limit_refusals_total\{limit="key"\} 1\n`, text)
+		require.Regexp(c, `earshot_rate_limit_refusals_total\{limit="refused_keys"\} 0\n`, text)
+		require.Regexp(c, `earshot_request_duration_seconds_count\{code="429",operation="listBoards"\} 1\n`, text)
 	}, testkit.Wait, 50*time.Millisecond)
 }
 

@@ -7,10 +7,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.yaml.in/yaml/v3"
 
@@ -52,12 +55,15 @@ func ReadAttributes(file string) (Attributes, error) {
 }
 
 // SetUpNamespace registers the search attributes that a namespace lacks and
-// returns their names. It can be repeated. An attribute that is there with
+// returns their names when runs can have them. It can be repeated. An attribute that is there with
 // another type is an error: Temporal can't change it and would say nothing.
 func SetUpNamespace(ctx context.Context, c client.Client, namespace string, wanted Attributes) ([]string, error) {
 	missing, err := missingAttributes(ctx, c, namespace, wanted)
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(missing) == 0 {
+		return nil, awaitAttributes(ctx, c, namespace, wanted)
 	}
 	_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: missing,
@@ -75,7 +81,40 @@ func SetUpNamespace(ctx context.Context, c client.Client, namespace string, want
 		return nil, errors.Errorf("namespace %s has no room for the search attributes %s",
 			namespace, strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
-	return slices.Sorted(maps.Keys(missing)), nil
+	return slices.Sorted(maps.Keys(missing)), awaitAttributes(ctx, c, namespace, wanted)
+}
+
+const (
+	// knownAfter is many times the two seconds after which, by default, each process of a
+	// server reads what is registered.
+	knownAfter = 30 * time.Second
+	// askAgain lies between two questions whether it has.
+	askAgain = 100 * time.Millisecond
+)
+
+// awaitAttributes returns when the server can look for runs by the attributes. Before, it
+// refuses runs that have them, and deliveries would wait for a sweep.
+func awaitAttributes(ctx context.Context, c client.Client, namespace string, wanted Attributes) error {
+	ctx, cancel := context.WithTimeout(ctx, knownAfter)
+	defer cancel()
+	query := strings.Join(slices.Sorted(maps.Keys(wanted)), " IS NULL AND ") + " IS NULL"
+	for {
+		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: namespace, Query: query,
+		})
+		var unknown *serviceerror.InvalidArgument
+		if err == nil {
+			return nil
+		}
+		if !errors.As(err, &unknown) {
+			return errors.Wrap(err, "look for runs by the search attributes")
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Wrapf(err, "the search attributes are registered, but after %s the server doesn't look for runs by them", knownAfter)
+		case <-time.After(askAgain):
+		}
+	}
 }
 
 func missingAttributes(ctx context.Context, c client.Client, namespace string, wanted Attributes) (Attributes, error) {

@@ -72,12 +72,19 @@ func TestWhatIsOlderThanTheRetentionIsRemovedAndCanNotBeReplayed(t *testing.T) {
 	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
 }
 
-func TestEverythingIsKeptWhenTheRetentionIsZero(t *testing.T) {
+func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
 	o := newOld(t, app)
+	c := connect(t, app.Config.DatabaseURL)
+	_, err := c.Exec(t.Context(), "INSERT INTO rate_limits VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
+	require.NoError(t, err)
 	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
 	require.Equal(t, http.StatusCreated, o.replay(t))
+	var full, used int
+	require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE full_at = '-infinity'),
+		count(*) FILTER (WHERE full_at = 'infinity') FROM rate_limits`).Scan(&full, &used))
+	require.Equal(t, []int{0, 1}, []int{full, used})
 }
 
 func connect(t *testing.T, database string) *pgx.Conn {

@@ -207,7 +207,7 @@ func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 // again.
 func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=2s,1s,1s,1s"}})
+	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=4s,1s,1s,1s"}})
 	slow := testkit.NewReceiver(t)
 	b.tenant.Register(t, slow, "post.created")
 	b.receiver.Answer(answers(500))
@@ -215,9 +215,9 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 		if n > 1 {
 			return http.StatusOK
 		}
-		// Waits for the clock: retries are due at whole seconds of the run, and these two
-		// in different ones.
-		<-time.After(time.Second)
+		// Waits for the clock: the first round ends with it, and the other's retry is due
+		// then. It has as long as the first delay to end before this one's timer.
+		<-time.After(4 * time.Second)
 		return http.StatusInternalServerError
 	})
 	b.post(t)

@@ -15,9 +15,12 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	sdk "go.temporal.io/sdk/worker"
@@ -25,6 +28,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"earshot/internal/publicid"
+	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
 	"earshot/worker"
 	"earshot/workflows"
@@ -53,8 +57,9 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	var registered names
 	worker.Register(&registered)
 	require.NotEmpty(t, registered)
-	replayer := sdk.NewWorkflowReplayer()
-	worker.Register(replayer)
+	plain := sdk.NewWorkflowReplayer()
+	worker.Register(plain)
+	replayers := map[string]sdk.WorkflowReplayer{"": plain, " with traces": tracing(t)}
 	for _, name := range registered {
 		files, err := filepath.Glob(filepath.Join("testdata", name, "*.json.gz"))
 		require.NoError(t, err)
@@ -63,12 +68,34 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
 				h := readHistory(t, file)
 				quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-				require.NoError(t, replayer.ReplayWorkflowHistoryWithOptions(quiet, h, sdk.ReplayWorkflowHistoryOptions{
-					OriginalExecution: workflow.Execution{ID: "recorded", RunID: runAfterReset(h)},
-				}))
+				for how, replayer := range replayers {
+					require.NoError(t, replayer.ReplayWorkflowHistoryWithOptions(quiet, h, sdk.ReplayWorkflowHistoryOptions{
+						OriginalExecution: workflow.Execution{ID: "recorded", RunID: runAfterReset(h)},
+					}), "replayed%s", how)
+				}
 			})
 		}
 	}
+}
+
+// tracing replays as a worker does that sends traces: they change no command, and a run
+// may begin with a worker that sends none.
+func tracing(t *testing.T) sdk.WorkflowReplayer {
+	t.Helper()
+	spans := tracetest.NewInMemoryExporter()
+	traces, err := telemetry.NewTraces(t.Context(), sdktrace.WithSyncer(spans))
+	require.NoError(t, err)
+	both, err := traces.Interceptors()
+	require.NoError(t, err)
+	var own []interceptor.WorkerInterceptor
+	for _, i := range both {
+		own = append(own, i.(interceptor.WorkerInterceptor))
+	}
+	replayer, err := sdk.NewWorkflowReplayerWithOptions(sdk.WorkflowReplayerOptions{Interceptors: own})
+	require.NoError(t, err)
+	worker.Register(replayer)
+	t.Cleanup(func() { require.NotEmpty(t, spans.GetSpans()) })
+	return replayer
 }
 
 func readHistory(t *testing.T, file string) *history.History {

@@ -50,9 +50,9 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 			return e
 		}),
 		fx.StartTimeout(startTimeout),
-		// Requests, then starts have the drain time, then three kinds of the
-		// worker's tasks one after the other. What these led to takes seconds.
-		fx.StopTimeout(5*c.DrainTimeout + startTimeout),
+		// After the delay requests, then starts have the drain time, then three kinds of
+		// the worker's tasks one after the other. What these led to takes seconds.
+		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
 		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
@@ -156,9 +156,9 @@ func plainly(err error) error {
 func newLogger(c config.Config, to io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(to, o))
+		return slog.New(telemetry.TracedLogs(slog.NewTextHandler(to, o)))
 	}
-	return slog.New(slog.NewJSONHandler(to, o))
+	return slog.New(telemetry.TracedLogs(slog.NewJSONHandler(to, o)))
 }
 
 // temporalOptions are Temporal's own settings (TEMPORAL_ADDRESS, …).

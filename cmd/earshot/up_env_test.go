@@ -103,7 +103,7 @@ func TestTheServiceGetsDevelopmentSettingsUnlessTheCallerSaysOtherwise(t *testin
 	got := u.settings()
 	require.Equal(t, []string{
 		"PATH=/bin", "EARSHOT_RATE_LIMIT=7", "EARSHOT_WEBHOOK_ALLOW_HTTP=false",
-		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8,::1/128", "EARSHOT_MAIL_DIR=/state/mail", "EARSHOT_SECRET_KEYS=dev:x",
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8,::1/128", "EARSHOT_MAIL_DIR=/state/mail", "EARSHOT_DRAIN_DELAY=0s", "EARSHOT_SECRET_KEYS=dev:x",
 	}, got, "and nothing of another database or Temporal")
 }
 

@@ -108,6 +108,7 @@ func (u *up) settings() []string {
 		{"EARSHOT_WEBHOOK_ALLOW_CIDRS", "127.0.0.0/8,::1/128"},
 		{"EARSHOT_WEBHOOK_ALLOW_HTTP", "true"},
 		{mailDirVariable, u.dir.mail()},
+		{"EARSHOT_DRAIN_DELAY", "0s"}, // nobody balances
 	}, u.secrets...)
 	for _, s := range defaults {
 		_, said := environ.LookupEnv(s.name)

@@ -16,10 +16,13 @@ import (
 
 // figures are what a run found. Durations are in nanoseconds in JSON.
 type figures struct {
-	Postgres    string        `json:"postgres"`
-	Temporal    string        `json:"temporal"`
-	RetryDelays string        `json:"retryDelays"`
-	KillEvery   time.Duration `json:"killEvery"`
+	// Quickstart and Rolling are of a stack for production.
+	Quickstart  time.Duration  `json:"quickstart"`
+	Rolling     rollingFigures `json:"rolling"`
+	Postgres    string         `json:"postgres"`
+	Temporal    string         `json:"temporal"`
+	RetryDelays string         `json:"retryDelays"`
+	KillEvery   time.Duration  `json:"killEvery"`
 	// RandomEvents were acknowledged in the part with random kills, within RandomTime.
 	RandomEvents int           `json:"randomEvents"`
 	RandomTime   time.Duration `json:"randomTime"`
@@ -76,7 +79,7 @@ func (f *figures) versions(ctx context.Context, r *run) error {
 	if err := conn.QueryRow(ctx, "SHOW server_version").Scan(&f.Postgres); err != nil {
 		return errors.Wrap(err, "ask for Postgres's version")
 	}
-	out, err := exec.CommandContext(ctx, r.stack.temporalOptions.Binary, "--version").Output()
+	out, err := exec.CommandContext(ctx, r.stack.temporalProgram, "--version").Output()
 	if err != nil {
 		return errors.Wrap(err, "ask for Temporal's version")
 	}
@@ -132,6 +135,7 @@ func (f *figures) text() string {
 	row("Postgres", "%s", f.Postgres)
 	row("Temporal", "%s", f.Temporal)
 	row("retry delays (shortened)", "%s", f.RetryDelays)
+	f.productionRows(row)
 	row("events under random kills", "%d in %s, a kill every %s and cuts beside them",
 		f.RandomEvents, f.RandomTime.Round(time.Second), f.KillEvery)
 	row("requests asked again", "%d", f.Repeated)

@@ -128,7 +128,7 @@ func (r *run) openHostile(ctx context.Context) (tenants []*tenant, targets []tar
 		n = 1
 	}
 	for range n {
-		t, err := r.newTenant(ctx, "hostile")
+		t, err := r.newTenant(ctx, "hostile", r.stack.url)
 		if err != nil {
 			return tenants, targets, err
 		}

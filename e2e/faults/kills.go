@@ -67,27 +67,6 @@ func (s *stack) restartPostgres(ctx context.Context) error {
 	return nil
 }
 
-// killTemporal kills the server and starts it again.
-func (s *stack) killTemporal(ctx context.Context, k *kills) error {
-	at := time.Now()
-	s.temporal.Kill()
-	_, port, err := net.SplitHostPort(s.temporal.Address())
-	if err != nil {
-		return errors.Wrap(err, "read Temporal's address")
-	}
-	if s.temporalOptions.Port, err = strconv.Atoi(port); err != nil {
-		return errors.Wrap(err, "read Temporal's port")
-	}
-	again, err := devstack.StartTemporal(ctx, s.temporalOptions)
-	if err != nil {
-		return errors.Wrap(err, "start Temporal again")
-	}
-	s.temporal = again
-	s.lead("temporal", again.Address())
-	k.add("temporal", at, time.Now())
-	return nil
-}
-
 // lead points the links to a server at where it is now.
 func (s *stack) lead(to, address string) {
 	for _, l := range s.links {

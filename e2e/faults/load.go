@@ -16,8 +16,10 @@ const (
 	// retryPause lies before a write is asked for again.
 	retryPause = 50 * time.Millisecond
 	// mostPending is how many deliveries may wait before the load does: some seconds of
-	// work. More would hide what a kill does, less would stop the load at each kill.
-	mostPending = 1500
+	// work. More would hide what a kill does, less would stop the load at each kill. With
+	// its database in a Postgres that waits for the disk, Temporal does a fifth in that time.
+	mostPending           = 1500
+	mostPendingProduction = 300
 	// countEvery is how often what is pending is counted.
 	countEvery = 500 * time.Millisecond
 	// One write of so many goes to the tenant whose receivers are slow, flaky or dead,
@@ -28,6 +30,7 @@ const (
 // load are writes from several connections, each repeated until it is acknowledged.
 type load struct {
 	run  *run
+	most int64 // pending deliveries
 	next atomic.Int64
 	// base is the number before the first of the events that were asked for.
 	base    atomic.Int64
@@ -37,6 +40,8 @@ type load struct {
 
 	mu    sync.Mutex
 	acked []check.Write
+	// failure is why the last of the repeated requests failed.
+	failure error
 }
 
 // acknowledged are the writes so far that the API answered for.
@@ -97,7 +102,7 @@ func (l *load) more(ctx context.Context, t *tenant, events int) error {
 // insist makes a write until it is acknowledged.
 func (l *load) insist(ctx context.Context, t *tenant, i int) {
 	for ctx.Err() == nil {
-		if l.pending.Load() > mostPending {
+		if l.pending.Load() > l.most {
 			_ = pause(ctx, retryPause)
 			continue
 		}
@@ -106,9 +111,26 @@ func (l *load) insist(ctx context.Context, t *tenant, i int) {
 			l.acknowledge(made)
 			return
 		}
-		l.repeated.Add(1)
+		if ctx.Err() != nil {
+			return // the load was ended, not the request
+		}
+		l.failed(err)
 		_ = pause(ctx, retryPause)
 	}
+}
+
+// failed counts a request that has to be asked again.
+func (l *load) failed(err error) {
+	l.repeated.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failure = err
+}
+
+func (l *load) lastFailure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure
 }
 
 // count keeps the number of pending deliveries; while the database is away it stays.

@@ -35,7 +35,12 @@ type options struct {
 	connections int
 	only        string
 	asJSON      bool
-	// short is for `make test`: what is timed is tried once, only the failpoints that
+	// production is a stack as it runs in production: temporal-server in place of the dev
+	// server, and two APIs behind a balancer.
+	production bool
+	// keep leaves the stack running at the end, until the run is ended.
+	keep bool
+	// short is for CI: what is timed is tried once, only the failpoints that
 	// each delivery passes are tried, and there is one check, in the end.
 	short bool
 }
@@ -49,6 +54,9 @@ func main() {
 	flag.DurationVar(&o.killEvery, "kill-every", 10*time.Second, "from one random kill to the next")
 	flag.IntVar(&o.connections, "connections", 16, "connections that write")
 	flag.StringVar(&o.only, "run", "", "a regular expression: do only the parts whose names match, of "+strings.Join(names(), ", "))
+	flag.BoolVar(&o.production, "production", false, "take temporal-server on Postgres, not the dev server, and two APIs behind a balancer")
+	flag.BoolVar(&o.short, "short", false, "try what is timed once, only the failpoints that each delivery passes, and check once, in the end")
+	flag.BoolVar(&o.keep, "keep", false, "leave the stack running at the end, until Ctrl-C")
 	flag.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -75,15 +83,20 @@ func main() {
 type part struct {
 	name string
 	do   func(r *run, ctx context.Context, f *figures) error
+	// production says that it takes a stack for production.
+	production bool
 }
 
 // parts are in the order in which a check takes longer and longer.
 var parts = []part{
-	{"commit", (*run).commitAndStart},
-	{"attempt", (*run).attempts},
-	{"exhaustion", (*run).exhaustion},
-	{"points", (*run).points},
-	{"random", (*run).random},
+	{"quickstart", (*run).quickstart, true},
+	// These two are timed, of a service that has nothing else to do.
+	{"commit", (*run).commitAndStart, false},
+	{"attempt", (*run).attempts, false},
+	{"rolling", (*run).rolling, true},
+	{"exhaustion", (*run).exhaustion, false},
+	{"points", (*run).points, false},
+	{"random", (*run).random, false},
 }
 
 // alone are the parts that have a stack of their own. They come first.
@@ -153,39 +166,31 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 func onStack(
 	ctx context.Context, o options, wanted *regexp.Regexp, dir, program string, f *figures, progress func(string, ...any),
 ) (err error) {
-	var (
-		r    *run
-		last string
-	)
-	for _, p := range parts {
-		if !wanted.MatchString(p.name) {
-			continue
-		}
-		if r == nil {
-			progress("starting Postgres, Temporal, an API and two workers")
-			if r, err = open(ctx, o, dir, program, progress); err != nil {
-				return err
-			}
-			defer func() { r.close(f.anything(ctx, err)) }()
-			if err := f.versions(ctx, r); err != nil {
-				return err
-			}
-		}
+	chosen := o.parts(wanted)
+	if len(chosen) == 0 && !o.keep {
+		return nil
+	}
+	progress("starting Postgres, Temporal, the API and two workers")
+	r, err := open(ctx, o, dir, program, progress)
+	if err != nil {
+		return err
+	}
+	defer func() { r.close(f.anything(ctx, err)) }()
+	if err := f.versions(ctx, r); err != nil {
+		return err
+	}
+	for i, p := range chosen {
 		progress("part %s", p.name)
 		if err := p.do(r, ctx, f); err != nil {
 			r.tellLogs(ctx)
 			return errors.Wrap(err, p.name)
 		}
-		last = p.name
-		if o.short {
+		if o.short && i < len(chosen)-1 {
 			continue
 		}
-		if err := f.take(ctx, last, r); err != nil {
-			return errors.Wrap(err, last)
+		if err := f.take(ctx, p.name, r); err != nil {
+			return errors.Wrap(err, p.name)
 		}
-	}
-	if r == nil {
-		return nil
 	}
 	before := f.Unasked
 	f.count(r)
@@ -195,10 +200,21 @@ func onStack(
 	if wanted.MatchString("points") && !o.short && len(f.Points) < len(failpoint.Points) {
 		f.violation("processes were killed at %d failpoints of %d", len(f.Points), len(failpoint.Points))
 	}
-	if o.short {
-		return f.take(ctx, last, r)
+	if o.keep {
+		r.stack.tellAddresses()
+		<-ctx.Done()
 	}
 	return nil
+}
+
+// parts are those that are wanted of a stack.
+func (o options) parts(wanted *regexp.Regexp) (chosen []part) {
+	for _, p := range parts {
+		if wanted.MatchString(p.name) && (o.production || !p.production) {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
 }
 
 // build makes the program that has failpoints.

@@ -20,14 +20,14 @@ type trial struct {
 // meets those of every delivery; the others are led up to.
 func (r *run) killAtPoints(ctx context.Context) error {
 	return r.underLoad(ctx, func(ctx context.Context) error {
-		if err := r.chain(ctx, r.stack.api(), apiTrials()); err != nil {
+		if err := r.chain(ctx, r.stack.apis[0], apiTrials()); err != nil {
 			return err
 		}
 		if r.options.short {
-			return r.chain(ctx, r.stack.workers()[0], commonTrials())
+			return r.chain(ctx, r.stack.workers[0], commonTrials())
 		}
 		// What is rare has to come to the worker that is armed.
-		one, other := r.stack.workers()[0], r.stack.workers()[1]
+		one, other := r.stack.workers[0], r.stack.workers[1]
 		before := other.generation()
 		other.hold(true)
 		at := other.kill()
@@ -104,7 +104,7 @@ func (r *run) chain(ctx context.Context, p *service, trials []trial) error {
 
 // forget kills the API between a commit and the start, so that a sweep finds something.
 func (r *run) forget(ctx context.Context) error {
-	return r.chain(ctx, r.stack.api(), []trial{{at: failpoint.AfterCommit}})
+	return r.chain(ctx, r.stack.apis[0], []trial{{at: failpoint.AfterCommit}})
 }
 
 // failMore makes deliveries that fail for good, some seconds later.

@@ -34,11 +34,14 @@ func (r *run) killing() []fault {
 			return s.killService(ctx, r.kills, p)
 		}
 	}
-	return []fault{
-		kill(s.api()), kill(s.workers()[0]), kill(s.workers()[1]),
+	all := []fault{
 		func(ctx context.Context) error { return s.killPostgres(ctx, r.kills) },
 		func(ctx context.Context) error { return s.killTemporal(ctx, r.kills) },
 	}
+	for _, p := range s.services {
+		all = append(all, kill(p))
+	}
+	return all
 }
 
 // cutting are the kinds of cuts, each once, of a link by chance.

@@ -53,7 +53,10 @@ type run struct {
 // open starts a stack in the directory and makes the tenants.
 func open(ctx context.Context, o options, dir, program string, report devstack.Report) (_ *run, err error) {
 	r := &run{options: o, report: report, dir: dir, kills: &kills{}, endpoints: map[string]string{}}
-	r.load = &load{run: r}
+	r.load = &load{run: r, most: mostPending}
+	if o.production {
+		r.load.most = mostPendingProduction
+	}
 	defer func() {
 		if err != nil {
 			r.close(false)
@@ -65,15 +68,18 @@ func open(ctx context.Context, o options, dir, program string, report devstack.R
 	if err := r.listen(); err != nil {
 		return nil, err
 	}
-	if r.stack, err = startStack(ctx, dir, program, report); err != nil {
+	if r.stack, err = startStack(ctx, o.production, dir, program, report); err != nil {
 		return nil, err
 	}
-	for name, t := range map[string]**tenant{
-		"plain": &r.plain, "mixed": &r.mixed, "probe": &r.probe, "broken": &r.broken,
-	} {
-		if *t, err = r.newTenant(ctx, name); err != nil {
+	r.stack.watchTemporal(r.kills)
+	for name, t := range map[string]**tenant{"plain": &r.plain, afresh: &r.mixed, "broken": &r.broken} {
+		if *t, err = r.newTenant(ctx, name, r.stack.url); err != nil {
 			return nil, err
 		}
+	}
+	// What it writes must come to the API that is killed then.
+	if r.probe, err = r.newTenant(ctx, "probe", r.stack.apis[0].url()); err != nil {
+		return nil, err
 	}
 	return r, r.subscribeAll(ctx)
 }

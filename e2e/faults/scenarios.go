@@ -21,7 +21,7 @@ const (
 func (r *run) killBetweenCommitAndStart(ctx context.Context) (time.Duration, error) {
 	r.behave(r.probed, receiver.Held)
 	defer r.receiver.Release(r.probed.endpoint)
-	api := r.stack.api()
+	api := r.stack.apis[0]
 	before := api.generation()
 	at := api.kill(failpoint.AfterCommit)
 	if err := api.awaitReady(ctx, before); err != nil {
@@ -71,8 +71,8 @@ func (r *run) killDuringAttempt(ctx context.Context, later bool) (time.Duration,
 	if err := r.awaitHeld(ctx); err != nil {
 		return 0, err
 	}
-	killed, before := time.Now(), make([]int, len(r.stack.workers()))
-	for i, w := range r.stack.workers() {
+	killed, before := time.Now(), make([]int, len(r.stack.workers))
+	for i, w := range r.stack.workers {
 		before[i] = w.generation()
 		w.kill()
 	}
@@ -84,7 +84,7 @@ func (r *run) killDuringAttempt(ctx context.Context, later bool) (time.Duration,
 		return 0, err
 	}
 	took := time.Since(killed)
-	for i, w := range r.stack.workers() {
+	for i, w := range r.stack.workers {
 		r.kills.add(w.name, killed, w.started(before[i]+1))
 	}
 	return took, nil

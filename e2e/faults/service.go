@@ -33,6 +33,8 @@ type service struct {
 	args []string
 	env  []string
 	log  string
+	// listen is the address of an API.
+	listen string
 	// ready reports whether the process that runs now does its work. The log is what
 	// it said since it was started.
 	ready func(log string) bool
@@ -55,7 +57,11 @@ type service struct {
 	// byItself counts ends that nobody asked for.
 	byItself int
 	asked    bool
+	// stopping: it was asked to end in order.
+	stopping bool
 }
+
+func (s *service) url() string { return "http://" + s.listen }
 
 // run keeps the process running until stop.
 func (s *service) run() {
@@ -102,7 +108,7 @@ func (s *service) runOnce() {
 		s.mu.Unlock()
 		return
 	}
-	s.process, s.from, s.asked = cmd.Process, info.Size(), armed
+	s.process, s.from, s.asked, s.stopping = cmd.Process, info.Size(), armed, false
 	s.began = append(s.began, time.Now())
 	s.mu.Unlock()
 	_ = cmd.Wait()
@@ -111,7 +117,8 @@ func (s *service) runOnce() {
 	s.process = nil
 	s.died = append(s.died, time.Now())
 	s.states = append(s.states, cmd.ProcessState)
-	if !s.quit && (!s.asked || !killed(cmd.ProcessState)) {
+	inOrder := s.stopping && cmd.ProcessState.Success()
+	if !s.quit && !inOrder && (!s.asked || !killed(cmd.ProcessState)) {
 		s.byItself++
 	}
 }
@@ -133,6 +140,31 @@ func (s *service) kill(points ...failpoint.Point) time.Time {
 		_ = s.process.Kill()
 	}
 	return at
+}
+
+// restart asks the process to end, as a service manager does for a new version, and waits
+// until the next one is ready. One that doesn't end in order is an error.
+func (s *service) restart(ctx context.Context) error {
+	before := s.generation()
+	s.mu.Lock()
+	s.stopping = true
+	err := errors.New("it doesn't run")
+	if s.process != nil {
+		err = s.process.Signal(syscall.SIGTERM)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return errors.Wrapf(err, "stop %s", s.name)
+	}
+	if err := s.awaitReady(ctx, before); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state := s.states[before-1]; !state.Success() {
+		return errors.Errorf("%s was asked to end in order and ended with %s", s.name, state)
+	}
+	return nil
 }
 
 // hold says whether no further process follows one that ends.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -31,20 +32,31 @@ const (
 )
 
 // stack is a deployment of its own: Postgres and Temporal, an API and two workers,
-// and between each process and each server a link that can be cut.
+// and between each process and each server a link that can be cut. One for production has
+// two APIs behind a balancer.
 type stack struct {
 	dir, program string
+	production   bool
 	report       devstack.Report
 
 	postgres        *devstack.Postgres
 	temporal        *devstack.Temporal
 	postgresOptions devstack.PostgresOptions
-	temporalOptions devstack.TemporalOptions
+	// startTemporal starts it again, too, where its clients look for it.
+	startTemporal func(ctx context.Context) (*devstack.Temporal, error)
+	// temporalLock is held by who starts it again; unwatch ends watchTemporal.
+	temporalLock sync.Mutex
+	unwatch      func()
+	// temporalProgram says its version.
+	temporalProgram string
 
-	services []*service // the API, then the workers
-	links    []link
-	url      string
-	env      []string
+	apis, workers []*service
+	services      []*service // all of them
+	balancer      *balancer
+	links         []link
+	// url is where clients reach the APIs.
+	url string
+	env []string
 	// direct is the database's address on a link that nobody cuts.
 	direct string
 }
@@ -63,8 +75,8 @@ const database = "earshot"
 
 // startStack starts everything and returns when it is ready. The program is built with
 // failpoints; Postgres's data lie in the directory postgres of dir.
-func startStack(ctx context.Context, dir, program string, report devstack.Report) (_ *stack, err error) {
-	s := &stack{dir: dir, program: program, report: report}
+func startStack(ctx context.Context, production bool, dir, program string, report devstack.Report) (_ *stack, err error) {
+	s := &stack{dir: dir, program: program, production: production, report: report}
 	defer func() {
 		if err != nil {
 			s.stop(false)
@@ -93,43 +105,52 @@ func startStack(ctx context.Context, dir, program string, report devstack.Report
 func (s *stack) startServers(ctx context.Context) error {
 	// Durable: without it a kill of Postgres alone loses what was committed.
 	s.postgresOptions = devstack.PostgresOptions{Dir: filepath.Join(s.dir, "postgres"), Durable: true, Report: s.report}
-	binary, err := devstack.TemporalBinary(ctx, repository, s.report)
-	if err != nil {
-		return errors.Wrap(err, "find Temporal")
-	}
-	s.temporalOptions = devstack.TemporalOptions{
-		Dir: filepath.Join(s.dir, "temporal"), DatabaseFile: true,
-		UIPort: devstack.Headless, Binary: binary, Report: s.report,
-	}
+	var err error
 	if s.postgres, err = devstack.StartPostgres(ctx, s.postgresOptions); err != nil {
 		return err
 	}
 	if err := s.postgres.CreateDatabase(ctx, database); err != nil {
 		return err
 	}
-	if s.temporal, err = devstack.StartTemporal(ctx, s.temporalOptions); err != nil {
+	if s.production {
+		if err := s.ownDatabase(ctx); err != nil {
+			return err
+		}
+		err = s.chooseServer(ctx)
+	} else {
+		err = s.chooseDevServer(ctx)
+	}
+	if err != nil {
+		return errors.Wrap(err, "find Temporal")
+	}
+	s.temporal, err = s.startTemporal(ctx)
+	return err
+}
+
+// chooseDevServer has Temporal be the server for development, with its database on disk.
+func (s *stack) chooseDevServer(ctx context.Context) (err error) {
+	o := devstack.TemporalOptions{
+		Dir: filepath.Join(s.dir, "temporal"), DatabaseFile: true, UIPort: devstack.Headless, Report: s.report,
+	}
+	if o.Binary, err = devstack.TemporalBinary(ctx, repository, s.report); err != nil {
 		return err
 	}
+	if o.Port, _, err = devstack.FreePort(0); err != nil {
+		return err
+	}
+	s.temporalProgram = o.Binary
+	s.startTemporal = func(ctx context.Context) (*devstack.Temporal, error) { return devstack.StartTemporal(ctx, o) }
 	return nil
 }
 
 // prepare writes the schema and the search attributes.
-func (s *stack) prepare(ctx context.Context) error {
-	port, _, err := devstack.FreePort(0)
-	if err != nil {
-		return errors.Wrap(err, "choose the API's port")
+func (s *stack) prepare(ctx context.Context) (err error) {
+	s.env = append(s.settings(), "DATABASE_URL="+s.asService(s.direct), "TEMPORAL_ADDRESS="+s.temporal.Address())
+	if s.production {
+		if s.env, err = s.likeCompose("commands", s.env); err != nil {
+			return err
+		}
 	}
-	listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	s.url = "http://" + listen
-	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
-	s.env = append(cleanEnviron(),
-		"DATABASE_URL="+s.direct, "TEMPORAL_ADDRESS="+s.temporal.Address(),
-		"EARSHOT_LISTEN="+listen, "EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
-		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
-		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
-		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
-		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
-	)
 	for _, args := range [][]string{
 		{"migrate"}, {"temporal", "setup", "--file", filepath.Join(repository, "temporal-dev.yaml")},
 	} {
@@ -138,6 +159,18 @@ func (s *stack) prepare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// settings are those of every process.
+func (s *stack) settings() []string {
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	return append(cleanEnviron(),
+		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
+		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
+		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
+		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
+		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
+	)
 }
 
 // command runs one of the program's and decodes the JSON that it prints, if wanted.
@@ -162,25 +195,60 @@ func (s *stack) command(ctx context.Context, into any, args ...string) error {
 }
 
 func (s *stack) startServices() error {
-	serves := func(string) bool { return s.answers("/healthz") }
-	for _, p := range []*service{
-		{name: "api", args: []string{"serve", "--no-worker"}, ready: serves},
-		{name: "worker-1", args: []string{"worker"}, ready: says},
-		{name: "worker-2", args: []string{"worker"}, ready: says},
-	} {
-		toDatabase, err := s.databaseBy(p.name)
+	names := []string{"api"}
+	if s.production {
+		names = []string{"api-1", "api-2"}
+	}
+	for _, name := range names {
+		port, _, err := devstack.FreePort(0)
 		if err != nil {
+			return errors.Wrap(err, "choose an API's port")
+		}
+		listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		p := &service{name: name, args: []string{"serve", "--no-worker"}, listen: listen}
+		p.ready = func(string) bool { return answers(p.url() + "/healthz") }
+		s.apis = append(s.apis, p)
+	}
+	for _, name := range []string{"worker-1", "worker-2"} {
+		s.workers = append(s.workers, &service{name: name, args: []string{"worker"}, ready: says})
+	}
+	for _, p := range append(append([]*service{}, s.apis...), s.workers...) {
+		if err := s.startService(p); err != nil {
 			return err
 		}
-		toTemporal, err := s.link(p.name, "temporal", s.temporal.Address())
-		if err != nil {
-			return err
-		}
-		p.path, p.log = s.program, filepath.Join(s.dir, p.name+".log")
-		p.env = append(append([]string{}, s.env...), "DATABASE_URL="+toDatabase, "TEMPORAL_ADDRESS="+toTemporal)
-		p.run()
 		s.services = append(s.services, p)
 	}
+	s.url = s.apis[0].url()
+	if !s.production {
+		return nil
+	}
+	var err error
+	if s.balancer, err = newBalancer(s.apis[0].listen, s.apis[1].listen); err != nil {
+		return err
+	}
+	s.url = "http://" + s.balancer.address()
+	return nil
+}
+
+// startService starts a process with links of its own.
+func (s *stack) startService(p *service) error {
+	toDatabase, err := s.databaseBy(p.name)
+	if err != nil {
+		return err
+	}
+	toTemporal, err := s.link(p.name, "temporal", s.temporal.Address())
+	if err != nil {
+		return err
+	}
+	p.path, p.log = s.program, filepath.Join(s.dir, p.name+".log")
+	p.env = append(s.settings(),
+		"DATABASE_URL="+s.asService(toDatabase), "TEMPORAL_ADDRESS="+toTemporal, "EARSHOT_LISTEN="+p.listen)
+	if s.production {
+		if p.env, err = s.likeCompose(p.name, p.env); err != nil {
+			return err
+		}
+	}
+	p.run()
 	return nil
 }
 
@@ -203,13 +271,10 @@ func (s *stack) link(from, to, target string) (address string, err error) {
 	return p.address(), nil
 }
 
-func (s *stack) api() *service       { return s.services[0] }
-func (s *stack) workers() []*service { return s.services[1:] }
-
-// answers reports whether the API answers 200.
-func (s *stack) answers(path string) bool {
+// answers reports whether it is 200.
+func answers(url string) bool {
 	ask := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := ask.Get(s.url + path)
+	answer, err := ask.Get(url)
 	if err != nil {
 		return false
 	}
@@ -217,10 +282,22 @@ func (s *stack) answers(path string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
+// tellAddresses says where a stack is that was kept.
+func (s *stack) tellAddresses() {
+	s.report("the API is at %s, Temporal at %s, the database at %s; logs and all else in %s. Ctrl-C ends it.",
+		s.url, s.temporal.Address(), s.postgres.URL(database), s.dir)
+}
+
 // stop ends everything; nothing is left that runs. The databases stay if wanted.
 func (s *stack) stop(keep bool) {
+	if s.unwatch != nil {
+		s.unwatch()
+	}
 	for _, p := range s.services {
 		p.stop()
+	}
+	if s.balancer != nil {
+		s.balancer.close()
 	}
 	for _, l := range s.links {
 		l.proxy.close()
@@ -246,7 +323,8 @@ func (s *stack) stop(keep bool) {
 func cleanEnviron() (env []string) {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, "EARSHOT_") && !strings.HasPrefix(name, "TEMPORAL_") && name != "DATABASE_URL" {
+		if !strings.HasPrefix(name, "EARSHOT_") && !strings.HasPrefix(name, "TEMPORAL_") &&
+			!strings.HasPrefix(name, "DATABASE_URL") {
 			env = append(env, pair)
 		}
 	}

@@ -18,6 +18,9 @@ const (
 	// requestTimeout bounds a request to the API, which may be cut off from its
 	// database. The caller then doesn't know whether it was done.
 	requestTimeout = 10 * time.Second
+	// afresh is the tenant that makes a connection for each request: what a restart does to
+	// a new connection isn't what it does to one that waits.
+	afresh = "mixed"
 )
 
 // The events that the harness causes.
@@ -31,6 +34,7 @@ const (
 // tenant is an organization with its key, a board and webhooks.
 type tenant struct {
 	name  string
+	key   string
 	api   *client.ClientWithResponses
 	board string
 
@@ -45,8 +49,8 @@ type hook struct {
 	endpoint, secret string
 }
 
-// newTenant makes an organization with a board.
-func (r *run) newTenant(ctx context.Context, name string) (*tenant, error) {
+// newTenant makes an organization with a board, whose clients reach the API at the URL.
+func (r *run) newTenant(ctx context.Context, name, url string) (*tenant, error) {
 	var org struct{ ID string }
 	var made struct{ Key string }
 	if err := r.stack.command(ctx, &org, "org", "create", name, "--json"); err != nil {
@@ -55,12 +59,12 @@ func (r *run) newTenant(ctx context.Context, name string) (*tenant, error) {
 	if err := r.stack.command(ctx, &made, "key", "create", "--org", org.ID, "--json"); err != nil {
 		return nil, err
 	}
-	t := &tenant{name: name}
+	t := &tenant{name: name, key: made.Key}
 	var err error
-	t.api, err = client.NewClientWithResponses(r.stack.url,
-		client.WithHTTPClient(&http.Client{
-			Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: r.options.connections},
-		}),
+	t.api, err = client.NewClientWithResponses(url,
+		client.WithHTTPClient(&http.Client{Timeout: requestTimeout, Transport: &http.Transport{
+			MaxIdleConnsPerHost: r.options.connections, DisableKeepAlives: name == afresh,
+		}}),
 		client.WithRequestEditorFn(func(_ context.Context, q *http.Request) error {
 			q.Header.Set("Authorization", "Bearer "+made.Key)
 			return nil

@@ -1,7 +1,10 @@
 // Command newmigration writes the next migration from what changed in
-// ent/schema. It wants a superuser's URL in EARSHOT_TEST_POSTGRES_URL and makes
-// a scratch database there; `make migration name=…` provides both. After an edit
-// by hand, `go run ./ent/newmigration --rehash` brings atlas.sum up to date.
+// ent/schema: one for what takes a moment and, where indexes of tables that are there
+// change, one that builds them beside writes. It wants a superuser's URL in
+// EARSHOT_TEST_POSTGRES_URL and makes scratch databases there; `make migration name=…`
+// provides both. In any case it brings atlas.sum and effects.json up to date, after an
+// edit by hand too (`make migration`), and says what the rules for migrations have
+// against the new ones.
 package main
 
 import (
@@ -9,12 +12,15 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 
 	"ariga.io/atlas/sql/migrate"
 	"ariga.io/atlas/sql/sqltool"
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/ent/migrations"
+	"earshot/internal/migration"
 	"earshot/internal/store"
 )
 
@@ -24,28 +30,59 @@ const (
 )
 
 func main() {
-	if len(os.Args) != 2 || os.Args[1] == "" {
-		fmt.Fprintln(os.Stderr, "usage: make migration name=add_something")
-		os.Exit(2)
+	name := ""
+	if len(os.Args) > 1 {
+		name = os.Args[1]
 	}
-	if os.Args[1] == "--rehash" {
-		if err := rehash(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	err := run(context.Background(), os.Args[1])
-	switch {
-	case errors.Is(err, migrate.ErrNoPlan):
-		fmt.Println("ent/schema and ent/migrations agree: nothing to write")
-	case err != nil:
+	if err := run(context.Background(), name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, name string) error {
+	if name != "" {
+		if err := write(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := rehash(); err != nil {
+		return err
+	}
+	return record(ctx)
+}
+
+// write writes what is missing in the migrations.
+func write(ctx context.Context, name string) error {
+	written := false
+	for _, part := range []struct {
+		name string
+		diff func(s *store.Store, ctx context.Context, dir, name string) error
+	}{{name, (*store.Store).Diff}, {name + "_indexes", (*store.Store).DiffIndexes}} {
+		err := onScratch(ctx, func(url string) error {
+			s, err := store.Open(store.Options{URL: url})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return part.diff(s, ctx, dir, part.name)
+		})
+		switch {
+		case errors.Is(err, migrate.ErrNoPlan):
+			continue
+		case err != nil:
+			return err
+		}
+		written = true
+	}
+	if !written {
+		fmt.Println("ent/schema and ent/migrations agree: nothing to write")
+	}
+	return nil
+}
+
+// onScratch does something with an empty database.
+func onScratch(ctx context.Context, do func(url string) error) error {
 	server := os.Getenv("EARSHOT_TEST_POSTGRES_URL")
 	admin, err := pgx.Connect(ctx, server)
 	if err != nil {
@@ -62,12 +99,44 @@ func run(ctx context.Context, name string) error {
 		return errors.Wrap(err, "parse EARSHOT_TEST_POSTGRES_URL")
 	}
 	u.Path = "/" + scratch
-	s, err := store.Open(store.Options{URL: u.String()})
+	return do(u.String())
+}
+
+// record writes down what the migrations do, and fails when one breaks the rules.
+func record(ctx context.Context) error {
+	files, err := migration.Files(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	return s.Diff(ctx, dir, name)
+	var all []migration.Observed
+	err = onScratch(ctx, func(url string) (err error) {
+		all, err = migration.Observe(ctx, url, files)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text, err := migration.EffectsOf(all).Text()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "effects.json"), text, 0o644); err != nil { //nolint:gosec // a source file
+		return errors.Wrap(err, "write effects.json")
+	}
+	broken := false
+	for _, o := range all {
+		if migrations.BeforeRules(o.Name) {
+			continue
+		}
+		for _, problem := range o.Problems() {
+			broken = true
+			fmt.Fprintf(os.Stderr, "%s/%s: %s\n", dir, o.Name, problem)
+		}
+	}
+	if broken {
+		return errors.New("edit the files by hand, and run `make migration`")
+	}
+	return nil
 }
 
 func rehash() error {

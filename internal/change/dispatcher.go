@@ -1,6 +1,10 @@
 package change
 
-import "earshot/internal/publicid"
+import (
+	"go.opentelemetry.io/otel/trace"
+
+	"earshot/internal/publicid"
+)
 
 // Dispatcher starts what follows a change that is committed. It doesn't block on
 // the network and has no errors: what it fails to start stays pending in the
@@ -24,6 +28,8 @@ type PendingDelivery struct {
 	EventType    string
 	// Host is the receiver's, without path or query, which may hold tokens.
 	Host string
+	// Trace is the span that caused it; nil where there is none.
+	Trace *trace.SpanContext
 }
 
 // ScheduledEntry says that the moment of an entry's publication was set, moved or taken

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/trace"
 
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
@@ -12,6 +13,7 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 )
 
 // Runner makes changes. It is safe for concurrent use.
@@ -90,14 +92,17 @@ func (r *Runner) RunForService(
 
 // perform runs fn for whoever acts, and has acquired a transaction.
 func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) error) error {
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer span.End()
 	err := r.store.InTx(ctx, func(tx *db.Tx) error {
 		*c = Change{Tx: tx, Caller: c.Caller}
 		return fn(c)
 	})
-	if err != nil {
+	if err != nil && !store.Unknown(err) {
 		return err
 	}
-	// The process may die here: the rows are committed and pending, the sweep
+	// What may be there is dispatched, too: who finds no row ends, and the sweep would come
+	// for those that there are a minute later. The process may die here: the rows are committed and pending, the sweep
 	// starts them.
 	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
@@ -110,6 +115,7 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 		r.dispatch.EndFailureStreaks(c.streaks)
 	}
 	if len(c.deliveries) > 0 {
+		c.trace(ctx)
 		r.dispatch.Deliver(c.deliveries)
 		ids := make([]fmt.Stringer, len(c.deliveries))
 		for i, d := range c.deliveries {
@@ -117,7 +123,18 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 		}
 		Touch(ctx, "deliveryIds", ids...)
 	}
-	return nil
+	return err
+}
+
+// trace has the deliveries go on with the trace of the change.
+func (c *Change) trace(ctx context.Context) {
+	of := trace.SpanContextFromContext(ctx) // of one that isn't kept, too: then nothing of it is
+	if !of.IsValid() {
+		return
+	}
+	for i := range c.deliveries {
+		c.deliveries[i].Trace = &of
+	}
 }
 
 // mayWrite returns problem.Forbidden while the organization's bills are unpaid.

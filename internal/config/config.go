@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +36,7 @@ type Config struct {
 	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections that one process may hold"`
 
 	Listen       string        `env:"EARSHOT_LISTEN" envDefault:"127.0.0.1:4280" help:"address of the HTTP server"`
+	DrainDelay   time.Duration `env:"EARSHOT_DRAIN_DELAY" envDefault:"2s" help:"how long a stopping API still answers while /readyz says no; longer than two of a balancer's checks"`
 	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"how long a stop waits for requests and attempts"`
 	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests a minute for each API key"`
 
@@ -200,10 +200,8 @@ func (c *Config) problems(known string) []string {
 			found = append(found, name+": "+fmt.Sprintf(format, args...))
 		}
 	}
-	if u, err := url.Parse(c.DatabaseURL); c.DatabaseURL == "" {
-		complain("DATABASE_URL", "is missing; set it to a postgres:// URL, or use `make up` for a private database")
-	} else if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		complain("DATABASE_URL", "is not a postgres:// URL")
+	if err := databaseProblem(c.DatabaseURL); err != nil {
+		complain("DATABASE_URL", "%v", err)
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		complain("EARSHOT_LISTEN", "wants host:port")
@@ -243,6 +241,9 @@ func (c *Config) problems(known string) []string {
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		complain("EARSHOT_LOG_FORMAT", "must be json or text")
+	}
+	if c.DrainDelay < 0 {
+		complain("EARSHOT_DRAIN_DELAY", "must not be negative")
 	}
 	if c.DrainTimeout < 0 {
 		complain("EARSHOT_DRAIN_TIMEOUT", "must not be negative")
@@ -309,7 +310,7 @@ func shown(mask string, value any) string {
 	case "all":
 		return "***"
 	case "url":
-		u, err := url.Parse(fmt.Sprint(value))
+		u, err := parseURL(fmt.Sprint(value))
 		if err != nil {
 			return "***"
 		}

@@ -41,6 +41,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		DatabaseURL:      "postgres://earshot:hunter2@db.example.com:5432/earshot?sslmode=require",
 		DatabaseMaxConns: 32,
 		Listen:           "127.0.0.1:4280",
+		DrainDelay:       2 * time.Second,
 		DrainTimeout:     20 * time.Second,
 		RateLimit:        600,
 		SecretKeys:       config.SecretKeys{{ID: "k1", Key: []byte(key)}},
@@ -62,7 +63,8 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 func TestEverySettingCanBeSet(t *testing.T) {
 	t.Parallel()
 	c, err := config.Load(with(
-		"EARSHOT_DATABASE_MAX_CONNS=5", "EARSHOT_LISTEN=[::]:80", "EARSHOT_DRAIN_TIMEOUT=1m", "EARSHOT_RATE_LIMIT=1",
+		"EARSHOT_DATABASE_MAX_CONNS=5", "EARSHOT_LISTEN=[::]:80", "EARSHOT_DRAIN_DELAY=1s", "EARSHOT_DRAIN_TIMEOUT=1m",
+		"EARSHOT_RATE_LIMIT=1",
 		"EARSHOT_SECRET_KEYS=k2:"+encoded(strings.ToUpper(key))+", k1:"+encoded(key),
 		"EARSHOT_CONTACT_CAP_FREE=2", "EARSHOT_CONTACT_CAP_PRO=3", "EARSHOT_WEBHOOK_CAP=4",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,fd00::/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
@@ -130,6 +132,8 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 	t.Parallel()
 	for setting, complaint := range map[string]string{
 		"DATABASE_URL=host=db user=earshot":                                       "is not a postgres:// URL",
+		"DATABASE_URL=postgres://one:5432,two:port/earshot":                       "is not a postgres:// URL",
+		"DATABASE_URL=postgres://one,two/earshot?target_session_attrs=standby":    "set target_session_attrs=read-write",
 		"EARSHOT_LISTEN=4280":                                                     "wants host:port",
 		"EARSHOT_DATABASE_MAX_CONNS=0":                                            "must be at least 1",
 		"EARSHOT_RATE_LIMIT=0":                                                    "must be at least 1",
@@ -164,6 +168,8 @@ func TestNoComplaintShowsASecret(t *testing.T) {
 	for _, setting := range []string{
 		"DATABASE_URL=mysql://earshot:hunter2@db.example.com/earshot",
 		"DATABASE_URL=postgres://earshot:hunter2@db.example.com:port/earshot",
+		"DATABASE_URL=postgres://earshot:hunter2@one:5432,two:port/earshot",
+		"DATABASE_URL=postgres://earshot:hunter2@one:5432,two/earshot?target_session_attrs=standby",
 		// The id and the key swapped; k100 is base64 too.
 		"EARSHOT_SECRET_KEYS=" + encoded(key) + ":k1",
 		"EARSHOT_SECRET_KEYS=" + encoded(key) + ":k100",
@@ -219,6 +225,22 @@ func TestTheLogShowsEverySettingButNoSecret(t *testing.T) {
 		for i := range settings.NumField() {
 			require.Contains(t, out.String(), settings.Field(i).Tag.Get("env"))
 		}
+	}
+}
+
+func TestADatabaseMayHaveSeveralHosts(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range []string{
+		"one.example.com,two.example.com", "one.example.com:5432,two.example.com", "one.example.com,two.example.com:5433",
+		"10.0.0.1:5432,10.0.0.2:5433,10.0.0.3:5434", "[::1]:5432,[::2]:5433",
+	} {
+		url := "postgres://earshot:hunter2@" + hosts + "/earshot?target_session_attrs=read-write"
+		c, err := config.Load(with("DATABASE_URL=" + url + "&password=hunter2"))
+		require.NoError(t, err, hosts)
+		var out bytes.Buffer
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("settings", "config", c)
+		requireNoSecret(t, out.String())
+		require.Contains(t, out.String(), "@"+hosts+"/earshot?", "an operator sees where the process connects to")
 	}
 }
 

@@ -147,7 +147,7 @@ func madeBy(dir string) int {
 
 // password returns the superuser's password and makes the cluster first if it
 // isn't there. A cluster appears by a rename, so a killed initdb leaves none.
-func (c cluster) password(ctx context.Context, bin binaries, durable bool, report Report) (string, error) {
+func (c cluster) password(ctx context.Context, bin binaries, o PostgresOptions) (string, error) {
 	if _, err := os.Stat(c.data()); err == nil {
 		text, err := os.ReadFile(c.passwordFile())
 		if err != nil {
@@ -155,18 +155,25 @@ func (c cluster) password(ctx context.Context, bin binaries, durable bool, repor
 		}
 		return strings.TrimSpace(string(text)), nil
 	}
-	report.say("making a Postgres %d cluster in %s", bin.major, c.home)
+	if o.Follow != nil {
+		return c.copyOf(ctx, bin, o.Follow, o.Report)
+	}
+	o.Report.say("making a Postgres %d cluster in %s", bin.major, c.home)
 	password := rand.Text()
 	if err := c.writePassword(password); err != nil {
 		return "", err
 	}
-	if err := c.initdb(ctx, bin, durable); err != nil {
+	if err := c.initdb(ctx, bin, o.Durable); err != nil {
 		return "", err
 	}
+	return password, c.putInPlace()
+}
+
+func (c cluster) putInPlace() error {
 	if err := os.Rename(c.halfMade(), c.data()); err != nil {
-		return "", errors.Wrap(err, "put the cluster in place")
+		return errors.Wrap(err, "put the cluster in place")
 	}
-	return password, nil
+	return nil
 }
 
 func (c cluster) writePassword(password string) error {
@@ -177,14 +184,19 @@ func (c cluster) writePassword(password string) error {
 	return c.user.own(c.passwordFile())
 }
 
-func (c cluster) initdb(ctx context.Context, bin binaries, durable bool) error {
+// makeHalf makes the empty directory in which the data are made.
+func (c cluster) makeHalf() error {
 	if err := os.RemoveAll(c.halfMade()); err != nil {
 		return errors.Wrap(err, "remove a half-made cluster")
 	}
 	if err := os.Mkdir(c.halfMade(), 0o700); err != nil {
 		return errors.Wrap(err, "make the data directory")
 	}
-	if err := c.user.own(c.halfMade()); err != nil {
+	return c.user.own(c.halfMade())
+}
+
+func (c cluster) initdb(ctx context.Context, bin binaries, durable bool) error {
+	if err := c.makeHalf(); err != nil {
 		return err
 	}
 	args := append([]string{

@@ -8,6 +8,19 @@
 // it ends when the program is killed (at once on Linux, at the next start from
 // the same directory elsewhere).
 //
+// StartTemporalServer starts the program of production in place of the dev server, for
+// what has to be tried as it will run: temporal-server with its two databases in a
+// Postgres, on the same ports at each start in a directory.
+//
+//	programs, err := devstack.TemporalServerPrograms(ctx, root, report)
+//	postgres, err := devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: …, Durable: true})
+//	temporal, err := devstack.StartTemporalServer(ctx, devstack.TemporalServerOptions{
+//		Dir: …, Programs: programs, Database: postgres.URL("postgres"), Namespaces: []string{"default"},
+//	})
+//
+// Temporal.Kill or Stop ends it, and the same options start it again with what its
+// databases hold; TemporalDatabases names these, for a backup.
+//
 // It refuses to touch a cluster or a server that it did not start, and it knows
 // nothing of Earshot's schema, namespaces or search attributes. It is not for
 // production.

@@ -40,7 +40,10 @@ type PostgresOptions struct {
 	// Durable keeps data over a power cut. Without it commits are fast and a
 	// crash of the machine may ruin the cluster: for tests.
 	Durable bool
-	Report  Report
+	// Follow makes the cluster, if there is none, as a hot standby of this one, which has
+	// to run and be durable.
+	Follow *Postgres
+	Report Report
 }
 
 // Postgres is a running cluster. It ends with this program.
@@ -48,6 +51,7 @@ type Postgres struct {
 	process  *child
 	port     int
 	password string
+	bin      binaries
 }
 
 // StartPostgres makes the cluster if there is none and starts it; it returns
@@ -113,7 +117,7 @@ func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postg
 	if err != nil {
 		return nil, err
 	}
-	password, err := c.password(ctx, bin, o.Durable, o.Report)
+	password, err := c.password(ctx, bin, o)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +138,7 @@ func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postg
 	if err != nil {
 		return nil, err
 	}
-	return &Postgres{process: process, port: port, password: password}, nil
+	return &Postgres{process: process, port: port, password: password, bin: bin}, nil
 }
 
 // settings go on the command line, not into a file, so that each start can
@@ -173,6 +177,10 @@ func (p *Postgres) URL(database string) string {
 	}
 	return u.String()
 }
+
+// Programs is the directory of Postgres's own programs, such as pg_dump, of the cluster's
+// version.
+func (p *Postgres) Programs() string { return p.bin.dir }
 
 // Port returns the port that the cluster listens on, at 127.0.0.1 only.
 func (p *Postgres) Port() int { return p.port }

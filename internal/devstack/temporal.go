@@ -2,6 +2,7 @@ package devstack
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"os"
@@ -83,12 +84,13 @@ type TemporalOptions struct {
 	Report    Report
 }
 
-// Temporal is a running dev server. It ends with this program.
+// Temporal is a running dev server or temporal-server. It ends with this program.
 type Temporal struct {
 	process *child
 	port    int
 	uiPort  int
 	durable bool
+	tls     *tls.Config // nil: plain
 }
 
 // StartTemporal starts the server; it returns when workflows can be started in
@@ -134,7 +136,7 @@ func startTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 		held.release()
 		return nil, err
 	}
-	if err := t.awaitReady(ctx, append([]string{defaultNamespace}, o.Namespaces...)); err != nil {
+	if err := t.awaitReady(ctx, temporalReady, append([]string{defaultNamespace}, o.Namespaces...)); err != nil {
 		_ = t.Stop(ctx) // the error of the start says more
 		return t, err
 	}
@@ -259,16 +261,26 @@ func (t *Temporal) Stop(ctx context.Context) error {
 // Kill ends the server as kill -9 does and waits for it.
 func (t *Temporal) Kill() { t.process.kill() }
 
-func (t *Temporal) awaitReady(ctx context.Context, namespaces []string) error {
+// client is one that says nothing.
+func (t *Temporal) client() (client.Client, error) {
 	c, err := client.NewLazyClient(client.Options{
-		HostPort: t.Address(),
-		Logger:   log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		HostPort:          t.Address(),
+		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: client.ConnectionOptions{TLS: t.tls},
 	})
 	if err != nil {
-		return errors.Wrap(err, "make a client")
+		return nil, errors.Wrap(err, "make a client")
+	}
+	return c, nil
+}
+
+func (t *Temporal) awaitReady(ctx context.Context, limit time.Duration, namespaces []string) error {
+	c, err := t.client()
+	if err != nil {
+		return err
 	}
 	defer c.Close()
-	return t.process.awaitReady(ctx, temporalReady, func(ctx context.Context) error {
+	return t.process.awaitReady(ctx, limit, func(ctx context.Context) error {
 		if _, err := c.CheckHealth(ctx, nil); err != nil {
 			return errors.Wrap(err, "check health")
 		}

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	cliModule  = "github.com/temporalio/cli"
-	cliPackage = cliModule + "/cmd/temporal"
+	cliModule    = "github.com/temporalio/cli"
+	serverModule = "go.temporal.io/server"
+	cliPackage   = cliModule + "/cmd/temporal"
 	// buildLockPoll is how often another program's build is looked after; a
 	// build takes minutes.
 	buildLockPoll = 200 * time.Millisecond
@@ -26,9 +27,35 @@ const (
 	buildStopWait = 10 * time.Second
 )
 
-// cliModules decide what the dev server is. A new version of any other module
-// in tools/go.mod is no reason to build it again.
-var cliModules = []string{cliModule, "github.com/temporalio/ui-server/v2", "go.temporal.io/server"}
+// program is one of Temporal's, built from tools/go.mod.
+type program struct {
+	name, title, pkg string
+	// modules decide what it is. A new version of any other module in tools/go.mod is no
+	// reason to build it again.
+	modules []string
+	// takes is what the first build takes, instead what somebody without Go can do.
+	takes, instead string
+}
+
+// cliModules decide what the dev server is.
+var cliModules = []string{cliModule, "github.com/temporalio/ui-server/v2", serverModule}
+
+var (
+	cliProgram = program{
+		name: temporalName, title: "the Temporal CLI", pkg: cliPackage, modules: cliModules,
+		takes:   "3 to 6 minutes on two cores",
+		instead: ", or put a temporal CLI on the PATH (https://docs.temporal.io/cli)",
+	}
+	// These two share most of their compile with the CLI, so they take seconds after it.
+	serverProgram = program{
+		name: serverName, title: serverName, pkg: serverModule + "/cmd/server", modules: []string{serverModule},
+		takes: "some seconds, or minutes where the Temporal CLI wasn't built from here",
+	}
+	sqlToolProgram = program{
+		name: "temporal-sql-tool", title: "temporal-sql-tool", pkg: serverModule + "/cmd/tools/sql",
+		modules: []string{serverModule}, takes: serverProgram.takes,
+	}
+)
 
 // TemporalBinary returns the path of a temporal CLI: the one on the PATH, else
 // .earshot/bin/temporal below root, the repository's root, which it builds
@@ -44,24 +71,46 @@ func TemporalBinary(ctx context.Context, root string, report Report) (string, er
 	return builtCLI(ctx, root, report)
 }
 
+// TemporalPrograms are the paths of what a server for production takes.
+type TemporalPrograms struct {
+	Server, SQLTool string
+}
+
+// TemporalServerPrograms returns temporal-server and temporal-sql-tool of the version in
+// tools/go.mod, from .earshot/bin below root, where it builds them first if they are
+// missing or of another version. One on the PATH isn't taken: which schema it wants
+// isn't known.
+func TemporalServerPrograms(ctx context.Context, root string, report Report) (p TemporalPrograms, err error) {
+	if p.Server, err = serverProgram.built(ctx, root, report); err != nil {
+		return p, err
+	}
+	p.SQLTool, err = sqlToolProgram.built(ctx, root, report)
+	return p, err
+}
+
 // builtCLI is TemporalBinary without a look at the PATH.
 func builtCLI(ctx context.Context, root string, report Report) (string, error) {
+	return cliProgram.built(ctx, root, report)
+}
+
+// built returns the path of the program and builds it first where that is needed.
+func (p program) built(ctx context.Context, root string, report Report) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return "", errors.Wrap(err, "find the repository")
 	}
-	wanted, err := cliVersions(filepath.Join(root, "tools", "go.mod"))
+	wanted, err := p.versions(filepath.Join(root, "tools", "go.mod"))
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(root, ".earshot", "bin", temporalName)
+	binary := filepath.Join(root, ".earshot", "bin", p.name)
 	if upToDate(binary, wanted) {
 		return binary, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
-		return "", errors.Wrap(err, "make the directory for the Temporal CLI")
+		return "", errors.Wrapf(err, "make the directory for %s", p.title)
 	}
-	unlock, err := lockBuild(ctx, binary, report)
+	unlock, err := lockBuild(ctx, filepath.Dir(binary), report)
 	if err != nil {
 		return "", err
 	}
@@ -69,17 +118,17 @@ func builtCLI(ctx context.Context, root string, report Report) (string, error) {
 	if upToDate(binary, wanted) {
 		return binary, nil
 	}
-	if err := buildCLI(ctx, root, binary, report); err != nil {
+	if err := p.build(ctx, root, binary, report); err != nil {
 		return "", err
 	}
 	return binary, nil
 }
 
-// cliVersions reads the versions of cliModules from the go.mod at path.
-func cliVersions(path string) (map[string]string, error) {
+// versions reads the versions of the program's modules from the go.mod at path.
+func (p program) versions(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errors.Wrap(err, "read the wanted version of the Temporal CLI")
+		return nil, errors.Wrapf(err, "read the wanted version of %s", p.title)
 	}
 	all := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -89,7 +138,7 @@ func cliVersions(path string) (map[string]string, error) {
 		}
 	}
 	wanted := map[string]string{}
-	for _, module := range cliModules {
+	for _, module := range p.modules {
 		if all[module] == "" {
 			return nil, errors.Errorf("%s does not require %s", path, module)
 		}
@@ -112,28 +161,30 @@ func upToDate(binary string, wanted map[string]string) bool {
 	return maps.Equal(built, wanted)
 }
 
-func lockBuild(ctx context.Context, binary string, report Report) (unlock func(), err error) {
-	lock := flock.New(binary + ".lock")
+// lockBuild has one lock for all programs, because two builds at the same time would both
+// compile what they share.
+func lockBuild(ctx context.Context, dir string, report Report) (unlock func(), err error) {
+	lock := flock.New(filepath.Join(dir, temporalName+".lock"))
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
-		report.say("another program builds the Temporal CLI, waiting for it")
+		report.say("another program builds Temporal, waiting for it")
 		stopPulse := pulse(report, "the other program's build")
 		defer stopPulse()
 		_, err = lock.TryLockContext(ctx, buildLockPoll)
 	}
 	if err != nil {
-		return nil, errors.Wrap(err, "lock the build of the Temporal CLI")
+		return nil, errors.Wrap(err, "lock the build of Temporal")
 	}
 	return func() { _ = lock.Close() }, nil
 }
 
-func buildCLI(ctx context.Context, root, binary string, report Report) error {
+func (p program) build(ctx context.Context, root, binary string, report Report) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.Wrap(err, "build the Temporal CLI: install Go, or put a temporal CLI on the PATH (https://docs.temporal.io/cli)")
+		return errors.Wrapf(err, "build %s: install Go%s", p.title, p.instead)
 	}
-	report.say("building the Temporal CLI from tools/go.mod: the first time this takes 3 to 6 minutes on two cores")
+	report.say("building %s from tools/go.mod: the first time this takes %s", p.title, p.takes)
 	fresh := binary + ".new" // a killed build must not leave half a binary in place
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, "tools"), "-o", fresh, cliPackage)
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, "tools"), "-o", fresh, p.pkg)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = buildStopWait
@@ -143,11 +194,11 @@ func buildCLI(ctx context.Context, root, binary string, report Report) error {
 	stopPulse := pulse(report, "the build")
 	defer stopPulse()
 	if err := cmd.Run(); err != nil {
-		return errors.Wrapf(err, "build the Temporal CLI: %s", lastLines(output.String(), failureLines))
+		return errors.Wrapf(err, "build %s: %s", p.title, lastLines(output.String(), failureLines))
 	}
 	if err := os.Rename(fresh, binary); err != nil {
-		return errors.Wrap(err, "put the Temporal CLI in place")
+		return errors.Wrapf(err, "put %s in place", p.title)
 	}
-	report.say("built the Temporal CLI in %s", time.Since(began).Round(time.Second))
+	report.say("built %s in %s", p.title, time.Since(began).Round(time.Second))
 	return nil
 }

@@ -83,7 +83,7 @@ func TestANewVersionInToolsBuildsTheCLIAgain(t *testing.T) {
 	require.NoError(t, err)
 	newer := strings.Replace(string(text), cliModule+" v1.0.0", cliModule+" v1.1.0", 1)
 	write(t, newer, toolsMod)
-	wanted, err := cliVersions(toolsMod)
+	wanted, err := cliProgram.versions(toolsMod)
 	require.NoError(t, err)
 	require.Equal(t, "v1.1.0", wanted[cliModule])
 	require.False(t, upToDate(binary, wanted))
@@ -102,7 +102,7 @@ func TestAFailedBuildQuotesTheCompiler(t *testing.T) {
 
 func TestTheRepositorysToolsNameEveryModuleThatDecidesAboutABuild(t *testing.T) {
 	t.Parallel()
-	wanted, err := cliVersions(filepath.Join(repository(), "tools", "go.mod"))
+	wanted, err := cliProgram.versions(filepath.Join(repository(), "tools", "go.mod"))
 	require.NoError(t, err)
 	require.Len(t, wanted, len(cliModules))
 }

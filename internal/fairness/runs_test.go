@@ -74,7 +74,7 @@ func (r *run) admit(d *delivery, wait time.Duration, over func()) {
 	} else {
 		cancel()
 	}
-	acquire(ctx, r.world, func(ctx context.Context) func(bool) { return r.limits.Acquire(ctx, d.pending.Webhook) }, func(slot func(bool)) {
+	acquire(ctx, r.world, func(ctx context.Context) func() { return r.limits.Acquire(ctx, d.pending.Webhook) }, func(slot func()) {
 		if slot == nil {
 			d.putOff = true
 			over()
@@ -82,20 +82,20 @@ func (r *run) admit(d *delivery, wait time.Duration, over func()) {
 		}
 		acquire(ctx, r.world, func(ctx context.Context) func() { return r.memory.Acquire(ctx, d.to.organization, d.to.bytes) }, func(room func()) {
 			if room == nil {
-				slot(false)
+				slot()
 				d.putOff, d.atLeast = true, r.memory.Wait()
 				over()
 				return
 			}
 			r.usedMemory += d.to.bytes
 			r.peakMemory = max(r.peakMemory, r.usedMemory)
-			r.work(ours, halfAttempt, func() { r.attempt(d, func() { r.usedMemory -= d.to.bytes; room(); slot(true) }, over) })
+			r.work(ours, halfAttempt, func() { r.attempt(d, func() { r.usedMemory -= d.to.bytes; room(); slot() }, over) })
 		})
 	})
 }
 
 // acquire calls then with what there is now, or later with what was waited for.
-func acquire[F func() | func(bool)](ctx context.Context, w *world, get func(context.Context) F, then func(F)) {
+func acquire(ctx context.Context, w *world, get func(context.Context) func(), then func(func())) {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
 	if got := get(now); got != nil || ctx.Err() != nil {
@@ -114,7 +114,7 @@ func (r *run) attempt(d *delivery, release, over func()) {
 	d.to.attempted(r.world, d)
 	duration, ok := d.to.answer(r.world, d)
 	r.after(min(duration, send.AttemptTimeout), func() {
-		r.limits.Answered(d.pending.Webhook, ok)
+		r.limits.Answered(d.pending.Webhook, ok, min(duration, send.AttemptTimeout))
 		d.failed, d.ended, d.tried = !ok, ok, time.Now()
 		if delay, again := webhook.RetryDelay(d.attempt); !ok && again {
 			number := d.attempt + 1

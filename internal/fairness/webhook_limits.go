@@ -44,20 +44,16 @@ func newWebhookLimits(r rules) *WebhookLimits {
 }
 
 // Acquire waits for a slot until the context ends, and returns the function that gives it
-// back, or nil. That function is told whether an attempt was made with it.
-func (l *WebhookLimits) Acquire(ctx context.Context, webhook publicid.Webhook) (release func(attempted bool)) {
+// back, or nil.
+func (l *WebhookLimits) Acquire(ctx context.Context, webhook publicid.Webhook) (release func()) {
 	own := l.use(webhook)
 	// A free slot is taken however short the wait.
 	if !own.slots.TryAcquire(1) && own.slots.Acquire(ctx, 1) != nil {
 		l.drop(webhook, own)
 		return nil
 	}
-	began := time.Now()
-	return func(attempted bool) {
+	return func() {
 		own.slots.Release(1)
-		if attempted {
-			l.measured(own, time.Since(began))
-		}
 		l.drop(webhook, own)
 	}
 }
@@ -73,11 +69,15 @@ func (l *WebhookLimits) FirstWait(webhook publicid.Webhook) time.Duration {
 	return l.rules.firstWait
 }
 
-// Answered notes how an attempt ended that has its slot still.
-func (l *WebhookLimits) Answered(webhook publicid.Webhook, ok bool) {
+// Answered notes how an attempt ended that has its slot still, and how long its receiver
+// took.
+func (l *WebhookLimits) Answered(webhook publicid.Webhook, ok bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := l.of[webhook]
+	// Of the last eight or so: a receiver that comes back is soon known to be fast.
+	own.duration = cmp.Or(own.duration, took)
+	own.duration += (took - own.duration) / 8
 	own.failures++
 	if ok {
 		own.failures = 0
@@ -111,14 +111,6 @@ func (l *WebhookLimits) drop(webhook publicid.Webhook, own *webhookLimit) {
 	if own.users--; own.users == 0 {
 		delete(l.of, webhook)
 	}
-}
-
-func (l *WebhookLimits) measured(own *webhookLimit, duration time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// Of the last eight or so: a receiver that comes back is soon known to be fast.
-	own.duration = cmp.Or(own.duration, duration)
-	own.duration += (duration - own.duration) / 8
 }
 
 // ReserveBacklog is how long n attempts of one group wait that found no slot: until the

@@ -32,7 +32,7 @@ func TestAWebhookHasSoManySlotsAndNoMore(t *testing.T) {
 	require.NotNil(t, first)
 	require.NotNil(t, second)
 	require.Nil(t, l.Acquire(noTime(), webhook))
-	first(true)
+	first()
 	require.NotNil(t, l.Acquire(t.Context(), webhook))
 }
 
@@ -50,7 +50,7 @@ func TestTheWaitForASlotEndsWhenOneIsGivenBack(t *testing.T) {
 		defer l.mu.Unlock()
 		return l.of[webhook].users == 2
 	}, waitFor, tick)
-	release(true)
+	release()
 	require.True(t, <-got)
 }
 
@@ -59,15 +59,15 @@ func TestAWebhookLagsWhoseAttemptsFailOneAfterTheOtherUntilOneSucceeds(t *testin
 	l, webhook := newWebhookLimits(slots(2)), publicid.NewWebhook()
 	release := l.Acquire(t.Context(), webhook)
 	for range production().toleratedFailures {
-		l.Answered(webhook, false)
+		l.Answered(webhook, false, time.Second)
 		require.False(t, l.Lags(webhook))
 	}
-	l.Answered(webhook, false)
+	l.Answered(webhook, false, time.Second)
 	require.True(t, l.Lags(webhook))
 	l.ReserveRetry(webhook, 2, time.Hour)
-	release(true)
+	release()
 	require.True(t, l.Lags(webhook), "until it is tried again")
-	l.Answered(webhook, true)
+	l.Answered(webhook, true, time.Second)
 	require.False(t, l.Lags(webhook))
 }
 
@@ -80,7 +80,7 @@ func TestAWebhookLagsThatHasMoreToDoThanSlots(t *testing.T) {
 	require.False(t, l.Lags(webhook))
 	l.ReserveBacklog(webhook, 1)
 	require.True(t, l.Lags(webhook))
-	release(true)
+	release()
 	require.False(t, l.Lags(webhook))
 }
 
@@ -97,7 +97,7 @@ func TestAWebhookWithNothingInFlightTakesNoMemory(t *testing.T) {
 	l, webhook := newWebhookLimits(slots(1)), publicid.NewWebhook()
 	release := l.Acquire(t.Context(), webhook)
 	l.Acquire(noTime(), webhook)
-	release(true)
+	release()
 	require.Empty(t, l.of)
 }
 
@@ -105,7 +105,8 @@ func TestWhatFindsNoSlotIsPutOffForAsLongAsTheReceiverTakesForTheBacklog(t *test
 	t.Parallel()
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
 	// 2,400 attempts in groups of 60 at a receiver that hangs.
-	l.measured(l.use(webhook), send.AttemptTimeout)
+	require.NotNil(t, l.Acquire(t.Context(), webhook))
+	l.Answered(webhook, false, send.AttemptTimeout)
 	var last time.Duration
 	for i := range 40 {
 		wait := l.ReserveBacklog(webhook, 60)
@@ -129,7 +130,8 @@ func TestBeforeAnythingIsKnownAReceiverIsNotTakenForOneThatHangs(t *testing.T) {
 func TestNothingIsPutOffForLongerThanTenMinutes(t *testing.T) {
 	t.Parallel()
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
-	l.measured(l.use(webhook), send.AttemptTimeout)
+	require.NotNil(t, l.Acquire(t.Context(), webhook))
+	l.Answered(webhook, false, send.AttemptTimeout)
 	waits := map[time.Duration]bool{}
 	for range 1000 {
 		wait := l.ReserveBacklog(webhook, 60)
@@ -177,7 +179,7 @@ func TestAReservationThatIsOverTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
 	release := l.Acquire(t.Context(), webhook)
-	release(true)
+	release()
 	require.Positive(t, l.ReserveBacklog(webhook, 1))
 	require.Eventually(t, func() bool {
 		l.mu.Lock()

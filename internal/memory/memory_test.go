@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,4 +23,11 @@ func TestTheTableForOperatorsSaysTheBudget(t *testing.T) {
 	} {
 		require.Contains(t, string(text), fmt.Sprintf("| %s | %d MiB |", kind, size>>20))
 	}
+}
+
+func TestTheChartGivesAContainerTheBudgetAndAFifthMore(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "helm", "earshot", "values.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(text), fmt.Sprintf("limits: {memory: %dMi}", memory.Process*6/5>>20)), "API and worker")
 }

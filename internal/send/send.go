@@ -61,6 +61,8 @@ type Request struct {
 	Secret string
 	// EventType and DeliveryID are header values: printable ASCII.
 	EventType, DeliveryID string
+	// TraceParent is the header of that name (W3C Trace Context); empty is none.
+	TraceParent string
 	// Body is the payload. It is sent byte for byte and not changed.
 	Body []byte
 }
@@ -180,8 +182,9 @@ func (s *Sender) attempt(ctx context.Context, r Request, started time.Time, out 
 	out.Body = readBody(answer)
 }
 
-// newRequest makes the request with the specified headers and no other
-// (specification, Delivery headers); HTTP itself adds Host and Content-Length.
+// newRequest makes the request with the specified headers (specification, Delivery
+// headers), and traceparent where the attempt is traced; HTTP itself adds Host and
+// Content-Length.
 //
 // There is no Idempotency-Key header and must never be one: with it, the
 // transport takes a POST for repeatable and sends it again when a kept
@@ -209,6 +212,9 @@ func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *
 		Body:          first,
 		GetBody:       body,
 		ContentLength: int64(len(r.Body)),
+	}
+	if r.TraceParent != "" {
+		request.Header.Set("Traceparent", r.TraceParent)
 	}
 	return request.WithContext(ctx)
 }

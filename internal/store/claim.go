@@ -48,6 +48,10 @@ type Claimed struct {
 	Sealed    []byte
 	EventType string
 	Payload   []byte
+	// Age is how long ago the delivery was created, and PutOff says that it was put off
+	// since, before this attempt or one before it.
+	Age    time.Duration
+	PutOff bool
 	// ScheduleStart is how many attempts had been made when the schedule began:
 	// 0, unless it began anew.
 	ScheduleStart int
@@ -71,7 +75,7 @@ WITH wanted AS (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[]) WITH ORDINALITY
     AS w(id, number, workflow_id, run_id, lease, place)
 ), held AS (
-  SELECT id, status, attempt_count, schedule_start, next_attempt_at, lease_until,
+  SELECT id, status, attempt_count, schedule_start, created_at, next_attempt_at, lease_until,
     coalesce(last_response_status, 0) AS response, coalesce(last_error, '') AS error
   FROM deliveries WHERE id = ANY ($1::uuid[])
   ORDER BY id FOR NO KEY UPDATE
@@ -86,6 +90,7 @@ WITH wanted AS (
 SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error,
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
+  extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
   c.webhook_id, h.url, h.url_sealed, h.enabled, h.secret_sealed, e.type, e.payload
 FROM wanted w
 JOIN held r ON r.id = w.id
@@ -142,6 +147,8 @@ type claimRow struct {
 	response   int
 	failure    string
 	due, lease float64
+	age        float64
+	putOff     bool
 	webhook    *publicid.Webhook
 	url, event *string
 	enabled    *bool
@@ -151,7 +158,7 @@ type claimRow struct {
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
-	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease,
+	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease, &r.age, &r.putOff,
 		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload)
 }
 
@@ -165,6 +172,7 @@ func (r *claimRow) answer(c Claim) Claimed {
 		return Claimed{
 			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, SealedURL: r.sealedURL, Enabled: *r.enabled,
 			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
+			Age: seconds(r.age), PutOff: r.putOff,
 		}
 	case r.attempts != c.Number-1:
 		// The row knows better than the run, after a reset for example.

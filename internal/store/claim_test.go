@@ -21,10 +21,12 @@ func TestAGrantedClaimHasAllThatTheAttemptNeeds(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	id := o.delivery()
+	claimed := o.claim(id, 1)
+	require.Positive(t, claimed.Age)
 	require.Equal(t, store.Claimed{
 		Granted: true, Attempt: 1, Webhook: o.webhook, URL: hookURL, Enabled: true,
-		Sealed: []byte(sealed), EventType: "post.created", Payload: []byte(payload),
-	}, o.claim(id, 1))
+		Sealed: []byte(sealed), EventType: "post.created", Payload: []byte(payload), Age: claimed.Age,
+	}, claimed)
 
 	row := o.row(id)
 	require.Equal(t, run, *row.WorkflowID)

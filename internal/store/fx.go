@@ -2,18 +2,21 @@ package store
 
 import (
 	"context"
+	"log/slog"
 
 	"go.uber.org/fx"
 
 	"earshot/internal/config"
+	"earshot/internal/telemetry"
 )
 
 // Module provides the store and refuses to start on a schema that is behind.
-var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config) (*Store, error) {
+var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config, m *telemetry.Metrics, log *slog.Logger) (*Store, error) {
 	s, err := Open(Options{URL: c.DatabaseURL, MaxConns: c.DatabaseMaxConns, Serving: true})
 	if err != nil {
 		return nil, err
 	}
+	s.Measure(m.Meter(), log)
 	lc.Append(fx.Hook{
 		OnStart: s.CheckSchema,
 		OnStop:  func(context.Context) error { s.Close(); return nil },

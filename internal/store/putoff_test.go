@@ -35,7 +35,9 @@ func TestADeliveryThatIsPutOffHasAMomentAndARun(t *testing.T) {
 	overdue, err := o.store.OverdueDeliveries(o.ctx, 0, store.Overdue{}, 10)
 	require.NoError(t, err)
 	require.Empty(t, overdue, "nobody starts them again")
-	require.True(t, o.claim(first, 1).Granted, "an operator needn't wait")
+	claimed := o.claim(first, 1)
+	require.True(t, claimed.Granted, "an operator needn't wait")
+	require.True(t, claimed.PutOff)
 }
 
 func TestWhatIsFurtherIsNotPutOff(t *testing.T) {

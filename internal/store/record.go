@@ -137,13 +137,19 @@ SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NUL
 FROM held WHERE d.id = held.id AND d.status = 'pending'`
 
 // EndDeliveries fails those of the deliveries that are pending, without an attempt
-// and for the reason given. Run is the one that does it, empty where none does.
-func (s *Store) EndDeliveries(ctx context.Context, run, reason string, deliveries []publicid.Delivery) error {
-	err := s.onDeliveries(ctx, func() error { _, err := s.pool.Exec(ctx, endSQL, uuids(deliveries), reason, run); return err })
+// and for the reason given, and tells how many. Run is the one that does it, empty
+// where none does.
+func (s *Store) EndDeliveries(ctx context.Context, run, reason string, deliveries []publicid.Delivery) (int, error) {
+	var ended int64
+	err := s.onDeliveries(ctx, func() error {
+		done, err := s.pool.Exec(ctx, endSQL, uuids(deliveries), reason, run)
+		ended = done.RowsAffected()
+		return err
+	})
 	if err != nil {
-		return errors.Wrap(err, "end deliveries")
+		return 0, errors.Wrap(err, "end deliveries")
 	}
-	return nil
+	return int(ended), nil
 }
 
 const reviveSQL = `

@@ -64,6 +64,7 @@ func Open(o Options) (*Store, error) {
 	}
 	config.AfterConnect = readTimesInUTC
 	config.ConnConfig.Tracer = o.Tracer
+	survivesFailover(config)
 	if o.Serving {
 		limited(config.ConnConfig.RuntimeParams)
 	}
@@ -186,6 +187,10 @@ func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 	defer func() { _ = tx.Rollback() }()
 	if err := fn(tx); err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		// The commit wouldn't be sent, so nothing was changed, and that is known.
+		return errors.Wrap(err, "commit")
 	}
 	if err := tx.Commit(); err != nil {
 		return errors.Wrap(&unknownOutcome{err}, "commit")

@@ -62,6 +62,7 @@ var unavailable = map[string]bool{
 	"25P03": true,                               // a transaction stood still
 	"53300": true,                               // there are too many connections
 	"57P01": true, "57P02": true, "57P03": true, // the server stops, crashed, or starts
+	readOnly: true, // it is a standby, or became one
 }
 
 // Unavailable reports whether an error says that the database wasn't to be had in the
@@ -79,7 +80,17 @@ func Unavailable(err error) bool {
 	case errors.As(err, &unknown):
 		return false
 	}
-	return errors.As(err, &away) || errors.Is(err, context.DeadlineExceeded)
+	return errors.As(err, &away) || errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
+}
+
+// Unknown reports whether an error is of a commit that the database didn't answer, so that
+// nobody knows whether it is there.
+func Unknown(err error) bool {
+	var (
+		failed  *pgconn.PgError
+		unknown *unknownOutcome
+	)
+	return errors.As(err, &unknown) && !errors.As(err, &failed)
 }
 
 // unknownOutcome is an error of a commit: where the database didn't answer, it may have

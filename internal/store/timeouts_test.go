@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
@@ -75,4 +76,16 @@ func TestADatabaseThatIsAwayIsUnavailableAndOtherFaultsAreNot(t *testing.T) {
 	_, err := s.Client().Organization.Query().Count(t.Context())
 	require.False(t, store.Unavailable(err), "a fault of ours")
 	require.False(t, store.Unavailable(errors.New("anything else")))
+}
+
+func TestATransactionWhoseTimeIsOverBeforeItsCommitIsKnownToHaveChangedNothing(t *testing.T) {
+	t.Parallel()
+	s := serving(t, testkit.Database(t))
+	ctx, cancel := context.WithTimeout(store.System(t.Context(), "a test"), time.Second)
+	defer cancel()
+	err := s.InTx(ctx, func(*db.Tx) error {
+		<-ctx.Done()
+		return nil
+	})
+	require.True(t, store.Unavailable(err), "%v", err)
 }

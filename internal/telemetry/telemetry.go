@@ -35,6 +35,7 @@ type Metrics struct {
 	address  string
 	log      *slog.Logger
 	handler  client.MetricsHandler
+	meter    Meter
 	server   *http.Server
 	listener net.Listener
 }
@@ -54,11 +55,12 @@ func New(address string, log *slog.Logger) (*Metrics, error) {
 		return nil, errors.Wrap(err, "make the exporter of metrics")
 	}
 	provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(metric.NewView(
-		metric.Instrument{Kind: metric.InstrumentKindHistogram},
+		metric.Instrument{Name: "temporal_*", Kind: metric.InstrumentKindHistogram},
 		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: seconds}},
 	)))
+	m.meter = Meter{provider.Meter("earshot")}
 	m.handler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
-		Meter: provider.Meter("earshot"), UseMonotonicCounters: true,
+		Meter: m.meter.of, UseMonotonicCounters: true,
 		OnError: func(err error) { log.Warn("a metric can't be counted", "error", err) },
 	})
 	mux := http.NewServeMux()
@@ -78,6 +80,9 @@ func live(w http.ResponseWriter, _ *http.Request) {
 
 // Handler counts, for the options of a Temporal client; nil without an address.
 func (m *Metrics) Handler() client.MetricsHandler { return m.handler }
+
+// Meter makes the instruments of what the process itself counts.
+func (m *Metrics) Meter() Meter { return m.meter }
 
 // Address is where Start listens; "" is nowhere. After Start it holds the port
 // that the system chose for port 0.

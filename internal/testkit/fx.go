@@ -64,6 +64,8 @@ type Options struct {
 	Environ []string
 	// Checks of /readyz.
 	Checks []api.Check
+	// Traces get the spans; nil is none.
+	Traces *telemetry.Traces
 	// Logs gets the log; nil puts it into the test's output.
 	Logs *slog.Logger
 	// Temporal is where to start workflows; nil makes a namespace.
@@ -110,6 +112,9 @@ func Start(t testing.TB, o Options) *App {
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
 		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module,
 		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Connection, &a.Metrics),
+	}
+	if o.Traces != nil {
+		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))
 	}
 	if o.Worker {
 		parts = append(parts, worker.Module, fx.Populate(&a.Deliveries), fx.Decorate(func(w worker.Options) worker.Options {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+
+	"earshot/internal/telemetry"
 )
 
 // Log writes into the test's output, which is shown when it fails. What
@@ -43,7 +45,7 @@ func NewLogs() *Logs { return &Logs{} }
 
 // Logger writes JSON lines of every level into it.
 func (l *Logs) Logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return slog.New(telemetry.TracedLogs(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
 // Write appends.

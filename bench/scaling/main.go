@@ -1,0 +1,164 @@
+// Command scaling reckons how many processors each part takes at a rate of events. It goes by what
+// `make bench ARGS=-costs` measured on one machine, and first shows that it comes to that
+// machine's figures by itself. docs/scaling.md tells what follows.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+)
+
+// The load of make bench.
+const (
+	burstEvents      = 5000
+	burstConnections = 32
+)
+
+func main() {
+	file := flag.String("costs", "bench/scaling/costs.json", "what make bench ARGS=-costs printed")
+	flag.Parse()
+	all, err := load(*file)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scaling:", err)
+		os.Exit(1)
+	}
+	c, err := fit(all)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scaling:", err)
+		os.Exit(1)
+	}
+	printCosts(c)
+	printComparison(all, c)
+	printSizes(c)
+}
+
+func printCosts(c costs) {
+	fmt.Printf("%-32s %9s %9s %9s %9s\n", "milliseconds of processor time", "service", "postgres", "temporal", "client")
+	for _, row := range []struct {
+		name string
+		part part
+	}{
+		{"a request with its event", c.request}, {"a delivery", c.delivery}, {"a workflow", c.workflow}, {"a second without load", c.idle},
+	} {
+		fmt.Printf("%-32s %9.2f %9.2f %9.2f %9.2f\n", row.name, row.part.service, row.part.postgres, row.part.temporal, row.part.client)
+	}
+	fmt.Printf("waiting, for the disk above all: %.1f ms an event; %.1f kB of log\n\n", c.wait, c.walBytes/1000)
+}
+
+// comparison is a figure of the machine, and what the simulation came to.
+type comparison struct {
+	name                string
+	measured, simulated float64
+	// fitted figures prove nothing.
+	fitted bool
+}
+
+func compare(all []measurement, c costs) []comparison {
+	var list []comparison
+	for _, m := range all {
+		switch {
+		case !m.Delivered:
+		case m.Rate == 0:
+			o := oneMachine(c).burst(burstEvents, burstConnections)
+			list = append(list, comparison{"burst: events a second", m.PerSecond, o.perSecond, false})
+		default:
+			o := oneMachine(c).steady(float64(m.Rate))
+			known := slices.Contains(fitted, m.Rate)
+			list = append(list,
+				comparison{fmt.Sprintf("%d/s: processors", m.Rate), m.total() * float64(m.Rate) / 1000, o.busy[0] * 2, known},
+				comparison{fmt.Sprintf("%d/s: workflows an event", m.Rate), m.Workflows, o.workflows, false},
+				comparison{fmt.Sprintf("%d/s: p50 ms", m.Rate), m.P50, o.p50, m.Rate == fitted[0]})
+		}
+	}
+	return list
+}
+
+func printComparison(all []measurement, c costs) {
+	fmt.Printf("%-28s %9s %9s %7s\n", "one machine, two processors", "measured", "simulated", "ratio")
+	for _, row := range compare(all, c) {
+		note := ""
+		if row.fitted {
+			note = "  fitted"
+		}
+		fmt.Printf("%-28s %9.2f %9.2f %7.2f%s\n", row.name, row.measured, row.simulated, row.simulated/row.measured, note)
+	}
+	fmt.Println()
+}
+
+// What a deployment is made of.
+const (
+	// Processors are at most so busy in the mean, so that a burst finds some.
+	utilisation = 0.6
+	// Of one process of the API and of the worker. The larger an API's process, the more it
+	// gathers into a group, and the fewer workflows there are.
+	processCores = 8
+	// Busy event types. Organizations with little waiting share a group.
+	eventTypes = 5
+	// The largest Postgres that one would run before it makes cells.
+	largestPostgres = 64
+	// A history shard does one update after the other: a workflow has three, and one is a
+	// transaction of some 2 ms. More than a fifth of that makes them wait for each other.
+	shardPerWorkflow = 3 * 2.0
+	shardBusy        = 0.2
+)
+
+// size is a deployment for a rate.
+type size struct {
+	rate                             float64
+	apis, workers, cells             int
+	group, postgres, temporal, logMB float64
+	shards                           int
+}
+
+func sizeFor(c costs, rate float64) size {
+	s := size{rate: rate}
+	s.apis = max(2, processes(rate*c.request.service))
+	perStream := rate / float64(s.apis) / eventTypes
+	s.group = 1
+	if perStream > singleRate {
+		s.group = min(groupMax, max(1, perStream*busyInterval/1000))
+	}
+	workflows := rate / s.group
+	s.workers = max(2, processes(rate*c.delivery.service+workflows*c.workflow.service))
+	s.postgres = (rate*(c.request.postgres+c.delivery.postgres) + workflows*c.workflow.postgres) / 1000 / utilisation
+	s.temporal = (rate*c.delivery.temporal + workflows*c.workflow.temporal) / 1000 / utilisation
+	s.cells = max(1, int(math.Ceil(s.postgres/largestPostgres)))
+	s.shards = 1
+	for float64(s.shards) < workflows/float64(s.cells)*shardPerWorkflow/1000/shardBusy {
+		s.shards *= 2
+	}
+	s.logMB = rate * c.walBytes / 1e6
+	return s
+}
+
+func processes(milliseconds float64) int {
+	return int(math.Ceil(milliseconds / 1000 / processCores / utilisation))
+}
+
+// machines of one cell.
+func (s size) machines(c costs) machines {
+	cells := float64(s.cells)
+	tiers := []int{s.apis * processCores, s.workers * processCores, int(math.Ceil(s.postgres)), int(math.Ceil(s.temporal)), math.MaxInt32}
+	for i := range tiers[:4] {
+		tiers[i] = int(math.Ceil(float64(tiers[i]) / cells))
+	}
+	at := func(i int) func(*world) *tier { return func(w *world) *tier { return &w.tiers[i] } }
+	return machines{
+		costs: c, dispatchers: max(1, s.apis/s.cells), streams: eventTypes, tiers: tiers,
+		api: at(0), worker: at(1), postgres: at(2), temporal: at(3), load: at(4),
+	}
+}
+
+func printSizes(c costs) {
+	fmt.Printf("at %.0f%% of the processors, API and workers of %d each\n", utilisation*100, processCores)
+	fmt.Printf("%9s %5s %8s %6s %10s %10s %6s %7s %9s %8s %8s\n", "events/s", "APIs", "workers", "group", "Temporal", "Postgres", "cells", "shards", "log MB/s", "p50 ms", "p99 ms")
+	for _, rate := range []float64{100, 1000, 10_000, 100_000} {
+		s := sizeFor(c, rate)
+		o := s.machines(c).steady(rate / float64(s.cells))
+		fmt.Printf("%9.0f %5d %8d %6.1f %10.1f %10.1f %6d %7d %9.1f %8.1f %8.1f\n", rate, s.apis, s.workers, s.group, s.temporal, s.postgres, s.cells, s.shards, s.logMB, o.p50, o.p99)
+	}
+	fmt.Println("Temporal and Postgres in processors, of all cells together; shards of each cell")
+}

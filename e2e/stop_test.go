@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// TestAStopFailsNoRequestOfClientsThatHeedReadiness has clients as a balancer has them: they
+// keep their connections, ask /readyz beside their requests, and go elsewhere when it says no.
+func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
+	t.Parallel()
+	const (
+		clients = 64
+		// askEvery is how often a balancer looks, much more often than the service waits.
+		askEvery = 50 * time.Millisecond
+	)
+	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_DELAY=2s")...)
+	api := p.serveAlone()
+	var (
+		all      sync.WaitGroup
+		leaving  atomic.Bool
+		answered atomic.Int64
+		closed   atomic.Int64 // connections that the service asked to end
+	)
+	for i := range clients {
+		own := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+		all.Go(func() {
+			for n := 0; !leaving.Load(); n++ {
+				// In another rhythm each, so that some connection is idle at any moment.
+				time.Sleep(time.Duration(n%(i+2)) * time.Millisecond)
+				body := fmt.Sprintf(`{"externalUserId":"user-%d-%d"}`, i, n%7)
+				r, err := http.NewRequest(http.MethodPost, p.url+"/v1/contacts/identify", strings.NewReader(body))
+				if !assert.NoError(t, err) {
+					return
+				}
+				r.Header.Set("Authorization", "Bearer "+p.key)
+				answer, err := own.Do(r)
+				if !assert.NoError(t, err, "request %d of client %d", n, i) {
+					return
+				}
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+				assert.Less(t, answer.StatusCode, 300)
+				answered.Add(1)
+				if answer.Close {
+					closed.Add(1)
+				}
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return answered.Load() > 10*clients }, patience, glance)
+	all.Go(func() {
+		for ask := (&http.Client{Timeout: patience}); ; {
+			answer, err := ask.Get(p.url + "/readyz")
+			if !assert.NoError(t, err, "it says that it leaves before it is gone") {
+				leaving.Store(true)
+				return
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusServiceUnavailable {
+				leaving.Store(true)
+				return
+			}
+			time.Sleep(askEvery)
+		}
+	})
+	require.Zero(t, api.signal(syscall.SIGTERM), "exit code of an orderly stop")
+	all.Wait()
+	require.Positive(t, closed.Load(), "connections end with an answer, not between two requests")
+}

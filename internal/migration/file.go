@@ -1,0 +1,59 @@
+// Package migration knows what the files of ent/migrations do to a database that is in
+// use: which locks their statements take, what they read and write anew, and what a
+// program of the release before can't live with. It doesn't guess: it runs them on a real
+// Postgres and looks (Observe). What it saw stands in ent/migrations/effects.json, for
+// `earshot migrate plan`, and is what new migrations are judged by (Problems).
+//
+// It refuses to change a database in use: internal/store applies migrations.
+package migration
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"ariga.io/atlas/sql/migrate"
+	"ariga.io/atlas/sql/sqltool"
+	"github.com/go-faster/errors"
+)
+
+// File is one migration.
+type File struct {
+	Name string
+	// Transaction says that all of it is one transaction; what stands in a file with
+	// `-- +goose NO TRANSACTION` takes effect one statement after the other.
+	Transaction bool
+	Statements  []string
+	// Contract is what the file says behind `-- contract:`, about what it takes away.
+	Contract string
+}
+
+var (
+	outside  = regexp.MustCompile(`(?m)^-- \+goose NO TRANSACTION\s*$`)
+	contract = regexp.MustCompile(`(?m)^-- contract: *(\S.*)$`)
+)
+
+// Files are the migrations of a directory, oldest first.
+func Files(dir fs.FS) ([]File, error) {
+	names, err := fs.Glob(dir, "*.sql")
+	if err != nil {
+		return nil, errors.Wrap(err, "list the migrations")
+	}
+	files := make([]File, len(names))
+	for i, name := range names {
+		text, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return nil, errors.Wrap(err, "read a migration")
+		}
+		// Apart from where the goose of this file's statements ends, the two read alike.
+		statements, err := (&sqltool.GooseFile{LocalFile: migrate.NewLocalFile(name, text)}).Stmts()
+		if err != nil {
+			return nil, errors.Wrapf(err, "take the statements of %s apart", name)
+		}
+		files[i] = File{Name: name, Transaction: !outside.Match(text), Statements: statements}
+		if m := contract.FindSubmatch(text); m != nil {
+			files[i].Contract = strings.TrimSpace(string(m[1]))
+		}
+	}
+	return files, nil
+}

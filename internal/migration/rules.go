@@ -1,0 +1,56 @@
+package migration
+
+import "fmt"
+
+// Problems is what keeps a migration from being applied beside programs of the release
+// before that serve, with what to write instead. docs/upgrading.md has the rules.
+func (o Observed) Problems() (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, b := range o.broken {
+		add("%s: rows can't be added to the table. Give it a default, or let it be null", b)
+	}
+	if len(all) > 0 {
+		return all // what else there is may be its doing
+	}
+	for i, effects := range o.Effects {
+		statement := firstLine(o.Statements[i])
+		for _, e := range effects {
+			switch {
+			case e.Rewrites:
+				add("%s: writes all of %s anew under %s. Add a new column, have the program write both, and fill it in batches",
+					statement, e.Table, e.Lock)
+			case !o.Transaction && e.blocks():
+				add("%s: takes %s on %s, and a file without transaction waits for its locks without end. "+
+					"Put it into a file with a transaction", statement, e.Lock, e.Table)
+			case o.Transaction && e.takesTime():
+				add("%s: %s", statement, o.slowly(e))
+			}
+		}
+	}
+	if o.Contract == "" {
+		for _, t := range o.taken {
+			add("%s: the release before may use it. When no release that may still run does, say so in a line "+
+				"`-- contract: not used since <release>`", t)
+		}
+	}
+	if o.again != nil {
+		add("a file without transaction is run again from its start when it was cut off, and this one can't be: %v. "+
+			"Write IF NOT EXISTS, IF EXISTS, or a WHERE that leaves out what is done", o.again)
+	}
+	return all
+}
+
+// slowly is what is wrong with a statement that takes time in a transaction.
+func (o Observed) slowly(e Effect) string {
+	const apart = "in a file of its own that begins with `-- +goose NO TRANSACTION`"
+	switch e.Lock {
+	case "SHARE":
+		return fmt.Sprintf("reads all of %s, and writes wait meanwhile. Write CREATE INDEX CONCURRENTLY IF NOT EXISTS, %s", e.Table, apart)
+	case writing:
+		return fmt.Sprintf("changes rows of %s in one transaction. Change them in batches that commit, %s", e.Table, apart)
+	case quietest, "ACCESS SHARE", "ROW SHARE":
+		return fmt.Sprintf("reads all of %s in one transaction. Write it %s", e.Table, apart)
+	}
+	return fmt.Sprintf("reads all of %s under %s. Add the constraint as NOT VALID, and VALIDATE it %s. "+
+		"For NOT NULL, validate CHECK (… IS NOT NULL) first, and SET NOT NULL in a third file", e.Table, e.Lock, apart)
+}

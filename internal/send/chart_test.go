@@ -1,0 +1,33 @@
+package send
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// On Kubernetes the network keeps workers from what the guard keeps them from, so that
+// neither has to be right alone.
+func TestTheChartsNetworkPolicyForbidsWhatTheGuardForbids(t *testing.T) {
+	t.Parallel()
+	golden, err := os.ReadFile(filepath.Join("..", "..", "tools", "helm", "testdata", "defaults.yaml"))
+	require.NoError(t, err)
+	_, internet, found := strings.Cut(string(golden), "cidr: 0.0.0.0/0\n")
+	require.True(t, found)
+	internet, _, found = strings.Cut(internet, "---")
+	require.True(t, found)
+	var excepted []string
+	for line := range strings.Lines(internet) {
+		if network, found := strings.CutPrefix(strings.TrimSpace(line), "- "); found && strings.Contains(network, "/") {
+			excepted = append(excepted, network)
+		}
+	}
+	var want []string
+	for _, network := range forbidden {
+		want = append(want, network.String())
+	}
+	require.ElementsMatch(t, want, excepted)
+}

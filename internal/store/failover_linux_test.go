@@ -1,0 +1,30 @@
+package store_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// Without power to a machine to switch off, this is all that can be seen of it.
+func TestTheSystemEndsAConnectionToAMachineThatHasGoneSilentWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	conn, err := store.PoolOf(serving(t, testkit.Database(t))).Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	socket, ok := conn.Conn().PgConn().Conn().(*net.TCPConn)
+	require.True(t, ok)
+	raw, err := socket.SyscallConn()
+	require.NoError(t, err)
+	for option, wanted := range map[int]int{unix.TCP_USER_TIMEOUT: 10_000, unix.TCP_KEEPIDLE: 5, unix.TCP_KEEPINTVL: 5} {
+		var got int
+		require.NoError(t, raw.Control(func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, option) }))
+		require.NoError(t, err)
+		require.Equal(t, wanted, got)
+	}
+}

@@ -1,0 +1,160 @@
+package store_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// at is a database's URL with other hosts.
+func at(t *testing.T, database, hosts string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	u.Host = hosts
+	return u.String()
+}
+
+func hostOf(t *testing.T, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	return u.Host
+}
+
+// listen takes connections, by the system, and no more unless somebody accepts them.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// write makes an organization.
+func write(ctx context.Context, s *store.Store) error {
+	ctx = store.System(ctx, "a test")
+	return s.InTx(ctx, func(tx *db.Tx) error {
+		return tx.Organization.Create().SetName("Acme").Exec(ctx)
+	})
+}
+
+func TestAHostThatIsSilentLeavesARequestTimeForTheNext(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	silent := listen(t).Addr().String()
+	require.NoError(t, write(t.Context(), serving(t, at(t, database, silent+","+hostOf(t, database)))))
+	require.True(t, store.Unavailable(write(t.Context(), serving(t, at(t, database, silent)))), "it alone is waited for, in vain")
+}
+
+func TestOfSeveralHostsOnlyOneThatTakesWritesIsUsed(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	_, port, err := net.SplitHostPort(hostOf(t, database))
+	require.NoError(t, err)
+	several := at(t, database, "127.0.0.1:"+port+",localhost:"+port)
+	require.NoError(t, write(t.Context(), serving(t, several)))
+	demoted := serving(t, several+"&default_transaction_read_only=on").Ping(t.Context())
+	require.True(t, store.Unavailable(demoted), "%v", demoted)
+	require.ErrorContains(t, demoted, "read only connection")
+}
+
+func TestAConnectionToAServerThatTakesNoWritesIsClosed(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	name := connect(t, database).Config().Database
+	set := func(readOnly string) {
+		writable := connect(t, database+"&default_transaction_read_only=off")
+		_, err := writable.Exec(t.Context(), "ALTER DATABASE "+name+" SET default_transaction_read_only = "+readOnly)
+		require.NoError(t, err)
+	}
+	set("on")
+	s, err := store.Open(store.Options{URL: database, MaxConns: 1, Serving: true})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	require.NoError(t, s.Ping(t.Context()), "its only connection is open")
+	set("off")
+	refused := write(t.Context(), s)
+	require.True(t, store.Unavailable(refused), "%v", refused)
+	require.NoError(t, write(t.Context(), s), "by a new connection")
+}
+
+// link is the way to a database, which can be cut.
+type link struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// newLink returns the link and the database's URL by it.
+func newLink(t *testing.T, database string) (*link, string) {
+	t.Helper()
+	l, listener := &link{}, listen(t)
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", hostOf(t, database))
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			l.mu.Lock()
+			l.conns = append(l.conns, near, far)
+			l.mu.Unlock()
+			go func() { _, _ = io.Copy(near, far) }()
+			go func() { _, _ = io.Copy(far, near) }()
+		}
+	}()
+	t.Cleanup(l.cut)
+	return l, at(t, database, listener.Addr().String())
+}
+
+// cut ends all connections.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		_ = c.Close()
+	}
+	l.conns = nil
+}
+
+func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testing.T) {
+	t.Parallel()
+	l, database := newLink(t, testkit.Database(t))
+	s, ctx := serving(t, database), store.System(t.Context(), "a test")
+	lost := s.InTx(ctx, func(tx *db.Tx) error {
+		l.cut()
+		return tx.Organization.Create().SetName("Acme").Exec(ctx)
+	})
+	require.True(t, store.Unavailable(lost), "%v", lost)
+	require.False(t, store.Unknown(lost))
+	n, err := s.Client().Organization.Query().Count(ctx)
+	require.NoError(t, err, "by a new connection")
+	require.Zero(t, n)
+}
+
+func TestNobodyIsToldThatACommitChangedNothingWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	l, database := newLink(t, testkit.Database(t))
+	s, ctx := serving(t, database), store.System(t.Context(), "a test")
+	unknown := s.InTx(ctx, func(tx *db.Tx) error {
+		err := tx.Organization.Create().SetName("Acme").Exec(ctx)
+		l.cut()
+		return err
+	})
+	require.Error(t, unknown)
+	require.False(t, store.Unavailable(unknown), "%v", unknown)
+	require.True(t, store.Unknown(unknown))
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/attribute"
+
+	"earshot/internal/telemetry"
+)
+
+const (
+	// rememberState is how long a look at the outbox holds, however many ask and however
+	// often: each process has one, and all of them find the same.
+	rememberState = 15 * time.Second
+	// stateTimeout is less than a scraper waits. Without an answer nothing is shown, and
+	// that Postgres is away is said by the check of it.
+	stateTimeout = 2 * time.Second
+)
+
+// outboxState is what the database knows of deliveries and webhooks as a whole.
+type outboxState struct {
+	// Unstarted and Overdue are the ages of the oldest such delivery, in seconds: since
+	// it was made where no workflow took it on, and since its attempt was due.
+	Unstarted, Overdue float64
+	// Requested and Failing webhooks are disabled: by their owner, and by 50 failures.
+	// Streaks are webhooks that aren't, and fail.
+	Requested, Failing, Streaks float64
+}
+
+// What is due stands in the order of an index; behind the oldest 10,000 there is nothing
+// older. Who has an attempt in flight isn't overdue.
+const outboxStateSQL = `
+WITH due AS (
+  SELECT created_at, next_attempt_at, workflow_id, lease_until FROM deliveries
+  WHERE status = 'pending' AND next_attempt_at < now()
+  ORDER BY next_attempt_at LIMIT 10000
+), outbox AS (
+  SELECT
+    coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE workflow_id IS NULL)), 0)::float8 AS unstarted,
+    coalesce(extract(epoch FROM now() - min(next_attempt_at) FILTER (WHERE lease_until IS NULL OR lease_until < now())), 0)::float8
+      AS overdue
+  FROM due
+)
+SELECT unstarted, overdue,
+  (SELECT count(*) FROM webhooks WHERE NOT enabled AND disabled_reason IS DISTINCT FROM 'failures')::float8,
+  (SELECT count(*) FROM webhooks WHERE NOT enabled AND disabled_reason = 'failures')::float8,
+  (SELECT count(*) FROM webhooks WHERE enabled AND consecutive_failures > 0)::float8
+FROM outbox`
+
+// outboxState looks at the rows of all organizations, for the service's own metrics.
+func (s *Store) outboxState(ctx context.Context) (o outboxState, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, outboxStateSQL).Scan(&o.Unstarted, &o.Overdue, &o.Requested, &o.Failing, &o.Streaks)
+	if err != nil {
+		return o, errors.Wrap(err, "look at the outbox")
+	}
+	return o, nil
+}
+
+// remembered is the last look, for as long as it holds.
+type remembered struct {
+	mu    sync.Mutex
+	until time.Time
+	state outboxState
+	there bool
+}
+
+func (r *remembered) get(s *Store, log *slog.Logger) (outboxState, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Now().Before(r.until) {
+		return r.state, r.there
+	}
+	var err error
+	if r.state, err = s.outboxState(context.Background()); err != nil {
+		log.Warn("metrics of the outbox can't be read", "error", err)
+	}
+	r.there, r.until = err == nil, time.Now().Add(rememberState)
+	return r.state, r.there
+}
+
+// Measure has a process's metrics show the connection pool and the outbox.
+func (s *Store) Measure(m telemetry.Meter, log *slog.Logger) {
+	s.measurePool(m)
+	last := &remembered{}
+	gauge := func(name, help string, read func(o outboxState, set telemetry.Set)) {
+		m.Gauge(name, help, func(set telemetry.Set) {
+			if state, ok := last.get(s, log); ok {
+				read(state, set)
+			}
+		})
+	}
+	gauge("earshot_oldest_unstarted_seconds", "Age of the oldest pending delivery that no workflow has taken on.",
+		func(o outboxState, set telemetry.Set) { set(o.Unstarted) })
+	gauge("earshot_oldest_overdue_seconds", "How long ago the attempt was due that is overdue longest and isn't in flight.",
+		func(o outboxState, set telemetry.Set) { set(o.Overdue) })
+	gauge("earshot_disabled_webhooks", "Webhooks that are disabled.", func(o outboxState, set telemetry.Set) {
+		set(o.Requested, attribute.String("reason", "requested"))
+		set(o.Failing, attribute.String("reason", "failures"))
+	})
+	gauge("earshot_failing_webhooks", "Enabled webhooks with a streak of failures.",
+		func(o outboxState, set telemetry.Set) { set(o.Streaks) })
+}
+
+func (s *Store) measurePool(m telemetry.Meter) {
+	m.Gauge("earshot_database_connections", "Connections of the pool.", func(set telemetry.Set) {
+		now := s.pool.Stat()
+		set(float64(now.AcquiredConns()), attribute.String("state", "in_use"))
+		set(float64(now.IdleConns()), attribute.String("state", "idle"))
+	})
+	m.Gauge("earshot_database_connections_max", "Connections that the pool may have.", func(set telemetry.Set) {
+		set(float64(s.pool.Stat().MaxConns()))
+	})
+	m.CounterOf("earshot_database_acquires", "Connections that were taken from the pool.", func(set telemetry.Set) {
+		set(float64(s.pool.Stat().AcquireCount()))
+	})
+	m.CounterOf("earshot_database_waits", "Times that somebody waited for a connection of the pool.", func(set telemetry.Set) {
+		set(float64(s.pool.Stat().EmptyAcquireCount()))
+	})
+	m.CounterOf("earshot_database_wait_seconds", "Time that was spent waiting for connections of the pool.", func(set telemetry.Set) {
+		set(s.pool.Stat().EmptyAcquireWaitTime().Seconds())
+	})
+}

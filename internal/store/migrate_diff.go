@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ariga.io/atlas/sql/migrate"
+	"ariga.io/atlas/sql/postgres"
+	atlas "ariga.io/atlas/sql/schema"
+	"ariga.io/atlas/sql/sqltool"
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/schema"
+	"github.com/go-faster/errors"
+
+	entmigrate "earshot/ent/db/migrate"
+)
+
+// Diff writes a migration into dir that takes the schema from what dir's files
+// build to what ent/schema declares, apart from the indexes of tables that are there:
+// those are DiffIndexes'. It replays the files on the database of the store, which must
+// be empty. Without a difference it writes nothing and returns atlas's migrate.ErrNoPlan.
+func (s *Store) Diff(ctx context.Context, dir, name string) error {
+	return s.diff(ctx, dir, name, sqltool.GooseFormatter, structure)
+}
+
+// DiffIndexes is Diff for the indexes that are built beside writes, and so in a file
+// without transaction.
+func (s *Store) DiffIndexes(ctx context.Context, dir, name string) error {
+	return s.diff(ctx, dir, name, apart{sqltool.GooseFormatter}, besideWrites)
+}
+
+func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Formatter, part func(atlas.Change) []atlas.Change) error {
+	files, err := sqltool.NewGooseDir(dir)
+	if err != nil {
+		return errors.Wrap(err, "open the migrations")
+	}
+	m, err := schema.NewMigrate(entsql.OpenDB(dialect.Postgres, s.sql),
+		schema.WithDir(files),
+		schema.WithFormatter(format),
+		schema.WithDialect(dialect.Postgres),
+		schema.WithMigrationMode(schema.ModeReplay),
+		schema.WithDropColumn(true),
+		schema.WithDropIndex(true),
+		schema.WithErrNoPlan(true),
+		schema.WithDiffHook(only(part), keepHandWritten),
+	)
+	if err != nil {
+		return errors.Wrap(err, "prepare the comparison")
+	}
+	return m.NamedDiff(ctx, name, tables()...)
+}
+
+// only takes a part of a comparison.
+func only(part func(atlas.Change) []atlas.Change) schema.DiffHook {
+	return func(next schema.Differ) schema.Differ {
+		return schema.DiffFunc(func(current, desired *atlas.Schema) ([]atlas.Change, error) {
+			all, err := next.Diff(current, desired)
+			if err != nil {
+				return nil, err
+			}
+			var kept []atlas.Change
+			for _, c := range all {
+				kept = append(kept, part(c)...)
+			}
+			return kept, nil
+		})
+	}
+}
+
+// structure is what happens in a transaction. What rows must fulfil isn't looked at there:
+// that would take time under a lock that writes wait for.
+func structure(c atlas.Change) []atlas.Change {
+	m, ok := c.(*atlas.ModifyTable)
+	if !ok {
+		return []atlas.Change{c}
+	}
+	m.Changes = slices.DeleteFunc(m.Changes, func(c atlas.Change) bool { return len(concurrent(c)) > 0 })
+	for _, c := range m.Changes {
+		switch c := c.(type) {
+		case *atlas.AddForeignKey:
+			c.Extra = append(c.Extra, &postgres.NotValid{})
+		case *atlas.AddCheck:
+			c.Extra = append(c.Extra, &postgres.NotValid{})
+		}
+	}
+	if len(m.Changes) == 0 {
+		return nil
+	}
+	return []atlas.Change{m}
+}
+
+// besideWrites are the indexes of tables that are there.
+func besideWrites(c atlas.Change) []atlas.Change {
+	m, ok := c.(*atlas.ModifyTable)
+	if !ok {
+		return nil
+	}
+	var kept []atlas.Change
+	for _, c := range m.Changes {
+		kept = append(kept, concurrent(c)...)
+	}
+	if m.Changes = kept; len(kept) == 0 {
+		return nil
+	}
+	return []atlas.Change{m}
+}
+
+// concurrent is a change of an index, made beside writes.
+func concurrent(c atlas.Change) []atlas.Change {
+	extra := []atlas.Clause{&postgres.Concurrently{}}
+	switch c := c.(type) {
+	case *atlas.AddIndex:
+		return []atlas.Change{&atlas.AddIndex{I: c.I, Extra: extra}}
+	case *atlas.DropIndex:
+		return []atlas.Change{&atlas.DropIndex{I: c.I, Extra: extra}}
+	case *atlas.ModifyIndex:
+		return []atlas.Change{&atlas.DropIndex{I: c.From, Extra: extra}, &atlas.AddIndex{I: c.To, Extra: extra}}
+	}
+	return nil
+}
+
+// apart writes a file without transaction, which can be run again when it was cut off.
+type apart struct{ migrate.Formatter }
+
+var repeatable = strings.NewReplacer(
+	"CREATE INDEX CONCURRENTLY", "CREATE INDEX CONCURRENTLY IF NOT EXISTS",
+	"CREATE UNIQUE INDEX CONCURRENTLY", "CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS",
+	"DROP INDEX CONCURRENTLY", "DROP INDEX CONCURRENTLY IF EXISTS",
+)
+
+func (a apart) Format(plan *migrate.Plan) ([]migrate.File, error) {
+	files, err := a.Formatter.Format(plan)
+	if err != nil {
+		return nil, errors.Wrap(err, "write the indexes down")
+	}
+	for i, f := range files {
+		_, name, _ := strings.Cut(f.Name(), "_")
+		// A second later than the file with the rest, which is written before.
+		version := time.Now().UTC().Add(time.Second).Format("20060102150405")
+		text := "-- +goose NO TRANSACTION\n" + repeatable.Replace(string(f.Bytes()))
+		files[i] = migrate.NewLocalFile(version+"_"+name, []byte(text))
+	}
+	return files, nil
+}
+
+// tables are the declared tables with what Ent can't declare: a foreign key
+// between two tables of an organization includes the organization, so that no
+// row can point at another organization's. A table without such a key gets one
+// to its organization; the others have it through their parent, and a second
+// check would only make every write lock the organization's row.
+//
+// A table's reference to itself isn't declared at all but written by hand into
+// the migration and named <table>_self_…: the comparison creates tables before
+// the unique indexes that such a key needs. keepHandWritten guards them.
+var tables = sync.OnceValue(func() []*schema.Table {
+	for _, t := range entmigrate.Tables {
+		organization, ok := columnOf(t, organizationColumn)
+		if !ok {
+			continue
+		}
+		covered := false
+		for _, fk := range t.ForeignKeys {
+			parent, scoped := columnOf(fk.RefTable, organizationColumn)
+			if !scoped {
+				continue
+			}
+			fk.Columns = append([]*schema.Column{organization}, fk.Columns...)
+			fk.RefColumns = append([]*schema.Column{parent}, fk.RefColumns...)
+			makeReferable(fk.RefTable, fk.RefColumns)
+			covered = true
+		}
+		if covered {
+			continue
+		}
+		t.ForeignKeys = append(t.ForeignKeys, &schema.ForeignKey{
+			Symbol:     t.Name + "_organizations_organization",
+			Columns:    []*schema.Column{organization},
+			RefTable:   entmigrate.OrganizationsTable,
+			RefColumns: entmigrate.OrganizationsTable.PrimaryKey,
+			OnDelete:   schema.NoAction,
+		})
+	}
+	return entmigrate.Tables
+})
+
+// byHand are the names of what migrations add by hand to declared tables, because
+// Ent can't declare it: a table's reference to itself, an index on an expression.
+func byHand(table, name string) bool {
+	return strings.HasPrefix(name, table+"_self_") || strings.HasPrefix(name, table+"_by_")
+}
+
+// generated tells a column that Postgres works out, which Ent can't declare either.
+func generated(a atlas.Attr) bool {
+	_, ok := a.(*atlas.GeneratedExpr)
+	return ok
+}
+
+// keepHandWritten takes the dropping of what is written by hand out of a
+// comparison.
+func keepHandWritten(next schema.Differ) schema.Differ {
+	return schema.DiffFunc(func(current, desired *atlas.Schema) ([]atlas.Change, error) {
+		changes, err := next.Diff(current, desired)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(changes, func(c atlas.Change) bool {
+			m, ok := c.(*atlas.ModifyTable)
+			if !ok {
+				return false
+			}
+			m.Changes = slices.DeleteFunc(m.Changes, func(c atlas.Change) bool {
+				switch c := c.(type) {
+				case *atlas.DropForeignKey:
+					return byHand(m.T.Name, c.F.Symbol)
+				case *atlas.DropIndex:
+					return byHand(m.T.Name, c.I.Name)
+				case *atlas.DropColumn:
+					return slices.ContainsFunc(c.C.Attrs, generated)
+				}
+				return false
+			})
+			return len(m.Changes) == 0
+		}), nil
+	})
+}
+
+func columnOf(t *schema.Table, name string) (*schema.Column, bool) {
+	i := slices.IndexFunc(t.Columns, func(c *schema.Column) bool { return c.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return t.Columns[i], true
+}
+
+// makeReferable adds the unique index that a composite foreign key needs on
+// the table it points at.
+func makeReferable(t *schema.Table, columns []*schema.Column) {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	name := t.Name + "_" + strings.Join(names, "_")
+	for _, existing := range t.Indexes {
+		if existing.Name == name {
+			return
+		}
+	}
+	t.Indexes = append(t.Indexes, &schema.Index{Name: name, Unique: true, Columns: columns})
+}

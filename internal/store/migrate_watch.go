@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// watch tells from another connection what the migration on a connection waits for and
+// how far it is, until its result is called. What it can't find out it doesn't tell.
+func (m *migrating) watch(ctx context.Context, pid int) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		var (
+			began = time.Now()
+			told  time.Time
+			last  string
+		)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(glance):
+			}
+			kind, text := m.doing(ctx, pid)
+			if kind == "" || kind == last && time.Since(told) < sayAgain {
+				continue
+			}
+			last, told = kind, time.Now()
+			m.say("%s (%s so far)", text, time.Since(began).Round(time.Second))
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// doing says what the migration does. The kind stays the same while only its measure moves.
+func (m *migrating) doing(ctx context.Context, pid int) (kind, text string) {
+	if lock, holders := m.waitsFor(ctx, pid); lock != "" {
+		return lock + holders, "waits for " + lock + ", " + holders
+	}
+	var index, table, phase string
+	var percent *float64
+	err := m.store.pool.QueryRow(ctx, `
+		SELECT coalesce(nullif(index_relid, 0)::regclass::text, 'an index'), relid::regclass::text, phase, round(100.0 * CASE
+			WHEN blocks_total > 0 THEN blocks_done::numeric / blocks_total
+			WHEN tuples_total > 0 THEN tuples_done::numeric / tuples_total END, 1)::float8
+		FROM pg_stat_progress_create_index WHERE pid = $1`, pid).Scan(&index, &table, &phase, &percent)
+	if err == nil {
+		text = fmt.Sprintf("builds %s on %s: %s", index, table, phase)
+		if percent != nil {
+			text += fmt.Sprintf(", %.1f %%", *percent)
+		}
+		return index + phase, text
+	}
+	var statement string
+	err = m.store.pool.QueryRow(ctx, `
+		SELECT left(regexp_replace(query, '\s+', ' ', 'g'), 80) FROM pg_stat_activity WHERE pid = $1 AND state = 'active'`, pid).Scan(&statement)
+	if err != nil {
+		return "", ""
+	}
+	return statement, "runs " + statement
+}
+
+// waitsFor is the lock that a connection waits for, and who has it.
+func (m *migrating) waitsFor(ctx context.Context, pid int) (lock, holders string) {
+	var relation, mode, kind *string
+	err := m.store.pool.QueryRow(ctx, `
+		SELECT relation::regclass::text, mode, locktype FROM pg_locks WHERE pid = $1 AND NOT granted LIMIT 1`, pid).
+		Scan(&relation, &mode, &kind)
+	if err != nil {
+		return "", ""
+	}
+	switch {
+	case relation != nil:
+		lock = fmt.Sprintf("%s (%s)", *relation, *mode)
+	case *kind == "virtualxid":
+		lock = "transactions that began before it"
+	default:
+		lock = "a row that somebody changes"
+	}
+	rows, err := m.store.pool.Query(ctx, `SELECT `+sessionInWords+` FROM pg_stat_activity a WHERE pid = ANY(pg_blocking_pids($1)) ORDER BY xact_start LIMIT 5`, pid)
+	if err != nil {
+		return lock, "held by nobody who can be seen"
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(all) == 0 {
+		return lock, "held by nobody who can be seen"
+	}
+	return lock, "held by " + strings.Join(all, "; ")
+}

@@ -1,0 +1,85 @@
+package worker_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"earshot/dispatch"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+// losing is the way to a database on which the answer to a commit is lost once it is
+// armed, and the connection with it, as when the server is killed behind the commit.
+type losing struct{ armed atomic.Bool }
+
+// committed is how Postgres answers one.
+var committed = []byte("COMMIT\x00")
+
+func newLosing(t *testing.T, database string) (*losing, string) {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	server := u.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	u.Host = listener.Addr().String()
+	l := &losing{}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
+			go l.answer(near, far)
+		}
+	}()
+	return l, u.String()
+}
+
+func (l *losing) answer(near, far net.Conn) {
+	defer func() { _ = near.Close() }()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := far.Read(buffer)
+		if bytes.Contains(buffer[:n], committed) && l.armed.CompareAndSwap(true, false) {
+			return
+		}
+		if _, failed := near.Write(buffer[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+func TestWhatACommitWroteThatWasNotAnsweredGoesOutAtOnce(t *testing.T) {
+	t.Parallel()
+	l, database := newLosing(t, testkit.Database(t))
+	r := testkit.NewReceiver(t)
+	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	// No sweep finds it.
+	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
+	require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
+		Pause(t.Context(), client.SchedulePauseOptions{}))
+	n := app.Tenant(t)
+	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
+	n.Register(t, r, "post.created")
+	l.armed.Store(true)
+	answer := n.Do(t, http.MethodPost, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
+	require.Equal(t, http.StatusInternalServerError, answer.Status, "nobody knows whether it is there: %s", answer.Raw)
+	require.Contains(t, string(r.Await(t, 1)[0].Body), "Dark mode")
+}
