@@ -59,7 +59,7 @@ var temporalSettings = []Setting{
 	{Temporal: true, Name: "TEMPORAL_TLS_DISABLE_HOST_VERIFICATION", Help: "true takes any name in Temporal's certificate"},
 }
 
-const temporalAPIKey = "TEMPORAL_API_KEY"
+const temporalAPIKey = "TEMPORAL_API_KEY" //nolint:gosec // the name of a variable
 
 // TemporalEnviron is the environment for Temporal's envconfig package: without empty
 // variables, the name of a file among which would turn TLS on, and with the key from
