@@ -105,7 +105,8 @@ func (f *fleet) api(binary string) (*process, string) {
 	port, _, err := devstack.FreePort(0)
 	require.NoError(f.t, err)
 	p := f.run(exec.Command(binary, "serve", "--no-worker"), fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port))
-	at := program{t: f.t, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	at := f.program
+	at.url = fmt.Sprintf("http://127.0.0.1:%d", port)
 	at.awaitStatus("/readyz", http.StatusOK)
 	f.mu.Lock()
 	defer f.mu.Unlock()
