@@ -94,7 +94,7 @@ type world struct {
 }
 
 func (m machines) world(perSecond float64) *world {
-	w := &world{machines: m, random: rand.New(rand.NewPCG(1, 2))} // the same figures at each run
+	w := &world{machines: m, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // the same figures at each run
 	for _, cores := range m.tiers {
 		w.tiers = append(w.tiers, tier{cores: cores})
 	}

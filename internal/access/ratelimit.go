@@ -32,8 +32,8 @@ const (
 	// askTimeout is some thousand times what a statement takes. It ends the statement,
 	// and nobody's wait.
 	askTimeout = 5 * time.Second
-	// patience is how long a request waits for the database to tell of its tokens.
-	patience = 100 * time.Millisecond
+	// answerTime is how long a request waits for the database to tell of its tokens.
+	answerTime = 100 * time.Millisecond
 	// leaseTime is how long tokens may be kept before they are given back, and that
 	// many seconds' worth of the limit is the largest lease.
 	leaseTime = time.Second
@@ -63,7 +63,7 @@ type RateLimit struct {
 	Alone error
 }
 
-var errNoAnswer = errors.Errorf("the database didn't answer within %v", patience)
+var errNoAnswer = errors.Errorf("the database didn't answer within %v", answerTime)
 
 // RateLimits makes those of a process. A key without a limit of its own has the
 // standard one, in requests a minute.
@@ -167,7 +167,7 @@ func (l *RateLimits) await(t *tokens, a *ask, began time.Time) error {
 		l.mu.Lock()
 		t.waiting--
 	}()
-	enough := time.NewTimer(time.Until(began.Add(patience)))
+	enough := time.NewTimer(time.Until(began.Add(answerTime)))
 	defer enough.Stop()
 	select {
 	case <-a.done:
