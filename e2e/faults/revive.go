@@ -53,7 +53,7 @@ func (s *stack) killTemporal(ctx context.Context, k *kills) error {
 // revive starts Temporal, again and again until it runs: its database may go away meanwhile.
 // It needs the lock.
 func (s *stack) revive(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for {
 		again, err := s.startTemporal(ctx)

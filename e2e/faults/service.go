@@ -18,9 +18,9 @@ import (
 const (
 	// glance lies between two looks at a condition.
 	glance = 20 * time.Millisecond
-	// patience bounds whatever has to happen, on a busy machine too. The longest thing is
+	// waitTimeout bounds whatever has to happen, on a busy machine too. The longest thing is
 	// an activity without heartbeats that a kill cut off: 2 min.
-	patience = 4 * time.Minute
+	waitTimeout = 4 * time.Minute
 	// respawnPause is what a service manager waits before it starts again what ended.
 	respawnPause = 100 * time.Millisecond
 )
@@ -291,7 +291,7 @@ func (s *service) stop() {
 
 // await looks until the condition holds, and says what it waited for when it doesn't.
 func await(ctx context.Context, what string, holds func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.Errorf("waited %s for %s in vain", patience, what))
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("waited %s for %s in vain", waitTimeout, what))
 	defer cancel()
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
