@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -136,18 +135,20 @@ type usage struct{ service, postgres, temporal, client, wal, commits float64 }
 
 func (s *stack) usage(ctx context.Context) (u usage, err error) {
 	for _, p := range []struct {
-		into    *float64
-		address func() (string, error)
+		into     *float64
+		url      string
+		children bool
 	}{
-		{&u.service, func() (string, error) { return hostOf(os.Getenv("EARSHOT_BASE_URL")) }},
-		{&u.postgres, func() (string, error) { return hostOf(os.Getenv("DATABASE_URL")) }},
-		{&u.temporal, func() (string, error) { return os.Getenv("TEMPORAL_ADDRESS"), nil }},
+		// `make up` has the servers for children of the service. Those of Postgres do its work.
+		{&u.service, os.Getenv("EARSHOT_BASE_URL"), false},
+		{&u.postgres, os.Getenv("DATABASE_URL"), true},
+		{&u.temporal, "grpc://" + os.Getenv("TEMPORAL_ADDRESS"), false},
 	} {
-		address, err := p.address()
+		at, err := url.Parse(p.url)
 		if err != nil {
-			return u, err
+			return u, errors.Wrap(err, "read an address of the stack")
 		}
-		if *p.into, err = cpuOfListener(ctx, address); err != nil {
+		if *p.into, err = cpuOfListener(ctx, at.Port(), p.children); err != nil {
 			return u, err
 		}
 	}
@@ -160,21 +161,9 @@ func (s *stack) usage(ctx context.Context) (u usage, err error) {
 	return u, nil
 }
 
-func hostOf(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", errors.Wrap(err, "read an address of the stack")
-	}
-	return u.Host, nil
-}
-
-// cpuOfListener is the processor time in milliseconds of the process that listens there, and of
-// its children, which with Postgres do the work.
-func cpuOfListener(ctx context.Context, address string) (float64, error) {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0, errors.Wrap(err, "read an address of the stack")
-	}
+// cpuOfListener is the processor time in milliseconds of the process that listens on the port,
+// and of its children if they count.
+func cpuOfListener(ctx context.Context, port string, children bool) (float64, error) {
 	number, err := strconv.ParseUint(port, 10, 32)
 	if err != nil {
 		return 0, errors.Wrap(err, "read a port of the stack")
@@ -191,22 +180,25 @@ func cpuOfListener(ctx context.Context, address string) (float64, error) {
 		if err != nil {
 			return 0, errors.Wrap(err, "find a process of the stack")
 		}
-		return cpuOf(ctx, p)
+		return cpuOf(ctx, p, children)
 	}
 	return 0, errors.Errorf("nobody whom we may look at listens on port %s of this machine", port)
 }
 
-func cpuOf(ctx context.Context, p *process.Process) (float64, error) {
+func cpuOf(ctx context.Context, p *process.Process, andChildren bool) (float64, error) {
 	times, err := p.TimesWithContext(ctx)
 	if err != nil {
 		return 0, errors.Wrap(err, "read a process's times")
 	}
 	sum := (times.User + times.System) * 1000
+	if !andChildren {
+		return sum, nil
+	}
 	// A process without children is an error of this library.
 	children, _ := p.ChildrenWithContext(ctx)
 	for _, child := range children {
 		// It may have ended since.
-		if more, err := cpuOf(ctx, child); err == nil {
+		if more, err := cpuOf(ctx, child, true); err == nil {
 			sum += more
 		}
 	}

@@ -44,7 +44,7 @@ type costs struct {
 
 // fitted are the rates that costs are taken from. The others, and the burst, are what the
 // simulation has to come to by itself.
-var fitted = []int{25, 50, 100, 200}
+var fitted = []int{25, 100, 400}
 
 func load(file string) ([]measurement, error) {
 	text, err := os.ReadFile(file)

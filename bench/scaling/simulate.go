@@ -77,6 +77,7 @@ func (a *agenda) Pop() any {
 type gatherer struct {
 	waiting  []float64 // when their requests began
 	armed    bool
+	last     float64 // when it last started a group
 	starting *int // of the process
 }
 
@@ -163,7 +164,7 @@ func (w *world) gather(s *gatherer) {
 		return
 	}
 	s.armed = true
-	w.after(busyInterval, func() {
+	w.after(max(0, s.last+busyInterval-w.now), func() {
 		s.armed = false
 		w.start(s)
 	})
@@ -179,6 +180,7 @@ func (w *world) start(s *gatherer) {
 	group := slices.Clone(s.waiting[:n])
 	s.waiting = s.waiting[n:]
 	*s.starting++
+	s.last = w.now
 	w.runs++
 	c := w.costs
 	w.work(w.temporal(w), c.workflow.temporal*beforeAttempts, func() {
@@ -223,7 +225,9 @@ func (m machines) steady(perSecond float64) outcome {
 	const seconds = 5
 	w := m.world(perSecond)
 	for i := range int(perSecond * seconds) {
-		heap.Push(&w.agenda, event{float64(i) * 1000 / perSecond, func() { w.request(func() {}) }})
+		// Not in step with the dispatcher's clock.
+		at := (float64(i) + w.random.Float64()) * 1000 / perSecond
+		heap.Push(&w.agenda, event{at, func() { w.request(func() {}) }})
 	}
 	w.background(seconds)
 	w.run()
