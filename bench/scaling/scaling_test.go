@@ -21,17 +21,3 @@ func TestTheSimulationComesToWhatWasMeasuredOnOneMachine(t *testing.T) {
 	}
 	require.Greater(t, shown, 10, "or this shows nothing")
 }
-
-func TestALargerLoadNeverTakesLess(t *testing.T) {
-	t.Parallel()
-	all, err := load("costs.json")
-	require.NoError(t, err)
-	c, err := fit(all)
-	require.NoError(t, err)
-	for rate := 100.0; rate < 100_000; rate *= 2 {
-		smaller, larger := sizeFor(c, rate), sizeFor(c, 2*rate)
-		require.GreaterOrEqual(t, larger.apis, smaller.apis)
-		require.GreaterOrEqual(t, larger.postgres, smaller.postgres)
-		require.GreaterOrEqual(t, larger.cells, smaller.cells)
-	}
-}
