@@ -78,7 +78,7 @@ type gatherer struct {
 	waiting  []float64 // when their requests began
 	armed    bool
 	last     float64 // when it last started a group
-	starting *int // of the process
+	starting *int    // of the process
 }
 
 type world struct {
