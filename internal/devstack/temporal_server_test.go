@@ -2,6 +2,8 @@ package devstack
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +55,11 @@ func TestATemporalServerWithoutItsPostgresSaysSo(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "connect to Temporal's Postgres")
 	require.NotContains(t, err.Error(), "hidden")
+}
+
+func TestTemporalOfComposeReadsWhatIsTriedHere(t *testing.T) {
+	t.Parallel()
+	composes, err := os.ReadFile(filepath.Join(repository(), "deploy", "temporal", "dynamicconfig.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, string(serverDynamicConfig), string(composes))
 }
