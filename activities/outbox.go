@@ -27,6 +27,10 @@ const (
 	// moments has a list with runs that aren't there, for good. It is far above what a
 	// run waits for its turn, so that few runs have to be asked for one by one.
 	doubtAfter = 5 * time.Minute
+	// doubtMost is how many of a page are asked for one by one, so that a Temporal that is
+	// late with everything isn't asked for all of it every minute. Who is started anew makes
+	// room for the next ones at the next sweep.
+	doubtMost = 50
 )
 
 // RunState is what Temporal knows of a workflow's last run.
@@ -182,7 +186,7 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *Swe
 func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *SweepResult) error {
 	var listed, doubted []string
 	for _, r := range rows {
-		if time.Since(r.DueAt) < doubtAfter {
+		if time.Since(r.DueAt) < doubtAfter || len(doubted) == doubtMost {
 			listed = append(listed, r.WorkflowID)
 		} else {
 			doubted = append(doubted, r.WorkflowID)
