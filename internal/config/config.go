@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -193,8 +194,7 @@ func wanted(t reflect.Type, err error) string {
 
 // problems checks what a type can't. It leaves out variables that are named
 // already, so that each problem is told once.
-func (c *Config) problems(known string) []string {
-	var found []string
+func (c *Config) problems(known string) (found []string) {
 	complain := func(name, format string, args ...any) {
 		if !strings.Contains(known, name+":") {
 			found = append(found, name+": "+fmt.Sprintf(format, args...))
@@ -203,14 +203,12 @@ func (c *Config) problems(known string) []string {
 	if err := databaseProblem(c.DatabaseURL); err != nil {
 		complain("DATABASE_URL", "%v", err)
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		complain("EARSHOT_LISTEN", "wants host:port")
-	}
-	if _, _, err := net.SplitHostPort(c.HealthListen); err != nil {
-		complain("EARSHOT_HEALTH_LISTEN", "wants host:port")
-	}
-	if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil && c.MetricsListen != "" {
-		complain("EARSHOT_METRICS_LISTEN", "wants host:port")
+	for _, listen := range [][2]string{
+		{"EARSHOT_LISTEN", c.Listen}, {"EARSHOT_HEALTH_LISTEN", c.HealthListen}, {"EARSHOT_METRICS_LISTEN", cmp.Or(c.MetricsListen, ":")},
+	} {
+		if _, _, err := net.SplitHostPort(listen[1]); err != nil {
+			complain(listen[0], "wants host:port")
+		}
 	}
 	if (c.WorkerDeployment == "") != (c.WorkerBuildID == "") {
 		complain("EARSHOT_WORKER_DEPLOYMENT", "goes together with EARSHOT_WORKER_BUILD_ID: set both, or none")
