@@ -152,7 +152,7 @@ func newRecipes(t *testing.T) *recipes {
 		"PATH="+filepath.Dir(binary)+":"+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
 	s.mustRun(earshot, "up", "--detach")
 	r := &recipes{
-		program: &program{t: t, url: s.sourced("EARSHOT_BASE_URL"), key: s.sourced("EARSHOT_API_KEY")},
+		program: &program{t: t, url: s.sourced("EARSHOT_BASE_URL"), key: s.sourced("EARSHOT_API_KEY"), client: http.DefaultClient},
 		stack:   s, receiver: testkit.NewReceiver(t),
 	}
 	r.prelude, r.blocks = readRecipes(t)
