@@ -26,6 +26,13 @@ func FuzzACursorIsTakenOnlyAsItWasGiven(f *testing.F) {
 	}
 	f.Add("eA==")
 	f.Add("eC9\n")
+	// Line breaks, which base64 may be cut by.
+	for _, place := range []string{"x/" + somePost, "x/3/" + somePost} {
+		text := base64.RawURLEncoding.EncodeToString([]byte(place))
+		for _, broken := range []string{text[:4] + "\r" + text[4:], "\n" + text, text + "\r\n"} {
+			f.Add(broken)
+		}
+	}
 	f.Fuzz(func(t *testing.T, cursor string) {
 		q := Query{Cursor: &cursor}
 		var bad problem.Fields

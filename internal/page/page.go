@@ -74,9 +74,11 @@ func (q Query) Place(bad *problem.Fields, list string, parts int) []string {
 	if q.Cursor == nil {
 		return nil
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(*q.Cursor)
+	raw, err := base64.RawURLEncoding.DecodeString(*q.Cursor)
 	place := strings.Split(string(raw), "/")
-	if err != nil || len(place) != parts+1 || place[0] != list {
+	// Decoding passes over line breaks and, unless it is strict, over stray bits.
+	written := base64.RawURLEncoding.EncodeToString(raw) == *q.Cursor
+	if err != nil || !written || len(place) != parts+1 || place[0] != list {
 		BadCursor(bad)
 		return nil
 	}
