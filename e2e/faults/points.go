@@ -44,7 +44,9 @@ func (r *run) killAtPoints(ctx context.Context) error {
 }
 
 func apiTrials() []trial {
-	return []trial{{at: failpoint.AfterCommit}, {at: failpoint.BeforeStart}, {at: failpoint.AfterStart}}
+	return []trial{
+		{at: failpoint.BeforeGroupCommit}, {at: failpoint.AfterCommit}, {at: failpoint.BeforeStart}, {at: failpoint.AfterStart},
+	}
 }
 
 // commonTrials are at points that every delivery passes.

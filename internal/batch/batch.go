@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,22 +46,59 @@ func New[In, Out any](limit int, timeout time.Duration, do func(ctx context.Cont
 // item may be done all the same, because a batch serves several callers. For the same reason
 // it has none of their contexts' values.
 func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+	i := b.add(in)
+	select {
+	case r := <-i.done:
+		return r.out, r.err
+	case <-ctx.Done():
+		return left[Out](ctx)
+	}
+}
+
+// DoOrNot is Do for who has to know whether the item is done. The end of the context ends the
+// wait only while the item's batch isn't under way, and then it isn't done.
+func (b *Batcher[In, Out]) DoOrNot(ctx context.Context, in In) (Out, error) {
+	i := b.add(in)
+	select {
+	case r := <-i.done:
+		return r.out, r.err
+	case <-ctx.Done():
+	}
+	if b.remove(i) {
+		return left[Out](ctx)
+	}
+	r := <-i.done
+	return r.out, r.err
+}
+
+func left[Out any](ctx context.Context) (none Out, err error) {
+	return none, errors.Wrap(context.Cause(ctx), "wait for a batch")
+}
+
+func (b *Batcher[In, Out]) add(in In) item[In, Out] {
 	// One place in the buffer: the batch never waits for a caller that left.
 	i := item[In, Out]{in: in, done: make(chan result[Out], 1)}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.waiting = append(b.waiting, i)
 	if !b.busy {
 		b.busy = true
 		go b.work()
 	}
-	b.mu.Unlock()
-	select {
-	case r := <-i.done:
-		return r.out, r.err
-	case <-ctx.Done():
-		var none Out
-		return none, errors.Wrap(ctx.Err(), "wait for a batch")
+	return i
+}
+
+// remove takes out an item that still waits, if it does.
+func (b *Batcher[In, Out]) remove(i item[In, Out]) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.IndexFunc(b.waiting, func(w item[In, Out]) bool { return w.done == i.done })
+	if at < 0 {
+		return false
 	}
+	// Not in place: a batch that is under way has its items of the same array.
+	b.waiting = slices.Concat(b.waiting[:at], b.waiting[at+1:])
+	return true
 }
 
 // work makes batches until nothing waits.

@@ -2,12 +2,14 @@ package batch_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/batch"
@@ -151,4 +153,63 @@ func TestABatchWithoutAResultForEachItemFails(t *testing.T) {
 	b := batch.New(10, timeout, func(context.Context, []int) ([]int, error) { return nil, nil })
 	_, err := b.Do(t.Context(), 1)
 	require.ErrorContains(t, err, "0 results")
+}
+
+func TestWhoHasToKnowLeavesOnlyWhileTheBatchIsNotUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		b := batch.New(10, timeout, r.tenfold)
+		full := errors.New("waited for long enough")
+		ctx, leave := context.WithCancelCause(t.Context())
+		outs, errs := make([]int, 3), make([]error, 3)
+		var all sync.WaitGroup
+		for i, ctx := range []context.Context{ctx, ctx, t.Context()} {
+			all.Go(func() { outs[i], errs[i] = b.DoOrNot(ctx, i+1) })
+			synctest.Wait()
+		}
+		leave(full)
+		all.Wait()
+		require.Equal(t, [][]int{{1}, {3}}, r.batches, "the second one isn't done")
+		require.Equal(t, []int{10, 0, 30}, outs)
+		require.NoError(t, errs[0], "it was under way")
+		require.ErrorIs(t, errs[1], full)
+		require.NoError(t, errs[2])
+	})
+}
+
+func TestBatchesOfOneKeyDoNotWaitForThoseOfAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		k := batch.NewKeyed(func(key string) *batch.Batcher[int, string] {
+			made++
+			return batch.New(10, timeout, func(_ context.Context, in []int) ([]string, error) {
+				time.Sleep(time.Second)
+				out := make([]string, len(in))
+				for i := range in {
+					out[i] = fmt.Sprint(key, in)
+				}
+				return out, nil
+			})
+		})
+		began := time.Now()
+		keys := []string{"a", "a", "b", "a"}
+		outs := make([]string, len(keys))
+		var all sync.WaitGroup
+		for i, key := range keys {
+			all.Go(func() {
+				var err error
+				outs[i], err = k.DoOrNot(t.Context(), key, i)
+				assert.NoError(t, err)
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		require.Equal(t, []string{"a[0]", "a[1 3]", "b[2]", "a[1 3]"}, outs)
+		require.Equal(t, 2*time.Second, time.Since(began))
+		_, err := k.DoOrNot(t.Context(), "a", 4)
+		require.NoError(t, err)
+		require.Equal(t, 3, made, "a key that nobody uses is forgotten")
+	})
 }

@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/trace"
@@ -60,10 +59,15 @@ func (r *Runner) Acquire(ctx context.Context) (release func(), err error) {
 
 func (r *Runner) acquire(ctx context.Context) (release func(), err error) {
 	release, err = r.store.AcquireTransaction(ctx, CallerOf(ctx).Organization.ID)
+	return release, busy(err)
+}
+
+// busy is the caller's problem where the organization's other changes took too long.
+func busy(err error) error {
 	if errors.Is(err, store.ErrBusy) {
-		return nil, problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
+		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
 	}
-	return release, err
+	return err
 }
 
 // RunAcquired is Run for who has acquired a transaction.
@@ -117,11 +121,7 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	if len(c.deliveries) > 0 {
 		c.trace(ctx)
 		r.dispatch.Deliver(c.deliveries)
-		ids := make([]fmt.Stringer, len(c.deliveries))
-		for i, d := range c.deliveries {
-			ids[i] = d.ID
-		}
-		Touch(ctx, "deliveryIds", ids...)
+		touchDeliveries(ctx, c.deliveries)
 	}
 	return err
 }

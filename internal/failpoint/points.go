@@ -13,6 +13,9 @@ type Point string
 
 // What is at stake is said of a kill at the point.
 const (
+	// BeforeGroupCommit: the changes of several callers are about to be committed together, with
+	// what they read locked, and nobody has an answer.
+	BeforeGroupCommit Point = "before-group-commit"
 	// AfterCommit: a change is committed and nobody was told. Only the sweep knows
 	// of its deliveries.
 	AfterCommit Point = "after-commit"
@@ -51,7 +54,7 @@ const (
 
 // Points are all of them, in the order of a delivery's life.
 var Points = []Point{
-	AfterCommit, BeforeStart, AfterStart, AfterClaim, BeforeSend, AfterSend, AfterRecord,
+	BeforeGroupCommit, AfterCommit, BeforeStart, AfterStart, AfterClaim, BeforeSend, AfterSend, AfterRecord,
 	BeforeStreakSignal, AfterStreakSignal, AfterDisable, SweepFound, RecoveryPage, AfterRecoveryPage,
 	AfterPublication, RetentionBatch,
 }

@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-faster/errors"
 
@@ -34,21 +35,75 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	var made *db.Comment
-	err := s.changes.Run(ctx, func(c *change.Change) error {
-		p, err := lockVotable(ctx, c, on)
+	author, at := change.CallerOf(ctx).User, store.Now()
+	hash := s.emailHash(author.Email)
+	row := &db.Comment{
+		ID: publicid.NewComment(), OrganizationID: author.OrganizationID, PostID: on, ParentID: parent,
+		BodyText: in.Body.Text, BodyJSON: in.Body.document(), AuthorUserID: &author.ID, EmailHash: &hash, CreatedAt: at, UpdatedAt: at,
+	}
+	if in.Body.size() <= joinMax {
+		if made, err := s.commentGroup.Do(ctx, row); made != nil || err != nil {
+			return made, err
+		}
+	}
+	return s.createComment(ctx, row)
+}
+
+// createComments makes those comments whose posts are there and not merged into others, and
+// whose parents, if any, take replies.
+func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*db.Comment, error) {
+	posts := make([]publicid.Post, len(in))
+	var parents []publicid.Comment
+	for i, row := range in {
+		posts[i] = row.PostID
+		if row.ParentID != nil {
+			parents = append(parents, *row.ParentID)
+		}
+	}
+	var found []store.LockedPost
+	var answered []store.Parent
+	j.LockPosts(posts, j.Wait, &found)
+	if len(parents) > 0 {
+		j.Parents(parents, &answered)
+	}
+	if err := j.Read(ctx); err != nil {
+		return nil, err
+	}
+	locked := votable(found)
+	out := make([]*db.Comment, len(in))
+	var fresh []*db.Comment
+	for i, row := range in {
+		p, ok := locked[row.PostID]
+		if !ok || row.ParentID != nil && !slices.Contains(answered, store.Parent{ID: *row.ParentID, Post: p.ID}) {
+			continue
+		}
+		fresh, out[i] = append(fresh, row), row
+		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, commentCreated(p.Board, row)); err != nil {
+			return nil, err
+		}
+	}
+	if len(fresh) > 0 {
+		j.InsertComments(fresh, j.Happened, &j.Made)
+	}
+	return out, nil
+}
+
+// createComment makes a comment by itself, whatever became of its post.
+func (s *Service) createComment(ctx context.Context, in *db.Comment) (made *db.Comment, err error) {
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		p, err := lockVotable(ctx, c, in.PostID)
 		if err != nil {
 			return err
 		}
-		if err := mustTakeReplies(ctx, c, p.ID, parent); err != nil {
+		if err := mustTakeReplies(ctx, c, p.ID, in.ParentID); err != nil {
 			return err
 		}
-		at, author := store.Now(), c.Caller.User.ID
 		row := c.Comment.Create().
-			SetPostID(p.ID).SetNillableParentID(parent).SetBodyText(in.Body.Text).
-			SetAuthorUserID(author).SetEmailHash(s.emailHash(c.Caller.User.Email)).SetCreatedAt(at).SetUpdatedAt(at)
-		if document := in.Body.document(); document != nil {
-			row.SetBodyJSON(document)
+			SetID(in.ID).SetPostID(p.ID).SetNillableParentID(in.ParentID).SetBodyText(in.BodyText).
+			SetNillableAuthorUserID(in.AuthorUserID).SetEmailHash(*in.EmailHash).
+			SetCreatedAt(in.CreatedAt).SetUpdatedAt(in.UpdatedAt)
+		if in.BodyJSON != nil {
+			row.SetBodyJSON(in.BodyJSON)
 		}
 		if made, err = row.Save(ctx); err != nil {
 			return errors.Wrap(err, "insert the comment")
@@ -56,15 +111,19 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 		if err := count(ctx, c, p, 0, 1); err != nil {
 			return err
 		}
-		return c.Record(ctx, event.CommentCreated, &event.CommentCreatedPayload{
-			BoardHead: event.BoardHead{BoardID: p.BoardID},
-			Comment: event.Comment{
-				ID: made.ID, PostID: p.ID, ParentID: parent, AuthorUserID: author,
-				BodyText: made.BodyText, CreatedAt: made.CreatedAt,
-			},
-		})
+		return c.Record(ctx, event.CommentCreated, commentCreated(p.BoardID, made))
 	})
 	return made, err
+}
+
+func commentCreated(on publicid.Board, c *db.Comment) event.Payload {
+	return &event.CommentCreatedPayload{
+		BoardHead: event.BoardHead{BoardID: on},
+		Comment: event.Comment{
+			ID: c.ID, PostID: c.PostID, ParentID: c.ParentID, AuthorUserID: *c.AuthorUserID,
+			BodyText: c.BodyText, CreatedAt: c.CreatedAt,
+		},
+	}
 }
 
 // mustTakeReplies checks that the parent, if any, is a top-level comment of the

@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"entgo.io/ent/dialect/sql"
@@ -54,30 +55,81 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	made := &Post{Post: newPost(on, in)}
-	made.ContactID = from
+	row := newPost(on, in)
+	author := change.CallerOf(ctx).User
+	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, from
+	if len(tags) == 0 && in.Body.size() <= joinMax {
+		if made, err := s.postGroup.Do(ctx, row); made != nil || err != nil {
+			return made, err
+		}
+	}
+	return s.createPost(ctx, row, tags)
+}
+
+// createPosts makes those posts, without tags, whose board and contact are there, under the
+// slugs that their titles make, where these are free.
+func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, error) {
+	var boards []publicid.Board
+	var from []publicid.Contact
+	for _, row := range in {
+		boards = append(boards, row.BoardID)
+		if row.ContactID != nil {
+			from = append(from, *row.ContactID)
+		}
+	}
+	var keptBoards []publicid.Board
+	var keptContacts []publicid.Contact
+	j.KeepBoards(boards, &keptBoards)
+	if len(from) > 0 {
+		j.KeepContacts(from, &keptContacts)
+	}
+	if err := j.Read(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]*Post, len(in))
+	var fresh []*db.Post
+	for i, row := range in {
+		if !slices.Contains(keptBoards, row.BoardID) || row.ContactID != nil && !slices.Contains(keptContacts, *row.ContactID) {
+			continue
+		}
+		row.Slug = slugFrom(row.Title, "post", maxPostSlug)
+		fresh, out[i] = append(fresh, row), &Post{Post: row}
+		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, postCreated(row)); err != nil {
+			return nil, err
+		}
+	}
+	if len(fresh) > 0 {
+		j.InsertPosts(fresh, j.Happened, &j.Made)
+	}
+	return out, nil
+}
+
+// createPost makes a post by itself, with tags and under whatever slug is free.
+func (s *Service) createPost(ctx context.Context, row *db.Post, tags []publicid.Tag) (*Post, error) {
+	made := &Post{Post: row}
 	err := s.changes.Run(ctx, func(c *change.Change) (err error) {
-		if err := keepBoard(ctx, c, on); err != nil {
+		if err := keepBoard(ctx, c, row.BoardID); err != nil {
 			return err
 		}
-		if err := keepContact(ctx, c, from); err != nil {
+		if err := keepContact(ctx, c, row.ContactID); err != nil {
 			return err
 		}
-		if made.TagIDs, err = mustHaveTags(ctx, c, on, tags); err != nil {
+		if made.TagIDs, err = mustHaveTags(ctx, c, row.BoardID, tags); err != nil {
 			return err
 		}
-		made.OrganizationID, made.AuthorUserID = c.Caller.Organization.ID, &c.Caller.User.ID
-		if err := insertPost(ctx, c, made.Post); err != nil {
+		if err := insertPost(ctx, c, row); err != nil {
 			return err
 		}
-		if err := tagPost(ctx, c, made.ID, made.TagIDs); err != nil {
+		if err := tagPost(ctx, c, row.ID, made.TagIDs); err != nil {
 			return err
 		}
-		return c.Record(ctx, event.PostCreated, &event.PostCreatedPayload{
-			BoardHead: event.BoardHead{BoardID: on}, Post: eventPost(made.Post),
-		})
+		return c.Record(ctx, event.PostCreated, postCreated(row))
 	})
 	return made, err
+}
+
+func postCreated(p *db.Post) event.Payload {
+	return &event.PostCreatedPayload{BoardHead: event.BoardHead{BoardID: p.BoardID}, Post: eventPost(p)}
 }
 
 func newPost(on publicid.Board, in NewPost) *db.Post {

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"time"
 
+	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/event"
 	"earshot/internal/store"
 )
 
@@ -26,11 +28,25 @@ type Service struct {
 	changes  *change.Runner
 	settings Settings
 	log      *slog.Logger
+
+	// What is done most is done for several callers at once.
+	postGroup    *change.Group[*db.Post, Post]
+	voteGroup    *change.Group[newVote, castVote]
+	commentGroup *change.Group[*db.Comment, db.Comment]
 }
+
+// joinMax is how large a body may be that is written together with others: what most are far
+// below, and a group of bytes that a process has to spare.
+const joinMax = 16 << 10
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings, log *slog.Logger) *Service {
-	return &Service{store: s, changes: changes, settings: settings, log: log}
+	return &Service{
+		store: s, changes: changes, settings: settings, log: log,
+		postGroup:    change.NewGroup(changes, event.PostCreated, false, createPosts),
+		voteGroup:    change.NewGroup(changes, event.VoteCreated, true, castVotes),
+		commentGroup: change.NewGroup(changes, event.CommentCreated, true, createComments),
+	}
 }
 
 // emailHash is what votes and comments are matched with contacts by.

@@ -40,6 +40,9 @@ func (b Body) check(bad *problem.Fields, low int) {
 	}
 }
 
+// size is that of both, in bytes.
+func (b Body) size() int { return len(b.JSON) + len(b.Text) }
+
 // document is the JSON to store: null and nothing are the same.
 func (b Body) document() json.RawMessage {
 	if string(b.JSON) == "null" {

@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"context"
+	"slices"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -17,37 +18,120 @@ import (
 	"earshot/internal/store"
 )
 
+// newVote is what the caller of CastVote wants.
+type newVote struct {
+	on        publicid.Post
+	voter     publicid.User
+	emailHash []byte
+}
+
+// castVote is a vote that is on a post, and whether it wasn't before.
+type castVote struct {
+	vote  *db.Vote
+	fresh bool
+}
+
 // CastVote puts the caller's vote on a post, or on the one that it was merged
 // into, and records vote.created. When it is there already nothing changes, and
 // fresh is false.
 func (s *Service) CastVote(ctx context.Context, on publicid.Post) (v *db.Vote, fresh bool, err error) {
+	user := change.CallerOf(ctx).User
+	in := newVote{on: on, voter: user.ID, emailHash: s.emailHash(user.Email)}
+	cast, err := s.voteGroup.Do(ctx, in)
+	if err == nil && cast == nil {
+		cast, err = s.castVote(ctx, in)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return cast.vote, cast.fresh, nil
+}
+
+// castVotes makes those votes whose posts are there and not merged into others.
+func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*castVote, error) {
+	posts, voters := make([]publicid.Post, len(in)), make([]publicid.User, len(in))
+	for i, v := range in {
+		posts[i], voters[i] = v.on, v.voter
+	}
+	var found []store.LockedPost
+	var before []*db.Vote
+	j.LockPosts(posts, j.Wait, &found)
+	j.Votes(posts, voters, &before)
+	if err := j.Read(ctx); err != nil {
+		return nil, err
+	}
+	locked := votable(found)
+	out := make([]*castVote, len(in))
+	var fresh []*db.Vote
+	for i, v := range in {
+		p, ok := locked[v.on]
+		if !ok {
+			continue
+		}
+		if at := slices.IndexFunc(before, func(b *db.Vote) bool { return b.PostID == v.on && *b.UserID == v.voter }); at >= 0 {
+			out[i] = &castVote{vote: before[at]}
+			continue
+		}
+		row := v.row(j.Organization, p.ID)
+		fresh, out[i] = append(fresh, row), &castVote{vote: row, fresh: true}
+		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, voteCreated(p.Board, row)); err != nil {
+			return nil, err
+		}
+	}
+	if len(fresh) > 0 {
+		j.InsertVotes(fresh, j.Happened, &j.Made)
+	}
+	return out, nil
+}
+
+// castVote makes a vote by itself, whatever became of its post.
+func (s *Service) castVote(ctx context.Context, in newVote) (cast *castVote, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
-		p, err := lockVotable(ctx, c, on)
+		p, err := lockVotable(ctx, c, in.on)
 		if err != nil {
 			return err
 		}
-		voter := c.Caller.User.ID
-		v = &db.Vote{ID: publicid.NewVote(), OrganizationID: p.OrganizationID, PostID: p.ID, UserID: &voter, CreatedAt: store.Now()}
-		fresh, err = store.Inserted(c.Vote.Create().
-			SetID(v.ID).SetPostID(p.ID).SetUserID(voter).SetEmailHash(s.emailHash(c.Caller.User.Email)).
-			SetCreatedAt(v.CreatedAt).
+		cast = &castVote{vote: in.row(p.OrganizationID, p.ID)}
+		cast.fresh, err = store.Inserted(c.Vote.Create().
+			SetID(cast.vote.ID).SetPostID(p.ID).SetUserID(in.voter).SetEmailHash(in.emailHash).SetCreatedAt(cast.vote.CreatedAt).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
 			return err
 		}
-		if !fresh {
-			v, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(voter)).Only(ctx)
+		if !cast.fresh {
+			cast.vote, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(in.voter)).Only(ctx)
 			return err
 		}
 		if err := count(ctx, c, p, 1, 0); err != nil {
 			return err
 		}
-		return c.Record(ctx, event.VoteCreated, &event.VoteCreatedPayload{
-			BoardHead: event.BoardHead{BoardID: p.BoardID},
-			Vote:      event.Vote{ID: v.ID, PostID: p.ID, UserID: v.UserID, CreatedAt: v.CreatedAt},
-		})
+		return c.Record(ctx, event.VoteCreated, voteCreated(p.BoardID, cast.vote))
 	})
-	return v, fresh, err
+	return cast, err
+}
+
+func (v newVote) row(of publicid.Organization, on publicid.Post) *db.Vote {
+	return &db.Vote{
+		ID: publicid.NewVote(), OrganizationID: of, PostID: on, UserID: &v.voter, EmailHash: &v.emailHash, CreatedAt: store.Now(),
+	}
+}
+
+func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
+	return &event.VoteCreatedPayload{
+		BoardHead: event.BoardHead{BoardID: on},
+		Vote:      event.Vote{ID: v.ID, PostID: v.PostID, UserID: v.UserID, CreatedAt: v.CreatedAt},
+	}
+}
+
+// votable are those of locked posts that votes and comments belong on themselves.
+func votable(found []store.LockedPost) map[publicid.Post]store.LockedPost {
+	byID := make(map[publicid.Post]store.LockedPost, len(found))
+	for _, p := range found {
+		if !p.Merged {
+			byID[p.ID] = p
+		}
+	}
+	return byID
 }
 
 // RetractVote takes the caller's vote off a post, or off the one that it was

@@ -1,0 +1,159 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"earshot/internal/batch"
+	"earshot/internal/event"
+	"earshot/internal/failpoint"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/telemetry"
+)
+
+const (
+	// groupMax bounds what a group holds in memory and keeps locked. Twice as many gain
+	// nothing: the round trips and the commit are less than a tenth of it then.
+	groupMax = 64
+	// joinTimeout is how long a change waits for the group before its own, and groupTimeout
+	// how long that may take: some thousand times what it does, and as long as one change waits
+	// for a transaction and then for a lock.
+	joinTimeout  = 5 * time.Second
+	groupTimeout = 15 * time.Second
+)
+
+// Group makes one kind of change for many callers: those of an organization that come while a
+// transaction is under way share the next one, and a lone one waits for nobody. What is
+// out of the ordinary in any way is left to its caller, to be made by Runner.Run alone: so
+// the rules of errors are written once, there, and no caller's trouble is its neighbours'.
+type Group[In, Out any] struct {
+	runner  *Runner
+	event   event.Type
+	perform func(ctx context.Context, j *Joint, in []In) ([]*Out, error)
+	waits   bool
+	batches *batch.Keyed[groupKey, *member[In], outcome[Out]]
+}
+
+// groupKey is what the members of a transaction have in common.
+type groupKey struct {
+	organization publicid.Organization
+	// wait says that it waits for locks that others hold.
+	wait bool
+}
+
+type member[In any] struct {
+	in    In
+	trace *trace.SpanContext
+}
+
+type outcome[Out any] struct {
+	out        *Out
+	deliveries []PendingDelivery
+}
+
+// NewGroup makes a group of changes that record events of the type. Perform makes those of an
+// organization: it queues what it has to read and lock, has it read (Joint.Read), records the
+// events, and queues what is to be written. Its results are in the order of in, nil for what
+// is to be made alone. Waits says that what it left out is given once more to a group that
+// waits for locks.
+func NewGroup[In, Out any](
+	r *Runner, of event.Type, waits bool, perform func(ctx context.Context, j *Joint, in []In) ([]*Out, error),
+) *Group[In, Out] {
+	g := &Group[In, Out]{runner: r, event: of, perform: perform, waits: waits}
+	g.batches = batch.NewKeyed(func(key groupKey) *batch.Batcher[*member[In], outcome[Out]] {
+		return batch.New(groupMax, groupTimeout, func(ctx context.Context, members []*member[In]) ([]outcome[Out], error) {
+			return g.together(ctx, key, members)
+		})
+	})
+	return g
+}
+
+// Do makes the change of the caller in the context, and refuses and dispatches as
+// Runner.Run does. It returns nil where the change is to be made alone: nothing is changed
+// then.
+func (g *Group[In, Out]) Do(ctx context.Context, in In) (*Out, error) {
+	caller := CallerOf(ctx)
+	if err := mayWrite(caller); err != nil {
+		return nil, err
+	}
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer span.End()
+	m := &member[In]{in: in}
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		m.trace = &of
+	}
+	done, err := g.join(ctx, groupKey{organization: caller.Organization.ID}, m)
+	if err == nil && done.out == nil && g.waits {
+		done, err = g.join(ctx, groupKey{organization: caller.Organization.ID, wait: true}, m)
+	}
+	if err != nil {
+		return nil, busy(err)
+	}
+	touchDeliveries(ctx, done.deliveries)
+	return done.out, nil
+}
+
+func (g *Group[In, Out]) join(ctx context.Context, key groupKey, m *member[In]) (outcome[Out], error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
+	defer cancel()
+	return g.batches.DoOrNot(ctx, key, m)
+}
+
+// together makes the changes of members of an organization in one transaction.
+func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*member[In]) ([]outcome[Out], error) {
+	release, err := g.runner.store.AcquireTransaction(ctx, key.organization)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	in := make([]In, len(members))
+	for i, m := range members {
+		in[i] = m.in
+	}
+	j := newJoint(key, g.event, len(members))
+	var out []*Out
+	err = g.runner.store.InPipeline(ctx, key.organization, func(p *store.Pipeline) (err error) {
+		j.Pipeline = p
+		out, err = g.perform(ctx, j, in)
+		failpoint.Hit(failpoint.BeforeGroupCommit)
+		return err
+	})
+	outcomes := make([]outcome[Out], len(members))
+	switch {
+	case err == nil, store.Unknown(err):
+	case store.Unavailable(err):
+		return nil, err
+	default:
+		// A deadlock, or something that one of them brought along. Nothing was changed, and
+		// alone each has an outcome of its own.
+		return outcomes, nil
+	}
+	failpoint.Hit(failpoint.AfterCommit) // as in Runner.perform, for an unknown outcome too
+	var all []PendingDelivery
+	for i, m := range members {
+		if err == nil && !j.isMade(i) {
+			continue
+		}
+		for d := range j.deliveries[i] {
+			j.deliveries[i][d].Trace = m.trace
+		}
+		outcomes[i] = outcome[Out]{out[i], j.deliveries[i]}
+		all = append(all, j.deliveries[i]...)
+	}
+	if len(all) > 0 {
+		g.runner.dispatch.Deliver(all)
+	}
+	return outcomes, err
+}
+
+func touchDeliveries(ctx context.Context, deliveries []PendingDelivery) {
+	ids := make([]fmt.Stringer, len(deliveries))
+	for i, d := range deliveries {
+		ids[i] = d.ID
+	}
+	Touch(ctx, "deliveryIds", ids...)
+}

@@ -1,0 +1,73 @@
+package change
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Joint is one transaction with the changes of several callers of an organization, and what
+// these caused.
+type Joint struct {
+	*store.Pipeline
+	// Wait says to wait for what somebody else has locked, and not to leave it out.
+	Wait bool
+	// Organization is that of all.
+	Organization publicid.Organization
+	// Happened are the events so far, for the statement that inserts what they are about.
+	Happened *store.Happened
+	// Made are the rows that were inserted, once that is known.
+	Made []uuid.UUID
+
+	subscribers []store.Subscriber
+	// By caller: the row that is inserted for it, and the deliveries of its event.
+	rows       []uuid.UUID
+	deliveries [][]PendingDelivery
+}
+
+func newJoint(key groupKey, of event.Type, callers int) *Joint {
+	return &Joint{
+		Wait: key.wait, Organization: key.organization, Happened: &store.Happened{Type: string(of)},
+		rows: make([]uuid.UUID, callers), deliveries: make([][]PendingDelivery, callers),
+	}
+}
+
+// Read reads what is queued, and who subscribes to the events.
+func (j *Joint) Read(ctx context.Context) error {
+	j.Subscribers(j.Happened.Type, &j.subscribers)
+	return j.Send(ctx)
+}
+
+// Record has a row be inserted for a caller, by its number, with the event of it, which is
+// written where somebody subscribes.
+func (j *Joint) Record(caller int, row uuid.UUID, at time.Time, p event.Payload) error {
+	j.rows[caller] = row
+	if len(j.subscribers) == 0 {
+		return nil
+	}
+	payload, err := event.Freeze(event.Type(j.Happened.Type), j.Organization, p)
+	if err != nil {
+		return err
+	}
+	recorded := publicid.NewEvent()
+	j.Happened.Add(row, recorded, at, payload)
+	for _, to := range j.subscribers {
+		id := publicid.NewDelivery()
+		j.Happened.Send(id, recorded, to.ID)
+		j.deliveries[caller] = append(j.deliveries[caller], PendingDelivery{
+			ID: id, Webhook: to.ID, Organization: j.Organization, EventType: j.Happened.Type, Host: HostOf(to.URL),
+		})
+	}
+	return nil
+}
+
+// isMade reports whether what a caller wanted is there: the row that was to be inserted, if any.
+func (j *Joint) isMade(caller int) bool {
+	return j.rows[caller] == uuid.Nil || slices.Contains(j.Made, j.rows[caller])
+}

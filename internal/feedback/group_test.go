@@ -1,0 +1,188 @@
+package feedback_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"writes what it writes alone":                        asAlone,
+		"costs its neighbours nothing when it is refused":    refusedNeighbours,
+		"costs its neighbours nothing when it fails":         failedNeighbours,
+		"doesn't wait for a post that a neighbour waits for": heldPost,
+	})
+}
+
+func asAlone(t *testing.T, n *tenant) {
+	other := n.on(t, "business")
+	writeSome(t, n, n.App.Feedback)
+	writeSome(t, other, n.App.Feedback.Alone())
+	for _, table := range []string{"posts", "post_documents", "votes", "comments", "events", "deliveries"} {
+		require.NotEmpty(t, n.rowsOf(t, table))
+		require.Equal(t, other.rowsOf(t, table), n.rowsOf(t, table), table)
+	}
+}
+
+// writeSome makes what can be made together, with each member and without.
+func writeSome(t *testing.T, n *tenant, s *feedback.Service) {
+	t.Helper()
+	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
+	n.Listen(t, event.PostCreated, event.VoteCreated)
+	n.Listen(t, event.PostCreated, event.CommentCreated)
+	contact := strings.TrimPrefix(n.Person(t, "u-1"), "/v1/contacts/")
+	board := publicid.Read[publicid.Board](n.ID(t, "/v1/boards", object{"name": "b"}))
+	body := feedback.Body{JSON: json.RawMessage(`{"b": 1.0, "a":[ 2 ]}`), Text: "text"}
+	post, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, ContactID: &contact})
+	require.NoError(t, err)
+	_, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
+	require.NoError(t, err)
+	first, fresh, err := s.CastVote(ctx, post.ID)
+	require.NoError(t, err)
+	require.True(t, fresh)
+	again, fresh, err := s.CastVote(ctx, post.ID)
+	require.NoError(t, err)
+	require.False(t, fresh)
+	require.Equal(t, first.ID, again.ID)
+	comment, err := s.CreateComment(ctx, post.ID, feedback.NewComment{Body: body})
+	require.NoError(t, err)
+	parent := comment.ID.String()
+	_, err = s.CreateComment(ctx, post.ID, feedback.NewComment{Body: feedback.Body{Text: "reply"}, ParentID: &parent})
+	require.NoError(t, err)
+}
+
+// What differs from one run to the next: ids in both forms, and moments.
+var idsAndTimes = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]{3}_[0-9a-z]{26}|20\d\d-\d\d-\d\dT[0-9:.+Z]+`)
+
+// rowsOf are the rows of a table, as text, without what is unique.
+func (n *tenant) rowsOf(t *testing.T, table string) []string {
+	t.Helper()
+	payload := "''"
+	if table == "events" {
+		payload = "convert_from(payload, 'UTF8')"
+	}
+	rows, err := n.connect(t).Query(t.Context(), fmt.Sprintf(
+		`SELECT (to_jsonb(x) - 'payload' - 'workflow_id' - 'workflow_run_id')::text || %s FROM %s x WHERE organization_id = $1`,
+		payload, table), n.Organization.ID.UUID())
+	require.NoError(t, err)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for i := range all {
+		all[i] = idsAndTimes.ReplaceAllString(all[i], "~")
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (n *tenant) connect(t *testing.T) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// refusedNeighbours sends what is refused, or is made another way, with what is not.
+func refusedNeighbours(t *testing.T, n *tenant) {
+	n.Listen(t)
+	posts := n.Board(t) + "/posts"
+	target, source, gone := n.ID(t, posts, object{"title": "target"}), n.ID(t, posts, object{"title": "source"}), n.ID(t, posts, object{"title": "gone"})
+	n.Make(t, http.MethodPost, "/v1/posts/"+target+"/merge", object{"sourceIds": []string{source}})
+	require.Equal(t, http.StatusOK, n.Do(t, http.MethodDelete, "/v1/posts/"+gone, nil).Status)
+	deep := n.ID(t, "/v1/posts/"+target+"/comments", object{"body": object{"text": "x"}})
+	reply := n.ID(t, "/v1/posts/"+target+"/comments", object{"body": object{"text": "x"}, "parentId": deep})
+	comment := func(on, parent string) request {
+		body := object{"body": object{"text": "x"}}
+		if parent != "" {
+			body["parentId"] = parent
+		}
+		return request{n, http.MethodPost, "/v1/posts/" + on + "/comments", body}
+	}
+	kinds := []struct {
+		request
+		status int
+	}{
+		{request{n, http.MethodPost, posts, object{"title": "one of many"}}, http.StatusCreated},
+		{request{n, http.MethodPost, posts, object{"title": "x", "contactId": "ctc_none"}}, http.StatusNotFound},
+		{request{n, http.MethodPost, "/v1/boards/brd_none/posts", object{"title": "x"}}, http.StatusNotFound},
+		{comment(target, ""), http.StatusCreated},
+		{comment(source, ""), http.StatusCreated},
+		{comment(gone, ""), http.StatusNotFound},
+		{comment(target, deep), http.StatusCreated},
+		{comment(target, reply), http.StatusUnprocessableEntity},
+		{comment(target, "cmt_none"), http.StatusNotFound},
+	}
+	const rounds = 6
+	answers := atOnce(rounds*len(kinds), func(i int) testkit.Answer { return kinds[i%len(kinds)].do(t) })
+	for i, a := range answers {
+		assert.Equal(t, kinds[i%len(kinds)].status, a.Status, "%s %s", kinds[i%len(kinds)].path, a.Raw)
+	}
+	require.EqualValues(t, json.Number(fmt.Sprint(2+3*rounds)), n.Get(t, "/v1/posts/"+target)["commentCount"])
+	slugs := map[any]bool{}
+	for _, a := range answers {
+		if a.Data()["slug"] != nil {
+			slugs[a.Data()["slug"]] = true
+		}
+	}
+	require.Len(t, slugs, rounds, "each has a slug of its own")
+	require.Len(t, n.Payloads(t, event.PostCreated), 3+rounds)
+	require.Len(t, n.Payloads(t, event.CommentCreated), 2+3*rounds)
+}
+
+// failedNeighbours has the database end the transaction of some of them.
+func failedNeighbours(t *testing.T, n *tenant) {
+	posts := n.Board(t) + "/posts"
+	_, err := n.connect(t).Exec(t.Context(), `
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+CREATE TRIGGER refuse BEFORE INSERT ON posts FOR EACH ROW WHEN (NEW.title = 'refused by the database') EXECUTE FUNCTION refuse()`)
+	require.NoError(t, err)
+	answers := n.atOnce(t, many, http.MethodPost, posts, func(i int) any {
+		if i%5 == 0 {
+			return object{"title": "refused by the database"}
+		}
+		return object{"title": fmt.Sprintf("number %d", i)}
+	})
+	for i, a := range answers {
+		want := http.StatusCreated
+		if i%5 == 0 {
+			want = http.StatusInternalServerError
+		}
+		assert.Equal(t, want, a.Status, "%s", a.Raw)
+	}
+	require.Len(t, n.Walk(t, posts, "100", func() {}), many-many/5)
+}
+
+// heldPost votes on a post that somebody holds, and on others.
+func heldPost(t *testing.T, n *tenant) {
+	held, free := n.Post(t), n.Post(t)
+	tx, err := n.connect(t).Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM posts WHERE id = $1 FOR UPDATE",
+		publicid.Read[publicid.Post](n.Get(t, held)["id"].(string)).UUID())
+	require.NoError(t, err)
+	waiting := make(chan testkit.Answer, 1)
+	go func() { waiting <- n.Do(t, http.MethodPost, held+"/comments", object{"body": object{"text": "x"}}) }()
+	for range 3 {
+		n.ID(t, free+"/comments", object{"body": object{"text": "x"}})
+	}
+	require.Empty(t, waiting)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, http.StatusCreated, (<-waiting).Status)
+}

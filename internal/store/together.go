@@ -1,0 +1,260 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// This file has the statements of the changes that are made most: a post, a vote, a comment.
+// Each is for many callers of one organization, whose rows alone it touches, and goes past
+// Ent for that. What is out of the ordinary isn't in their answers; it is made through
+// Ent, one by one.
+
+const keepBoardsSQL = `
+SELECT id FROM boards WHERE organization_id = $1 AND id = ANY ($2) ORDER BY id FOR KEY SHARE SKIP LOCKED`
+
+// KeepBoards finds which of the boards are there, and keeps them from being deleted until the
+// transaction ends. Boards that somebody is about to delete are left out.
+func (p *Pipeline) KeepBoards(ids []publicid.Board, found *[]publicid.Board) {
+	collect(p, found, pgx.RowTo[publicid.Board], keepBoardsSQL, p.of, raw(ids))
+}
+
+const keepContactsSQL = `
+SELECT id FROM contacts WHERE organization_id = $1 AND id = ANY ($2) ORDER BY id FOR KEY SHARE SKIP LOCKED`
+
+// KeepContacts is KeepBoards for contacts.
+func (p *Pipeline) KeepContacts(ids []publicid.Contact, found *[]publicid.Contact) {
+	collect(p, found, pgx.RowTo[publicid.Contact], keepContactsSQL, p.of, raw(ids))
+}
+
+// LockedPost is what a vote or a comment has to know of its post.
+type LockedPost struct {
+	ID     publicid.Post
+	Board  publicid.Board
+	Merged bool
+}
+
+const lockPostsSQL = `
+SELECT id, board_id, merged_into_id IS NOT NULL FROM posts
+WHERE organization_id = $1 AND id = ANY ($2) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE`
+
+// LockPosts finds which of the posts are live and keeps others from changing them until the
+// transaction ends. Posts that somebody else holds are waited for, or left out.
+func (p *Pipeline) LockPosts(ids []publicid.Post, wait bool, found *[]LockedPost) {
+	query := lockPostsSQL
+	if !wait {
+		query += " SKIP LOCKED"
+	}
+	collect(p, found, pgx.RowToStructByPos[LockedPost], query, p.of, raw(ids))
+}
+
+const votesSQL = `
+SELECT v.id, v.organization_id, v.post_id, v.user_id, v.email_hash, v.created_at
+FROM unnest($2::uuid[], $3::uuid[]) w(post_id, user_id) JOIN votes v ON v.post_id = w.post_id AND v.user_id = w.user_id
+WHERE v.organization_id = $1`
+
+// Votes finds those of members on posts; posts and voters go in pairs.
+func (p *Pipeline) Votes(posts []publicid.Post, voters []publicid.User, found *[]*db.Vote) {
+	collect(p, found, func(row pgx.CollectableRow) (*db.Vote, error) {
+		v := &db.Vote{}
+		return v, row.Scan(&v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.EmailHash, &v.CreatedAt)
+	}, votesSQL, p.of, raw(posts), raw(voters))
+}
+
+// Parent is what a reply has to know of the comment that it answers.
+type Parent struct {
+	ID    publicid.Comment
+	Post  publicid.Post
+	Reply bool
+}
+
+const parentsSQL = `SELECT id, post_id, parent_id IS NOT NULL FROM comments WHERE organization_id = $1 AND id = ANY ($2)`
+
+// Parents finds comments.
+func (p *Pipeline) Parents(ids []publicid.Comment, found *[]Parent) {
+	collect(p, found, pgx.RowToStructByPos[Parent], parentsSQL, p.of, raw(ids))
+}
+
+// Subscriber is an enabled webhook that subscribes to an event.
+type Subscriber struct {
+	ID  publicid.Webhook
+	URL string
+}
+
+// Locked, because a webhook that is deleted before its delivery is inserted would fail all.
+const subscribersSQL = `
+SELECT id, url FROM webhooks WHERE organization_id = $1 AND enabled AND events @> to_jsonb($2::text) FOR KEY SHARE`
+
+// Subscribers finds the webhooks of an event type.
+func (p *Pipeline) Subscribers(eventType string, found *[]Subscriber) {
+	collect(p, found, pgx.RowToStructByPos[Subscriber], subscribersSQL, p.of, eventType)
+}
+
+// Happened are the events of what is inserted, with their deliveries.
+type Happened struct {
+	// Type is that of all of them.
+	Type string
+	// Events by the row that they are about: where that isn't inserted, because another one
+	// is in its way, they aren't either.
+	subjects, events []uuid.UUID
+	at               []time.Time
+	payloads         [][]byte
+	deliveries, of   []uuid.UUID
+	webhooks         []uuid.UUID
+}
+
+// Add adds the event of a row.
+func (h *Happened) Add(subject uuid.UUID, id publicid.Event, at time.Time, payload []byte) {
+	h.subjects, h.events = append(h.subjects, subject), append(h.events, id.UUID())
+	h.at, h.payloads = append(h.at, at), append(h.payloads, payload)
+}
+
+// Send adds a delivery of an event, due at once.
+func (h *Happened) Send(id publicid.Delivery, of publicid.Event, to publicid.Webhook) {
+	h.deliveries, h.of = append(h.deliveries, id.UUID()), append(h.of, of.UUID())
+	h.webhooks = append(h.webhooks, to.UUID())
+}
+
+func (h *Happened) args() []any {
+	return []any{h.Type, h.subjects, h.events, h.at, h.payloads, h.deliveries, h.of, h.webhooks}
+}
+
+// withEvents ends a statement whose first table, made, are the rows that it inserted: it
+// records their events, and answers with their ids. First is the number of its first
+// argument here.
+func withEvents(insert string, first int) string {
+	n := make([]any, 8)
+	for i := range n {
+		n[i] = first + i
+	}
+	return insert + fmt.Sprintf(`, happened AS (
+  SELECT e.* FROM unnest($%[2]d::uuid[], $%[3]d::uuid[], $%[4]d::timestamptz[], $%[5]d::bytea[]) e(subject, id, at, payload)
+  JOIN made ON made.id = e.subject
+), recorded AS (
+  INSERT INTO events (id, organization_id, created_at, type, payload) SELECT id, $1, at, $%[1]d::text, payload FROM happened
+), sent AS (
+  INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type)
+  SELECT d.id, $1, e.at, e.at, d.webhook_id, d.event_id, $%[1]d::text
+  FROM unnest($%[6]d::uuid[], $%[7]d::uuid[], $%[8]d::uuid[]) d(id, event_id, webhook_id) JOIN happened e ON e.id = d.event_id
+)
+SELECT id FROM made`, n...)
+}
+
+var insertPostsSQL = withEvents(`
+WITH made AS (
+  INSERT INTO posts (organization_id, id, board_id, title, slug, status, body_text, body_json, contact_id, author_user_id,
+    created_at, updated_at, last_activity_at)
+  SELECT $1::uuid, p.*, p.created_at, p.created_at
+  FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::json[], $9::uuid[], $10::uuid[],
+    $11::timestamptz[]) p(id, board_id, title, slug, status, body_text, body_json, contact_id, author_user_id, created_at)
+  ON CONFLICT DO NOTHING
+  RETURNING id
+)`, 12)
+
+// InsertPosts inserts posts under their slugs, each with its event. Made tells which: where a
+// slug is taken, the post isn't inserted.
+func (p *Pipeline) InsertPosts(posts []*db.Post, h *Happened, made *[]uuid.UUID) {
+	n := len(posts)
+	ids, boards, at := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]time.Time, n)
+	titles, slugs, states, texts := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	documents, contacts, authors := make([]*string, n), make([]*uuid.UUID, n), make([]*uuid.UUID, n)
+	for i, row := range posts {
+		ids[i], boards[i], at[i] = row.ID.UUID(), row.BoardID.UUID(), row.CreatedAt
+		titles[i], slugs[i], states[i], texts[i] = row.Title, row.Slug, string(row.Status), row.BodyText
+		documents[i], contacts[i], authors[i] = document(row.BodyJSON), maybe(row.ContactID), maybe(row.AuthorUserID)
+	}
+	collect(p, made, pgx.RowTo[uuid.UUID], insertPostsSQL, append([]any{
+		p.of, ids, boards, titles, slugs, states, texts, documents, contacts, authors, at,
+	}, h.args()...)...)
+}
+
+var insertVotesSQL = withEvents(`
+WITH made AS (
+  INSERT INTO votes (organization_id, id, post_id, user_id, email_hash, created_at)
+  SELECT $1::uuid, v.* FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[]) v
+  ON CONFLICT DO NOTHING
+  RETURNING id, post_id, created_at
+), counted AS (
+  UPDATE posts p SET vote_count = p.vote_count + m.votes, last_activity_at = m.at
+  FROM (SELECT post_id, count(*) AS votes, max(created_at) AS at FROM made GROUP BY post_id) m
+  WHERE p.organization_id = $1 AND p.id = m.post_id
+)`, 7)
+
+// InsertVotes inserts members' votes on posts that are locked, each with its event, and counts
+// them there. Made tells which: nobody votes twice.
+func (p *Pipeline) InsertVotes(votes []*db.Vote, h *Happened, made *[]uuid.UUID) {
+	n := len(votes)
+	ids, posts, voters := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]*uuid.UUID, n)
+	hashes, at := make([][]byte, n), make([]time.Time, n)
+	for i, v := range votes {
+		ids[i], posts[i], voters[i], at[i] = v.ID.UUID(), v.PostID.UUID(), maybe(v.UserID), v.CreatedAt
+		if v.EmailHash != nil {
+			hashes[i] = *v.EmailHash
+		}
+	}
+	collect(p, made, pgx.RowTo[uuid.UUID], insertVotesSQL, append([]any{p.of, ids, posts, voters, hashes, at}, h.args()...)...)
+}
+
+var insertCommentsSQL = withEvents(`
+WITH made AS (
+  INSERT INTO comments (organization_id, id, post_id, parent_id, body_text, body_json, author_user_id, email_hash, created_at, updated_at)
+  SELECT $1::uuid, c.*, c.created_at
+  FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::json[], $7::uuid[], $8::bytea[], $9::timestamptz[])
+    c(id, post_id, parent_id, body_text, body_json, author_user_id, email_hash, created_at)
+  RETURNING id, post_id, created_at
+), counted AS (
+  UPDATE posts p SET comment_count = p.comment_count + m.comments, last_activity_at = m.at
+  FROM (SELECT post_id, count(*) AS comments, max(created_at) AS at FROM made GROUP BY post_id) m
+  WHERE p.organization_id = $1 AND p.id = m.post_id
+)`, 10)
+
+// InsertComments inserts comments on posts that are locked, each with its event, and counts
+// them there.
+func (p *Pipeline) InsertComments(comments []*db.Comment, h *Happened, made *[]uuid.UUID) {
+	n := len(comments)
+	ids, posts, parents := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]*uuid.UUID, n)
+	texts, documents, authors := make([]string, n), make([]*string, n), make([]*uuid.UUID, n)
+	hashes, at := make([][]byte, n), make([]time.Time, n)
+	for i, c := range comments {
+		ids[i], posts[i], parents[i], at[i] = c.ID.UUID(), c.PostID.UUID(), maybe(c.ParentID), c.CreatedAt
+		texts[i], documents[i], authors[i] = c.BodyText, document(c.BodyJSON), maybe(c.AuthorUserID)
+		if c.EmailHash != nil {
+			hashes[i] = *c.EmailHash
+		}
+	}
+	collect(p, made, pgx.RowTo[uuid.UUID], insertCommentsSQL, append([]any{
+		p.of, ids, posts, parents, texts, documents, authors, hashes, at,
+	}, h.args()...)...)
+}
+
+// raw are ids as pgx sends them quickest.
+func raw[ID interface{ UUID() uuid.UUID }](ids []ID) []uuid.UUID {
+	all := make([]uuid.UUID, len(ids))
+	for i, id := range ids {
+		all[i] = id.UUID()
+	}
+	return all
+}
+
+func maybe[ID interface{ UUID() uuid.UUID }](id *ID) *uuid.UUID {
+	if id == nil {
+		return nil
+	}
+	value := (*id).UUID()
+	return &value
+}
+
+// document is JSON whose text stays as it is, or null.
+func document(raw []byte) *string {
+	if raw == nil {
+		return nil
+	}
+	text := string(raw)
+	return &text
+}
