@@ -77,7 +77,7 @@ func NewGroup[In, Out any](
 // then.
 func (g *Group[In, Out]) Do(ctx context.Context, in In) (*Out, error) {
 	caller := CallerOf(ctx)
-	if err := mayWrite(caller); err != nil {
+	if err := MayWrite(caller); err != nil {
 		return nil, err
 	}
 	ctx, span := telemetry.Span(ctx, "commit")
@@ -91,16 +91,23 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (*Out, error) {
 		done, err = g.join(ctx, groupKey{organization: caller.Organization.ID, wait: true}, m)
 	}
 	if err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
 	touchDeliveries(ctx, done.deliveries)
 	return done.out, nil
 }
 
 func (g *Group[In, Out]) join(ctx context.Context, key groupKey, m *member[In]) (outcome[Out], error) {
+	return Join(ctx, func(ctx context.Context) (outcome[Out], error) { return g.batches.DoOrNot(ctx, key, m) })
+}
+
+// Join has a caller wait for a batch that it is done with, for as long as callers wait for
+// other changes of their organization, and refuses as Runner.Run does.
+func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, error)) (Out, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
 	defer cancel()
-	return g.batches.DoOrNot(ctx, key, m)
+	out, err := wait(ctx)
+	return out, busy(err)
 }
 
 // together makes the changes of members of an organization in one transaction.

@@ -51,7 +51,7 @@ func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error 
 // Acquire refuses what Run refuses. Until release is called, the caller has one of the
 // transactions that its organization may have. Whatever may wait for a row needs one.
 func (r *Runner) Acquire(ctx context.Context) (release func(), err error) {
-	if err := mayWrite(CallerOf(ctx)); err != nil {
+	if err := MayWrite(CallerOf(ctx)); err != nil {
 		return nil, err
 	}
 	return r.acquire(ctx)
@@ -137,8 +137,8 @@ func (c *Change) trace(ctx context.Context) {
 	}
 }
 
-// mayWrite returns problem.Forbidden while the organization's bills are unpaid.
-func mayWrite(caller *Caller) error {
+// MayWrite returns problem.Forbidden while the organization's bills are unpaid.
+func MayWrite(caller *Caller) error {
 	if caller.Organization.BillingState == organization.BillingStateReadOnly {
 		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
 			With("reason", "billing_read_only")

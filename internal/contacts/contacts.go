@@ -58,13 +58,8 @@ func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDet
 // contact. It locks the organization, so that the cap is exact however many
 // come at once; an organization without a cap pays nothing.
 func (s *Service) mustHaveRoom(ctx context.Context, c *change.Change) error {
-	limit := 0
-	switch c.Caller.Organization.Plan {
-	case organization.PlanFree:
-		limit = s.settings.CapFree
-	case organization.PlanPro:
-		limit = s.settings.CapPro
-	default:
+	limit := s.capOf(c.Caller.Organization.Plan)
+	if limit == 0 {
 		return nil
 	}
 	if err := c.LockOrganization(ctx); err != nil {
@@ -78,6 +73,18 @@ func (s *Service) mustHaveRoom(ctx context.Context, c *change.Change) error {
 		return problem.OverPlan("contact", limit, n)
 	}
 	return nil
+}
+
+// capOf is how many contacts an organization on a plan may have; 0 is no cap.
+func (s *Service) capOf(plan organization.Plan) int {
+	switch plan {
+	case organization.PlanFree:
+		return s.settings.CapFree
+	case organization.PlanPro:
+		return s.settings.CapPro
+	default:
+		return 0
+	}
 }
 
 func eventContact(c *db.Contact) event.Contact {

@@ -68,19 +68,11 @@ type newContact struct {
 // insertContact writes a contact and its event. It returns nil when the external
 // user id is taken.
 func (s *Service) insertContact(ctx context.Context, c *change.Change, in newContact) (*db.Contact, error) {
-	id, at := publicid.NewContact(), store.Now()
-	row := c.Contact.Create()
-	row.SetMetadata(json.RawMessage("{}")) // where none is told
-	for column, told := range in.traits.told() {
-		if err := s.put(row.Mutation(), column, told); err != nil {
-			return nil, err
-		}
+	id, row := publicid.NewContact(), c.Contact.Create()
+	if err := s.fillRow(row, id, in); err != nil {
+		return nil, err
 	}
-	fresh, err := store.Inserted(row.
-		SetID(id).SetNillableExternalUserID(in.externalUserID).
-		SetSource(in.source).SetConsentBasis(in.consentBasis).
-		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at).
-		OnConflict(sql.DoNothing()).Exec(ctx))
+	fresh, err := store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	if err != nil || !fresh {
 		return nil, err
 	}
@@ -89,4 +81,19 @@ func (s *Service) insertContact(ctx context.Context, c *change.Change, in newCon
 		return nil, errors.Wrap(err, "load the contact")
 	}
 	return made, c.Record(ctx, event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+}
+
+// fillRow sets all that a new contact has.
+func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newContact) error {
+	at := store.Now()
+	row.SetMetadata(json.RawMessage("{}")) // where none is told
+	for column, told := range in.traits.told() {
+		if err := s.put(row.Mutation(), column, told); err != nil {
+			return err
+		}
+	}
+	row.SetID(id).SetNillableExternalUserID(in.externalUserID).
+		SetSource(in.source).SetConsentBasis(in.consentBasis).
+		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
+	return nil
 }

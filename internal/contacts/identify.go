@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -13,6 +14,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/problem"
+	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
@@ -30,15 +32,16 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
-	release, err := s.changes.Acquire(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	defer release()
 	if found, err = s.seeAgain(ctx, externalUserID, in); found != nil || err != nil {
 		return found, false, err
 	}
-	err = s.changes.RunAcquired(ctx, func(c *change.Change) error {
+	if s.capOf(change.CallerOf(ctx).Organization.Plan) == 0 {
+		found, err = s.newcomers.Do(ctx, newIdentified(externalUserID, in))
+		if found != nil || err != nil {
+			return found, true, err
+		}
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
 		// Again where another request inserted it between the two looks, and a
 		// third one deleted it.
 		for range identifyTries {
@@ -60,15 +63,101 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	return found, created, err
 }
 
+// sighting is what contacts have in common that one statement sees again: their
+// organization, and what is told of them, as columns.
+type sighting struct {
+	organization publicid.Organization
+	told         string
+}
+
 // seeAgain is the whole of identify for a contact that is known already and of
 // whom nothing new is told, as most are. It returns nil, and has changed nothing,
 // where there is more to do. Metadata is looked at under the lock only.
 func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (*db.Contact, error) {
+	caller := change.CallerOf(ctx)
+	if err := change.MayWrite(caller); err != nil {
+		return nil, err
+	}
 	if in.Metadata != nil && string(in.Metadata) != "{}" {
 		return nil, nil
 	}
 	told := slices.Sorted(maps.Keys(in.told())) // in one order: one statement for each set of traits
-	return s.store.SeeContact(ctx, change.CallerOf(ctx).Organization.ID, externalUserID, store.Now(), told)
+	of := sighting{caller.Organization.ID, strings.Join(told, " ")}
+	return change.Join(ctx, func(ctx context.Context) (*db.Contact, error) { return s.sightings.DoOrNot(ctx, of, externalUserID) })
+}
+
+// see is seeAgain for those that are identified at once.
+func (s *Service) see(ctx context.Context, of sighting, ids []string) ([]*db.Contact, error) {
+	release, err := s.store.AcquireTransaction(ctx, of.organization)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	found, err := s.store.SeeContacts(ctx, of.organization, ids, store.Now(), strings.Fields(of.told))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*db.Contact, len(ids))
+	for _, c := range found {
+		for i, id := range ids {
+			if id == *c.ExternalUserID {
+				out[i] = c
+			}
+		}
+	}
+	return out, nil
+}
+
+// insertNewcomers inserts those who aren't there yet, and whom nobody inserts meanwhile.
+func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []newContact) ([]*db.Contact, error) {
+	ids := make([]string, len(in))
+	for i, c := range in {
+		ids[i] = *c.externalUserID
+	}
+	var there []string
+	j.ContactsThere(ids, &there)
+	if err := j.Read(ctx); err != nil {
+		return nil, err
+	}
+	var rows []map[string]any
+	caller := map[string]int{}
+	for i, c := range in {
+		if _, twice := caller[ids[i]]; twice || slices.Contains(there, ids[i]) {
+			continue
+		}
+		id, row := publicid.NewContact(), s.store.Client().Contact.Create()
+		if err := s.fillRow(row, id, c); err != nil {
+			return nil, err
+		}
+		caller[ids[i]], rows = i, append(rows, store.Columns(id.UUID(), row.Mutation()))
+	}
+	out := make([]*db.Contact, len(in))
+	if len(rows) == 0 {
+		return out, nil
+	}
+	// What they are is read before their events are written: a default of the database may
+	// be part of it.
+	var made []*db.Contact
+	if err := j.InsertContacts(rows, &made); err != nil {
+		return nil, err
+	}
+	if err := j.Send(ctx); err != nil {
+		return nil, err
+	}
+	for _, c := range made {
+		i := caller[*c.ExternalUserID]
+		out[i], j.Made = c, append(j.Made, c.ID.UUID())
+		if err := j.Record(i, c.ID.UUID(), c.CreatedAt, &event.ContactCreatedPayload{Contact: eventContact(c)}); err != nil {
+			return nil, err
+		}
+	}
+	j.InsertEvents(j.Made, j.Happened)
+	return out, nil
+}
+
+// newIdentified is who is identified for the first time.
+func newIdentified(externalUserID string, in Traits) newContact {
+	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
 }
 
 // insertIdentified returns nil when the id was taken in the meantime.
@@ -84,9 +173,7 @@ func (s *Service) insertIdentified(ctx context.Context, c *change.Change, extern
 	if err != nil {
 		return nil, err
 	}
-	return s.insertContact(ctx, c, newContact{
-		externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify",
-	})
+	return s.insertContact(ctx, c, newIdentified(externalUserID, in))
 }
 
 // fill sets what is null so far and never overwrites (Identify rule 2). When

@@ -3,10 +3,15 @@
 package contacts
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"time"
 
+	"earshot/ent/db"
+	"earshot/internal/batch"
 	"earshot/internal/change"
+	"earshot/internal/event"
 	"earshot/internal/store"
 )
 
@@ -23,11 +28,29 @@ type Service struct {
 	store    *store.Store
 	changes  *change.Runner
 	settings Settings
+
+	// What is done most is done for several callers at once.
+	sightings *batch.Keyed[sighting, string, *db.Contact]
+	newcomers *change.Group[newContact, db.Contact]
 }
+
+// A statement that sees contacts again has as much time as it may wait for a transaction, and
+// some, and takes as many contacts as a group has changes.
+const (
+	seeTimeout = 15 * time.Second
+	seeMax     = 64
+)
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
-	return &Service{store: s, changes: changes, settings: settings}
+	all := &Service{store: s, changes: changes, settings: settings}
+	all.newcomers = change.NewGroup(changes, event.ContactCreated, false, all.insertNewcomers)
+	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, *db.Contact] {
+		return batch.New(seeMax, seeTimeout, func(ctx context.Context, ids []string) ([]*db.Contact, error) {
+			return all.see(ctx, of, ids)
+		})
+	})
+	return all
 }
 
 // emailHash is what votes and comments are matched with a contact by.

@@ -1,49 +1,104 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/internal/publicid"
 )
 
-const seeSQL = `
-UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3)
-WHERE organization_id = $1 AND external_user_id = $2`
-
 // The columns by name: a schema that is ahead may have more.
-var seenSQL = " RETURNING " + strings.Join(contact.Columns, ", ")
+var contactColumns = strings.Join(contact.Columns, ", ")
 
-// SeeContact notes that an organization's contact was seen and returns it. It
-// returns nil, and notes nothing, when there is no such contact or the caller can
-// tell it a trait, by its column, that is still null. It is one statement, because identifying a
-// contact that is known is what integrators do most; Ent would take a transaction
-// for it. Time only advances, whatever the clock of another process says.
-func (s *Store) SeeContact(ctx context.Context, of publicid.Organization, externalUserID string, at time.Time, told []string) (*db.Contact, error) {
-	query := seeSQL
+const seeSQL = `
+WITH seen AS (
+  SELECT id AS seen_id FROM contacts WHERE organization_id = $1 AND external_user_id = ANY ($2)%s
+  ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) FROM seen WHERE id = seen_id RETURNING `
+
+// SeeContacts notes that contacts of an organization were seen, by the callers' own ids for
+// them, and returns them. It leaves out those that aren't there, that somebody holds, or
+// that can be told a trait, by its column, that is still null. It is one statement, because
+// identifying contacts that are known is what integrators do most; Ent would take a
+// transaction for each. Time only advances, whatever the clock of another process says.
+func (s *Store) SeeContacts(ctx context.Context, of publicid.Organization, ids []string, at time.Time, told []string) ([]*db.Contact, error) {
+	known := ""
 	for _, column := range told {
-		query += " AND " + column + " IS NOT NULL"
+		known += " AND " + column + " IS NOT NULL"
 	}
-	rows, err := s.sql.QueryContext(ctx, query+seenSQL, of, externalUserID, at)
+	conn, err := s.acquire(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "note that a contact was seen")
+		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	var found []*db.Contact
-	if err := sql.ScanSlice(rows, &found); err != nil {
-		return nil, errors.Wrap(err, "read the contact")
+	defer conn.Release()
+	rows, err := conn.Query(ctx, strings.Replace(seeSQL, "%s", known, 1)+contactColumns, of.UUID(), ids, at)
+	if err != nil {
+		return nil, errors.Wrap(err, "note that contacts were seen")
 	}
-	if err := rows.Err(); err != nil {
-		return nil, errors.Wrap(err, "read the contact")
+	found, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByNameLax[db.Contact])
+	if err != nil {
+		return nil, errors.Wrap(err, "note that contacts were seen")
 	}
-	if len(found) == 0 {
-		return nil, nil
+	return found, nil
+}
+
+const thereSQL = `SELECT external_user_id FROM contacts WHERE organization_id = $1 AND external_user_id = ANY ($2)`
+
+// ContactsThere finds which of the callers' own ids contacts have.
+func (p *Pipeline) ContactsThere(ids []string, found *[]string) {
+	collect(p, found, pgx.RowTo[string], thereSQL, p.of, ids)
+}
+
+var (
+	ownColumns        = slices.DeleteFunc(slices.Clone(contact.Columns), func(c string) bool { return c == organizationColumn })
+	insertContactsSQL = `
+INSERT INTO contacts (organization_id, ` + strings.Join(ownColumns, ", ") + `)
+SELECT $1::uuid, ` + strings.Join(ownColumns, ", ") + ` FROM json_populate_recordset(NULL::contacts, $2::json)
+ON CONFLICT DO NOTHING RETURNING ` + contactColumns
+)
+
+// InsertContacts inserts contacts by their columns, of whatever traits, and returns those that
+// were inserted: where a caller's own id is taken, the contact isn't.
+func (p *Pipeline) InsertContacts(rows []map[string]any, made *[]*db.Contact) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // metadata stays as it was written
+	if err := e.Encode(rows); err != nil {
+		return errors.Wrap(err, "encode the contacts")
 	}
-	return found[0], nil
+	collect(p, made, pgx.RowToAddrOfStructByNameLax[db.Contact], insertContactsSQL, p.of, text.String())
+	return nil
+}
+
+// Columns are what an Ent mutation of a row sets, by column, in the form that InsertContacts
+// takes.
+func Columns(id uuid.UUID, m db.Mutation) map[string]any {
+	all := map[string]any{"id": id}
+	for _, column := range m.Fields() {
+		value, _ := m.Field(column)
+		if raw, ok := value.([]byte); ok {
+			value = `\x` + hex.EncodeToString(raw)
+		}
+		all[column] = value
+	}
+	return all
+}
+
+var insertEventsSQL = withEvents("WITH made AS (SELECT unnest($2::uuid[]) AS id)", 3)
+
+// InsertEvents records the events of rows that were inserted before.
+func (p *Pipeline) InsertEvents(of []uuid.UUID, h *Happened) {
+	p.queued.Queue(insertEventsSQL, append([]any{p.of, of}, h.args()...)...)
 }

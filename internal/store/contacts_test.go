@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -27,8 +29,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 	for name, create := range map[string]interface{ ExecX(ctx context.Context) }{"full": full, "bare": bare} {
 		create.ExecX(ctx)
 		later := at.Add(time.Minute)
-		seen, err := s.SeeContact(t.Context(), organization, name, later, nil)
-		require.NoError(t, err)
+		seen := see(t, s, organization, name, later)
 		require.Equal(t, later, seen.LastSeenAt)
 		read, err := s.Client().Contact.Get(ctx, seen.ID)
 		require.NoError(t, err)
@@ -37,6 +38,18 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 		}
 		require.Equal(t, fields(t, read), fields(t, seen))
 	}
+}
+
+// see has one contact seen again; nil where it isn't.
+func see(t *testing.T, s *store.Store, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
+	t.Helper()
+	found, err := s.SeeContacts(t.Context(), of, []string{"nobody", name, name}, at, told)
+	require.NoError(t, err)
+	if len(found) == 0 {
+		return nil
+	}
+	require.Len(t, found, 1)
+	return found[0]
 }
 
 // fields is an entity without what Ent keeps beside its columns.
@@ -53,8 +66,7 @@ func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
 	r := seed(t, s)
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
-	seen, err := s.SeeContact(t.Context(), r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour), nil)
-	require.NoError(t, err)
+	seen := see(t, s, r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour))
 	require.Equal(t, before.LastSeenAt, seen.LastSeenAt)
 }
 
@@ -65,9 +77,7 @@ func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
 	for _, of := range []publicid.Organization{publicid.NewOrganization(), seed(t, s).organization} {
-		seen, err := s.SeeContact(t.Context(), of, *before.ExternalUserID, time.Now(), nil)
-		require.NoError(t, err)
-		if seen != nil { // the other organization's, of the same external id
+		if seen := see(t, s, of, *before.ExternalUserID, time.Now()); seen != nil { // the other organization's, of the same external id
 			require.Equal(t, of, seen.OrganizationID)
 		}
 	}
@@ -85,13 +95,9 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 		SetSource("identify").SetConsentBasis("sdk_identify").
 		SetFirstSeenAt(at).SetLastSeenAt(at).SaveX(ctx)
 	for _, told := range []string{"email", "name", "plan", "mrr_cents", "currency"} {
-		seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), []string{told})
-		require.NoError(t, err)
-		require.Nil(t, seen, told)
+		require.Nil(t, see(t, s, organization, "bare", at.Add(time.Hour), told), told)
 	}
 	require.Equal(t, at, s.Client().Contact.GetX(ctx, bare.ID).LastSeenAt)
 	bare.Update().SetEmail("a@example.com").SetName("Ada").SetPlan("pro").SetMrrCents(1).SetCurrency("EUR").ExecX(ctx)
-	seen, err := s.SeeContact(t.Context(), organization, "bare", at.Add(time.Hour), []string{"email", "name", "plan", "mrr_cents", "currency", "metadata"})
-	require.NoError(t, err)
-	require.NotNil(t, seen)
+	require.NotNil(t, see(t, s, organization, "bare", at.Add(time.Hour), "email", "name", "plan", "mrr_cents", "currency", "metadata"))
 }

@@ -1,7 +1,9 @@
 package testkit
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -52,5 +54,33 @@ func (n *Tenant) rows(t testing.TB) map[string][]string {
 		slices.Sort(rows)
 	}
 	require.Contains(t, all, "users", "every organization has an owner")
+	return all
+}
+
+// What differs from one run to the next: ids in both forms, and moments.
+var idsAndTimes = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]{3}_[0-9a-z]{26}|20\d\d-\d\d-\d\dT[0-9:.+Z]+`)
+
+// Contents are the organization's rows of a table, as text and in no order of theirs, without
+// ids and moments: what two organizations have alike, if the same was done in both.
+func (n *Tenant) Contents(t testing.TB, table string) []string {
+	t.Helper()
+	payload := "''"
+	if table == "events" {
+		payload = "convert_from(payload, 'UTF8')"
+	}
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	// The workflow comes when it comes.
+	rows, err := c.Query(t.Context(), fmt.Sprintf(
+		`SELECT (to_jsonb(x) - 'payload' - 'workflow_id' - 'workflow_run_id')::text || %s FROM %s x WHERE organization_id = $1`,
+		payload, table), n.Organization.ID.UUID())
+	require.NoError(t, err)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for i := range all {
+		all[i] = idsAndTimes.ReplaceAllString(all[i], "~")
+	}
+	slices.Sort(all)
 	return all
 }
