@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -143,6 +144,17 @@ func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
 	described, err := dialTemporal(t, again, "one").DescribeWorkflowExecution(t.Context(), "kept", "")
 	require.NoError(t, err)
 	require.Equal(t, "kept", described.WorkflowExecutionInfo.Execution.WorkflowId)
+}
+
+// What it keeps from operators came once in eight views of a busy list and can't be provoked,
+// so this holds the setting alone.
+func TestAServerWithADatabaseFileReadsSearchAttributesFromMemory(t *testing.T) {
+	t.Parallel()
+	for _, file := range []bool{true, false} {
+		args, err := (&Temporal{uiPort: Headless}).args(TemporalOptions{Dir: t.TempDir(), DatabaseFile: file, Report: reportTo(t)})
+		require.NoError(t, err)
+		require.Equal(t, file, slices.Contains(args, "system.forceSearchAttributesCacheRefreshOnRead=false"))
+	}
 }
 
 func TestTwoTemporalServersRunBesideEachOther(t *testing.T) {
