@@ -48,6 +48,9 @@ type Claimed struct {
 	Sealed    []byte
 	EventType string
 	Payload   []byte
+	// Lease is until when nobody else makes an attempt. It names the claim: the record of
+	// the attempt says it.
+	Lease time.Time
 	// Age is how long ago the delivery was created, and PutOff says that it was put off
 	// since, before this attempt or one before it.
 	Age    time.Duration
@@ -85,13 +88,13 @@ WITH wanted AS (
   FROM wanted w JOIN held r ON r.id = w.id
   WHERE d.id = w.id AND r.status = 'pending' AND r.attempt_count = w.number - 1
     AND (r.lease_until IS NULL OR r.lease_until <= now())
-  RETURNING w.place, d.webhook_id, d.event_id
+  RETURNING w.place, d.webhook_id, d.event_id, d.lease_until
 )
 SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error,
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
-  c.webhook_id, h.url, h.url_sealed, h.enabled, h.secret_sealed, e.type, e.payload
+  c.webhook_id, h.url, h.url_sealed, h.enabled, h.secret_sealed, e.type, e.payload, c.lease_until
 FROM wanted w
 JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
@@ -155,11 +158,12 @@ type claimRow struct {
 	sealedURL  []byte
 	sealed     []byte
 	payload    []byte
+	leased     *time.Time
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease, &r.age, &r.putOff,
-		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload)
+		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload, &r.leased)
 }
 
 func (r *claimRow) answer(c Claim) Claimed {
@@ -172,7 +176,7 @@ func (r *claimRow) answer(c Claim) Claimed {
 		return Claimed{
 			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, SealedURL: r.sealedURL, Enabled: *r.enabled,
 			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
-			Age: seconds(r.age), PutOff: r.putOff,
+			Lease: *r.leased, Age: seconds(r.age), PutOff: r.putOff,
 		}
 	case r.attempts != c.Number-1:
 		// The row knows better than the run, after a reset for example.

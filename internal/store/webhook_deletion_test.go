@@ -81,10 +81,11 @@ func (o *outbox) deleteAmid(n *testkit.Tenant, ids []publicid.Delivery) {
 		assert.Equal(o.t, http.StatusOK, a.Status, "%s", a.Raw)
 		return nil
 	}}
+	leased := o.claimed(successes(ids)...)
 	for range 2 {
 		work = append(work,
 			func() error { return o.claimMany(ctx, ids) },
-			func() error { _, err := o.store.RecordResults(ctx, successes(ids)); return err })
+			func() error { _, err := o.store.RecordResults(ctx, leased); return err })
 	}
 	var done sync.WaitGroup
 	start := make(chan struct{})
