@@ -28,7 +28,7 @@ type Claim struct {
 
 // Claimed is the answer to a Claim. Exactly one of Gone, Granted and Wait holds.
 type Claimed struct {
-	// Gone: the delivery has ended, or its row is no longer there.
+	// Gone: the delivery has ended, or its webhook was deleted, or its row is no longer there.
 	Gone bool
 	// Ended tells how a delivery ended that is gone and has a row.
 	Ended *Ended
@@ -78,10 +78,12 @@ WITH wanted AS (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[]) WITH ORDINALITY
     AS w(id, number, workflow_id, run_id, lease, place)
 ), held AS (
-  SELECT id, status, attempt_count, schedule_start, created_at, next_attempt_at, lease_until,
-    coalesce(last_response_status, 0) AS response, coalesce(last_error, '') AS error
-  FROM deliveries WHERE id = ANY ($1::uuid[])
-  ORDER BY id FOR NO KEY UPDATE
+  SELECT d.id, d.status, d.attempt_count, d.schedule_start, d.created_at, d.next_attempt_at, d.lease_until,
+    coalesce(d.last_response_status, 0) AS response, coalesce(d.last_error, '') AS error,
+    h.url, h.url_sealed, h.enabled, h.secret_sealed
+  FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+  WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL
+  ORDER BY d.id FOR NO KEY UPDATE OF d
 ), claimed AS (
   UPDATE deliveries d
   SET lease_until = now() + make_interval(secs => w.lease), workflow_id = w.workflow_id, workflow_run_id = w.run_id
@@ -94,11 +96,10 @@ SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
-  c.webhook_id, h.url, h.url_sealed, h.enabled, h.secret_sealed, e.type, e.payload, c.lease_until
+  c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, e.type, e.payload, c.lease_until
 FROM wanted w
 JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
-LEFT JOIN webhooks h ON h.id = c.webhook_id
 LEFT JOIN events e ON e.id = c.event_id`
 
 // ClaimDeliveries decides for each claim, in one statement, whether its attempt
@@ -153,8 +154,9 @@ type claimRow struct {
 	age        float64
 	putOff     bool
 	webhook    *publicid.Webhook
-	url, event *string
-	enabled    *bool
+	url        string
+	event      *string
+	enabled    bool
 	sealedURL  []byte
 	sealed     []byte
 	payload    []byte
@@ -172,9 +174,9 @@ func (r *claimRow) answer(c Claim) Claimed {
 		return Claimed{Gone: true, Ended: &Ended{
 			Failed: r.status == "failed", Attempts: r.attempts, Response: r.response, Error: r.failure,
 		}}
-	case r.url != nil:
+	case r.webhook != nil:
 		return Claimed{
-			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, SealedURL: r.sealedURL, Enabled: *r.enabled,
+			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: r.url, SealedURL: r.sealedURL, Enabled: r.enabled,
 			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
 			Lease: *r.leased, Age: seconds(r.age), PutOff: r.putOff,
 		}

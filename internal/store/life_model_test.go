@@ -121,7 +121,7 @@ SELECT d.id, d.status, d.attempt_count, d.schedule_start, d.next_attempt_at, d.l
   ARRAY(SELECT number FROM attempts a WHERE a.delivery_id = d.id ORDER BY number),
   ARRAY(SELECT coalesce(response_status, 0) FROM attempts a WHERE a.delivery_id = d.id ORDER BY number),
   ARRAY(SELECT coalesce(error, '') FROM attempts a WHERE a.delivery_id = d.id ORDER BY number)
-FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id`
+FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id AND h.deleted_at IS NULL`
 
 // lifeFound is a row as it is.
 type lifeFound struct {
@@ -189,7 +189,7 @@ func (l *life) sameMoment(t *rapid.T, what string, i int, wanted time.Time, foun
 }
 
 func (l *life) checkHooks(t *rapid.T) {
-	rows, err := l.pool.Query(l.ctx, "SELECT id, enabled, consecutive_failures, coalesce(disabled_reason, '') FROM webhooks")
+	rows, err := l.pool.Query(l.ctx, "SELECT id, enabled, consecutive_failures, coalesce(disabled_reason, '') FROM webhooks WHERE deleted_at IS NULL")
 	require.NoError(t, err)
 	type state struct {
 		ID       publicid.Webhook

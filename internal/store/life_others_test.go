@@ -277,6 +277,26 @@ func (l *life) delete(t *rapid.T) {
 	}
 }
 
+// removeDeleted removes page by page what was deleted, and stops after some pages, as
+// killed.
+func (l *life) removeDeleted(t *rapid.T) {
+	pages := rapid.SampledFrom([]int{100, 1}).Draw(t, "pages")
+	at := new(store.DeletedPlace)
+	for at != nil && pages > 0 {
+		_, _, next, err := l.store.RemoveDeleted(l.ctx, *at)
+		require.NoError(t, err)
+		at = next
+		pages--
+	}
+	if pages == 0 {
+		return
+	}
+	var left int
+	err := l.pool.QueryRow(l.ctx, "SELECT count(*) FROM webhooks WHERE deleted_at IS NOT NULL").Scan(&left)
+	require.NoError(t, err)
+	require.Zero(t, left, "nothing of what was deleted is left behind")
+}
+
 // retain removes what is older than a moment: of everything what has ended, or nothing.
 func (l *life) retain(t *rapid.T) {
 	all := rapid.Bool().Draw(t, "everything is old")

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -156,10 +157,15 @@ func (l *life) record(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "its answer is lost at 4") == 4 {
 		times = 2
 	}
+	streaks := false
 	for range times {
 		moved, err := l.store.RecordResults(l.ctx, results)
 		require.NoError(t, err)
 		require.Equal(t, l.recorded(some), moved, "which outcomes moved their webhook's streak")
+		streaks = streaks || slices.Contains(moved, true)
+	}
+	if streaks && rapid.IntRange(0, 3).Draw(t, "the signal of the streak is lost at 3") < 3 {
+		l.followStreaks(t)
 	}
 	heard := rapid.IntRange(0, 4).Draw(t, "nobody hears of it at 4") < 4
 	for _, a := range some {

@@ -135,7 +135,8 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bo
 
 const endSQL = `
 WITH held AS (
-  SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
+  SELECT d.id FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+  WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL ORDER BY d.id FOR NO KEY UPDATE OF d
 )
 UPDATE deliveries d
 SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NULL, lease_until = NULL,
@@ -167,8 +168,8 @@ SET status = 'pending', failed_at = NULL, schedule_start = d.attempt_count, next
 FROM held WHERE d.id = held.id AND d.status = 'failed' AND d.workflow_run_id IS DISTINCT FROM $2`
 
 const pendingSQL = `
-SELECT id, webhook_id, attempt_count FROM deliveries
-WHERE id = ANY ($1::uuid[]) AND status = 'pending' ORDER BY id`
+SELECT d.id, d.webhook_id, d.attempt_count FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+WHERE d.id = ANY ($1::uuid[]) AND d.status = 'pending' AND h.deleted_at IS NULL ORDER BY d.id`
 
 // Revived is a delivery whose schedule began anew.
 type Revived struct {
