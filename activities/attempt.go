@@ -45,7 +45,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Executio
 		}
 		return o, nil
 	case !claimed.Enabled:
-		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled})
+		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled, Lease: claimed.Lease})
 		if err == nil {
 			d.counts.failed(ctx, ErrorWebhookDisabled, 1)
 		}
@@ -145,7 +145,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	d.limits.Answered(due.Webhook, o.OK(), o.Duration)
 	r := store.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
-		Response: o.Status, Body: o.Body, Error: string(o.Error),
+		Response: o.Status, Body: o.Body, Error: string(o.Error), Lease: c.Lease,
 	}
 	if n := due.Attempt - c.ScheduleStart; !o.OK() && n <= len(d.options.Delays) {
 		delay := d.options.Delays[n-1]

@@ -33,6 +33,8 @@ type RemoveResult struct {
 	Deliveries int `json:"deliveries"`
 	Events     int `json:"events"`
 	Recoveries int `json:"recoveries"`
+	// Webhooks that were deleted, whose deliveries count above.
+	Webhooks int `json:"webhooks,omitempty"`
 	// Unfinished says that the time was up before everything was looked at.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -60,14 +62,11 @@ var removals = []struct {
 
 // RemoveExpired removes deliveries that ended, with their attempts, events that
 // nothing refers to any more, and recoveries that ended, when they are old. A try
-// goes on where the one before it was cut off. Buckets of API keys that are full again
-// go whatever is kept.
+// goes on where the one before it was cut off. What was deleted with its webhook goes
+// whatever is kept, and so do buckets of API keys that are full again.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.store.RemoveFullBuckets(ctx); err != nil {
 		return RemoveResult{}, err
-	}
-	if r.keep == 0 {
-		return RemoveResult{}, nil
 	}
 	var p progress
 	if activity.HasHeartbeatDetails(ctx) {
@@ -77,7 +76,10 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 		}
 	}
 	began := time.Now()
-	for p.Step < len(removals) && !p.Result.Unfinished {
+	if err := r.removeDeleted(ctx, began, &p); err != nil {
+		return p.Result, err
+	}
+	for r.keep > 0 && p.Step < len(removals) && !p.Result.Unfinished {
 		step := removals[p.Step]
 		removed, next, err := r.store.RemoveExpired(ctx, step.kind, began.Add(-r.keep), p.After)
 		if err != nil {
@@ -94,7 +96,26 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	}
 	if p.Result != (RemoveResult{}) {
 		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
-			"recoveries", p.Result.Recoveries, "unfinished", p.Result.Unfinished)
+			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks, "unfinished", p.Result.Unfinished)
 	}
 	return p.Result, nil
+}
+
+// removeDeleted removes webhooks that were deleted, with all that is theirs.
+func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progress) error {
+	for at := new(store.DeletedPlace); at != nil && !p.Result.Unfinished; {
+		deliveries, webhooks, next, err := r.store.RemoveDeleted(ctx, *at)
+		if err != nil {
+			return err
+		}
+		failpoint.Hit(failpoint.RetentionBatch)
+		r.count.remove(ctx, "deliveries", deliveries)
+		r.count.remove(ctx, "webhooks", webhooks)
+		p.Result.Deliveries += deliveries
+		p.Result.Webhooks += webhooks
+		activity.RecordHeartbeat(ctx, *p)
+		at = next
+		p.Result.Unfinished = at != nil && time.Since(began) > removeTime
+	}
+	return nil
 }

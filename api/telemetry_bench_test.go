@@ -23,7 +23,7 @@ func (nowhere) Shutdown(context.Context) error                             { ret
 // BenchmarkWatching measures what metrics and traces add to a request, of the cheapest
 // kind: one without a key.
 func BenchmarkWatching(b *testing.B) {
-	metrics, err := telemetry.New("127.0.0.1:0", slog.New(slog.DiscardHandler))
+	metrics, err := telemetry.New("127.0.0.1:0", false, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	traces := func(sampler sdktrace.Sampler) *telemetry.Traces {
 		t, err := telemetry.NewTraces(b.Context(), sdktrace.WithBatcher(nowhere{}), sdktrace.WithSampler(sampler))

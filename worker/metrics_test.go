@@ -36,6 +36,18 @@ func measured(t *testing.T, o testkit.Options) *testkit.App {
 	return testkit.Start(t, o)
 }
 
+func TestProfilesAreServedWhereTheMetricsAreAndNotWhereTheAPIIs(t *testing.T) {
+	t.Parallel()
+	app := measured(t, testkit.Options{Environ: []string{"EARSHOT_PROFILES=true"}})
+	require.Contains(t, scraped(t, app, "/debug/pprof/"), "goroutine")
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/v1/debug/pprof/"} {
+		answer, err := http.Get(app.URL + path)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusNotFound, answer.StatusCode, path)
+	}
+}
+
 func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)

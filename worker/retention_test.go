@@ -87,6 +87,17 @@ func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T
 	require.Equal(t, []int{0, 1}, []int{full, used})
 }
 
+func TestADeletedWebhookIsRemovedWithItsLogWhateverIsKept(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
+	gone, kept := newOld(t, app), newOld(t, app)
+	gone.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+gone.webhook, nil)
+	require.Equal(t, http.StatusNotFound, gone.replay(t))
+	require.Equal(t, activities.RemoveResult{Deliveries: 1, Webhooks: 1}, removed(t, removal(t, app)))
+	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
+	require.Equal(t, http.StatusCreated, kept.replay(t))
+}
+
 func connect(t *testing.T, database string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)

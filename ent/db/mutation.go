@@ -14755,6 +14755,7 @@ type WebhookMutation struct {
 	enabled                 *bool
 	secret_sealed           *[]byte
 	disabled_at             *time.Time
+	deleted_at              *time.Time
 	disabled_reason         *webhook.DisabledReason
 	consecutive_failures    *int
 	addconsecutive_failures *int
@@ -15234,6 +15235,55 @@ func (m *WebhookMutation) ResetDisabledAt() {
 	delete(m.clearedFields, webhook.FieldDisabledAt)
 }
 
+// SetDeletedAt sets the "deleted_at" field.
+func (m *WebhookMutation) SetDeletedAt(t time.Time) {
+	m.deleted_at = &t
+}
+
+// DeletedAt returns the value of the "deleted_at" field in the mutation.
+func (m *WebhookMutation) DeletedAt() (r time.Time, exists bool) {
+	v := m.deleted_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeletedAt returns the old "deleted_at" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldDeletedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeletedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeletedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeletedAt: %w", err)
+	}
+	return oldValue.DeletedAt, nil
+}
+
+// ClearDeletedAt clears the value of the "deleted_at" field.
+func (m *WebhookMutation) ClearDeletedAt() {
+	m.deleted_at = nil
+	m.clearedFields[webhook.FieldDeletedAt] = struct{}{}
+}
+
+// DeletedAtCleared returns if the "deleted_at" field was cleared in this mutation.
+func (m *WebhookMutation) DeletedAtCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldDeletedAt]
+	return ok
+}
+
+// ResetDeletedAt resets all changes to the "deleted_at" field.
+func (m *WebhookMutation) ResetDeletedAt() {
+	m.deleted_at = nil
+	delete(m.clearedFields, webhook.FieldDeletedAt)
+}
+
 // SetDisabledReason sets the "disabled_reason" field.
 func (m *WebhookMutation) SetDisabledReason(wr webhook.DisabledReason) {
 	m.disabled_reason = &wr
@@ -15422,7 +15472,7 @@ func (m *WebhookMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WebhookMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.organization_id != nil {
 		fields = append(fields, webhook.FieldOrganizationID)
 	}
@@ -15449,6 +15499,9 @@ func (m *WebhookMutation) Fields() []string {
 	}
 	if m.disabled_at != nil {
 		fields = append(fields, webhook.FieldDisabledAt)
+	}
+	if m.deleted_at != nil {
+		fields = append(fields, webhook.FieldDeletedAt)
 	}
 	if m.disabled_reason != nil {
 		fields = append(fields, webhook.FieldDisabledReason)
@@ -15485,6 +15538,8 @@ func (m *WebhookMutation) Field(name string) (ent.Value, bool) {
 		return m.SecretSealed()
 	case webhook.FieldDisabledAt:
 		return m.DisabledAt()
+	case webhook.FieldDeletedAt:
+		return m.DeletedAt()
 	case webhook.FieldDisabledReason:
 		return m.DisabledReason()
 	case webhook.FieldConsecutiveFailures:
@@ -15518,6 +15573,8 @@ func (m *WebhookMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldSecretSealed(ctx)
 	case webhook.FieldDisabledAt:
 		return m.OldDisabledAt(ctx)
+	case webhook.FieldDeletedAt:
+		return m.OldDeletedAt(ctx)
 	case webhook.FieldDisabledReason:
 		return m.OldDisabledReason(ctx)
 	case webhook.FieldConsecutiveFailures:
@@ -15596,6 +15653,13 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDisabledAt(v)
 		return nil
+	case webhook.FieldDeletedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeletedAt(v)
+		return nil
 	case webhook.FieldDisabledReason:
 		v, ok := value.(webhook.DisabledReason)
 		if !ok {
@@ -15668,6 +15732,9 @@ func (m *WebhookMutation) ClearedFields() []string {
 	if m.FieldCleared(webhook.FieldDisabledAt) {
 		fields = append(fields, webhook.FieldDisabledAt)
 	}
+	if m.FieldCleared(webhook.FieldDeletedAt) {
+		fields = append(fields, webhook.FieldDeletedAt)
+	}
 	if m.FieldCleared(webhook.FieldDisabledReason) {
 		fields = append(fields, webhook.FieldDisabledReason)
 	}
@@ -15693,6 +15760,9 @@ func (m *WebhookMutation) ClearField(name string) error {
 		return nil
 	case webhook.FieldDisabledAt:
 		m.ClearDisabledAt()
+		return nil
+	case webhook.FieldDeletedAt:
+		m.ClearDeletedAt()
 		return nil
 	case webhook.FieldDisabledReason:
 		m.ClearDisabledReason()
@@ -15734,6 +15804,9 @@ func (m *WebhookMutation) ResetField(name string) error {
 		return nil
 	case webhook.FieldDisabledAt:
 		m.ResetDisabledAt()
+		return nil
+	case webhook.FieldDeletedAt:
+		m.ResetDeletedAt()
 		return nil
 	case webhook.FieldDisabledReason:
 		m.ResetDisabledReason()

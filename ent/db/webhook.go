@@ -37,6 +37,8 @@ type Webhook struct {
 	SecretSealed []byte `json:"-"`
 	// DisabledAt holds the value of the "disabled_at" field.
 	DisabledAt *time.Time `json:"disabled_at,omitempty"`
+	// DeletedAt holds the value of the "deleted_at" field.
+	DeletedAt *time.Time `json:"deleted_at,omitempty"`
 	// DisabledReason holds the value of the "disabled_reason" field.
 	DisabledReason *webhook.DisabledReason `json:"disabled_reason,omitempty"`
 	// ConsecutiveFailures holds the value of the "consecutive_failures" field.
@@ -63,7 +65,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case webhook.FieldURL, webhook.FieldDisabledReason, webhook.FieldDisabledByRun:
 			values[i] = new(sql.NullString)
-		case webhook.FieldCreatedAt, webhook.FieldUpdatedAt, webhook.FieldDisabledAt:
+		case webhook.FieldCreatedAt, webhook.FieldUpdatedAt, webhook.FieldDisabledAt, webhook.FieldDeletedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -142,6 +144,13 @@ func (_m *Webhook) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.DisabledAt = new(time.Time)
 				*_m.DisabledAt = value.Time
+			}
+		case webhook.FieldDeletedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field deleted_at", values[i])
+			} else if value.Valid {
+				_m.DeletedAt = new(time.Time)
+				*_m.DeletedAt = value.Time
 			}
 		case webhook.FieldDisabledReason:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -223,6 +232,11 @@ func (_m *Webhook) String() string {
 	builder.WriteString(", ")
 	if v := _m.DisabledAt; v != nil {
 		builder.WriteString("disabled_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.DeletedAt; v != nil {
+		builder.WriteString("deleted_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")

@@ -110,6 +110,20 @@ func (_c *WebhookCreate) SetNillableDisabledAt(v *time.Time) *WebhookCreate {
 	return _c
 }
 
+// SetDeletedAt sets the "deleted_at" field.
+func (_c *WebhookCreate) SetDeletedAt(v time.Time) *WebhookCreate {
+	_c.mutation.SetDeletedAt(v)
+	return _c
+}
+
+// SetNillableDeletedAt sets the "deleted_at" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableDeletedAt(v *time.Time) *WebhookCreate {
+	if v != nil {
+		_c.SetDeletedAt(*v)
+	}
+	return _c
+}
+
 // SetDisabledReason sets the "disabled_reason" field.
 func (_c *WebhookCreate) SetDisabledReason(v webhook.DisabledReason) *WebhookCreate {
 	_c.mutation.SetDisabledReason(v)
@@ -326,6 +340,10 @@ func (_c *WebhookCreate) createSpec() (*Webhook, *sqlgraph.CreateSpec) {
 		_spec.SetField(webhook.FieldDisabledAt, field.TypeTime, value)
 		_node.DisabledAt = &value
 	}
+	if value, ok := _c.mutation.DeletedAt(); ok {
+		_spec.SetField(webhook.FieldDeletedAt, field.TypeTime, value)
+		_node.DeletedAt = &value
+	}
 	if value, ok := _c.mutation.DisabledReason(); ok {
 		_spec.SetField(webhook.FieldDisabledReason, field.TypeEnum, value)
 		_node.DisabledReason = &value
@@ -471,6 +489,24 @@ func (u *WebhookUpsert) UpdateDisabledAt() *WebhookUpsert {
 // ClearDisabledAt clears the value of the "disabled_at" field.
 func (u *WebhookUpsert) ClearDisabledAt() *WebhookUpsert {
 	u.SetNull(webhook.FieldDisabledAt)
+	return u
+}
+
+// SetDeletedAt sets the "deleted_at" field.
+func (u *WebhookUpsert) SetDeletedAt(v time.Time) *WebhookUpsert {
+	u.Set(webhook.FieldDeletedAt, v)
+	return u
+}
+
+// UpdateDeletedAt sets the "deleted_at" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateDeletedAt() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldDeletedAt)
+	return u
+}
+
+// ClearDeletedAt clears the value of the "deleted_at" field.
+func (u *WebhookUpsert) ClearDeletedAt() *WebhookUpsert {
+	u.SetNull(webhook.FieldDeletedAt)
 	return u
 }
 
@@ -680,6 +716,27 @@ func (u *WebhookUpsertOne) UpdateDisabledAt() *WebhookUpsertOne {
 func (u *WebhookUpsertOne) ClearDisabledAt() *WebhookUpsertOne {
 	return u.Update(func(s *WebhookUpsert) {
 		s.ClearDisabledAt()
+	})
+}
+
+// SetDeletedAt sets the "deleted_at" field.
+func (u *WebhookUpsertOne) SetDeletedAt(v time.Time) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDeletedAt(v)
+	})
+}
+
+// UpdateDeletedAt sets the "deleted_at" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateDeletedAt() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDeletedAt()
+	})
+}
+
+// ClearDeletedAt clears the value of the "deleted_at" field.
+func (u *WebhookUpsertOne) ClearDeletedAt() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDeletedAt()
 	})
 }
 
@@ -1065,6 +1122,27 @@ func (u *WebhookUpsertBulk) UpdateDisabledAt() *WebhookUpsertBulk {
 func (u *WebhookUpsertBulk) ClearDisabledAt() *WebhookUpsertBulk {
 	return u.Update(func(s *WebhookUpsert) {
 		s.ClearDisabledAt()
+	})
+}
+
+// SetDeletedAt sets the "deleted_at" field.
+func (u *WebhookUpsertBulk) SetDeletedAt(v time.Time) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDeletedAt(v)
+	})
+}
+
+// UpdateDeletedAt sets the "deleted_at" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateDeletedAt() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDeletedAt()
+	})
+}
+
+// ClearDeletedAt clears the value of the "deleted_at" field.
+func (u *WebhookUpsertBulk) ClearDeletedAt() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDeletedAt()
 	})
 }
 

@@ -116,6 +116,26 @@ func (_u *WebhookUpdate) ClearDisabledAt() *WebhookUpdate {
 	return _u
 }
 
+// SetDeletedAt sets the "deleted_at" field.
+func (_u *WebhookUpdate) SetDeletedAt(v time.Time) *WebhookUpdate {
+	_u.mutation.SetDeletedAt(v)
+	return _u
+}
+
+// SetNillableDeletedAt sets the "deleted_at" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableDeletedAt(v *time.Time) *WebhookUpdate {
+	if v != nil {
+		_u.SetDeletedAt(*v)
+	}
+	return _u
+}
+
+// ClearDeletedAt clears the value of the "deleted_at" field.
+func (_u *WebhookUpdate) ClearDeletedAt() *WebhookUpdate {
+	_u.mutation.ClearDeletedAt()
+	return _u
+}
+
 // SetDisabledReason sets the "disabled_reason" field.
 func (_u *WebhookUpdate) SetDisabledReason(v webhook.DisabledReason) *WebhookUpdate {
 	_u.mutation.SetDisabledReason(v)
@@ -266,6 +286,12 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.DisabledAtCleared() {
 		_spec.ClearField(webhook.FieldDisabledAt, field.TypeTime)
 	}
+	if value, ok := _u.mutation.DeletedAt(); ok {
+		_spec.SetField(webhook.FieldDeletedAt, field.TypeTime, value)
+	}
+	if _u.mutation.DeletedAtCleared() {
+		_spec.ClearField(webhook.FieldDeletedAt, field.TypeTime)
+	}
 	if value, ok := _u.mutation.DisabledReason(); ok {
 		_spec.SetField(webhook.FieldDisabledReason, field.TypeEnum, value)
 	}
@@ -389,6 +415,26 @@ func (_u *WebhookUpdateOne) SetNillableDisabledAt(v *time.Time) *WebhookUpdateOn
 // ClearDisabledAt clears the value of the "disabled_at" field.
 func (_u *WebhookUpdateOne) ClearDisabledAt() *WebhookUpdateOne {
 	_u.mutation.ClearDisabledAt()
+	return _u
+}
+
+// SetDeletedAt sets the "deleted_at" field.
+func (_u *WebhookUpdateOne) SetDeletedAt(v time.Time) *WebhookUpdateOne {
+	_u.mutation.SetDeletedAt(v)
+	return _u
+}
+
+// SetNillableDeletedAt sets the "deleted_at" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableDeletedAt(v *time.Time) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetDeletedAt(*v)
+	}
+	return _u
+}
+
+// ClearDeletedAt clears the value of the "deleted_at" field.
+func (_u *WebhookUpdateOne) ClearDeletedAt() *WebhookUpdateOne {
+	_u.mutation.ClearDeletedAt()
 	return _u
 }
 
@@ -571,6 +617,12 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 	}
 	if _u.mutation.DisabledAtCleared() {
 		_spec.ClearField(webhook.FieldDisabledAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.DeletedAt(); ok {
+		_spec.SetField(webhook.FieldDeletedAt, field.TypeTime, value)
+	}
+	if _u.mutation.DeletedAtCleared() {
+		_spec.ClearField(webhook.FieldDeletedAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.DisabledReason(); ok {
 		_spec.SetField(webhook.FieldDisabledReason, field.TypeEnum, value)

@@ -31,6 +31,9 @@ func (Webhook) Fields() []ent.Field {
 		// generates, so that they can't say anything else.
 		field.Bytes("secret_sealed").Immutable().Sensitive(),
 		field.Time("disabled_at").Optional().Nillable(),
+		// Set when it was deleted: then it is there for nobody, and the retention removes its
+		// rows and then its own. It is disabled too, for programs that don't know this column.
+		field.Time("deleted_at").Optional().Nillable(),
 		// Who disabled it: its owner, or the 50 failures.
 		field.Enum("disabled_reason").Values("requested", "failures").Optional().Nillable(),
 		// The streak: deliveries that failed for good since the last success, or
@@ -46,6 +49,7 @@ func (Webhook) Fields() []ent.Field {
 func (Webhook) Indexes() []ent.Index {
 	return []ent.Index{
 		// The sweep looks for streaks that nobody follows.
+		index.Fields("id").StorageKey("webhook_deleted").Annotations(entsql.IndexWhere("deleted_at IS NOT NULL")),
 		index.Fields("consecutive_failures").Annotations(entsql.IndexWhere("consecutive_failures > 0")),
 	}
 }

@@ -65,6 +65,7 @@ type Config struct {
 	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`
 	HealthListen     string `env:"EARSHOT_HEALTH_LISTEN" envDefault:"127.0.0.1:4283" help:"address of /healthz and /readyz of a worker without the API"`
 	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is none"`
+	Profiles         bool   `env:"EARSHOT_PROFILES" envDefault:"false" help:"serve Go's profiles at /debug/pprof beside the metrics"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
@@ -209,6 +210,9 @@ func (c *Config) problems(known string) (found []string) {
 		if _, _, err := net.SplitHostPort(listen[1]); err != nil {
 			complain(listen[0], "wants host:port")
 		}
+	}
+	if c.Profiles && c.MetricsListen == "" {
+		complain("EARSHOT_PROFILES", "needs EARSHOT_METRICS_LISTEN, where profiles are served")
 	}
 	if (c.WorkerDeployment == "") != (c.WorkerBuildID == "") {
 		complain("EARSHOT_WORKER_DEPLOYMENT", "goes together with EARSHOT_WORKER_BUILD_ID: set both, or none")

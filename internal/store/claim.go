@@ -28,7 +28,7 @@ type Claim struct {
 
 // Claimed is the answer to a Claim. Exactly one of Gone, Granted and Wait holds.
 type Claimed struct {
-	// Gone: the delivery has ended, or its row is no longer there.
+	// Gone: the delivery has ended, or its webhook was deleted, or its row is no longer there.
 	Gone bool
 	// Ended tells how a delivery ended that is gone and has a row.
 	Ended *Ended
@@ -48,6 +48,9 @@ type Claimed struct {
 	Sealed    []byte
 	EventType string
 	Payload   []byte
+	// Lease is until when nobody else makes an attempt. It names the claim: the record of
+	// the attempt says it.
+	Lease time.Time
 	// Age is how long ago the delivery was created, and PutOff says that it was put off
 	// since, before this attempt or one before it.
 	Age    time.Duration
@@ -75,27 +78,28 @@ WITH wanted AS (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[]) WITH ORDINALITY
     AS w(id, number, workflow_id, run_id, lease, place)
 ), held AS (
-  SELECT id, status, attempt_count, schedule_start, created_at, next_attempt_at, lease_until,
-    coalesce(last_response_status, 0) AS response, coalesce(last_error, '') AS error
-  FROM deliveries WHERE id = ANY ($1::uuid[])
-  ORDER BY id FOR NO KEY UPDATE
+  SELECT d.id, d.status, d.attempt_count, d.schedule_start, d.created_at, d.next_attempt_at, d.lease_until,
+    coalesce(d.last_response_status, 0) AS response, coalesce(d.last_error, '') AS error,
+    h.url, h.url_sealed, h.enabled, h.secret_sealed
+  FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+  WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL
+  ORDER BY d.id FOR NO KEY UPDATE OF d
 ), claimed AS (
   UPDATE deliveries d
   SET lease_until = now() + make_interval(secs => w.lease), workflow_id = w.workflow_id, workflow_run_id = w.run_id
   FROM wanted w JOIN held r ON r.id = w.id
   WHERE d.id = w.id AND r.status = 'pending' AND r.attempt_count = w.number - 1
     AND (r.lease_until IS NULL OR r.lease_until <= now())
-  RETURNING w.place, d.webhook_id, d.event_id
+  RETURNING w.place, d.webhook_id, d.event_id, d.lease_until
 )
 SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error,
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
-  c.webhook_id, h.url, h.url_sealed, h.enabled, h.secret_sealed, e.type, e.payload
+  c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, e.type, e.payload, c.lease_until
 FROM wanted w
 JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
-LEFT JOIN webhooks h ON h.id = c.webhook_id
 LEFT JOIN events e ON e.id = c.event_id`
 
 // ClaimDeliveries decides for each claim, in one statement, whether its attempt
@@ -150,16 +154,18 @@ type claimRow struct {
 	age        float64
 	putOff     bool
 	webhook    *publicid.Webhook
-	url, event *string
-	enabled    *bool
+	url        string
+	event      *string
+	enabled    bool
 	sealedURL  []byte
 	sealed     []byte
 	payload    []byte
+	leased     *time.Time
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease, &r.age, &r.putOff,
-		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload)
+		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload, &r.leased)
 }
 
 func (r *claimRow) answer(c Claim) Claimed {
@@ -168,11 +174,11 @@ func (r *claimRow) answer(c Claim) Claimed {
 		return Claimed{Gone: true, Ended: &Ended{
 			Failed: r.status == "failed", Attempts: r.attempts, Response: r.response, Error: r.failure,
 		}}
-	case r.url != nil:
+	case r.webhook != nil:
 		return Claimed{
-			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: *r.url, SealedURL: r.sealedURL, Enabled: *r.enabled,
+			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: r.url, SealedURL: r.sealedURL, Enabled: r.enabled,
 			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
-			Age: seconds(r.age), PutOff: r.putOff,
+			Lease: *r.leased, Age: seconds(r.age), PutOff: r.putOff,
 		}
 	case r.attempts != c.Number-1:
 		// The row knows better than the run, after a reset for example.

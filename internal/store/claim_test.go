@@ -23,9 +23,10 @@ func TestAGrantedClaimHasAllThatTheAttemptNeeds(t *testing.T) {
 	id := o.delivery()
 	claimed := o.claim(id, 1)
 	require.Positive(t, claimed.Age)
+	require.Equal(t, *o.row(id).LeaseUntil, claimed.Lease)
 	require.Equal(t, store.Claimed{
 		Granted: true, Attempt: 1, Webhook: o.webhook, URL: hookURL, Enabled: true,
-		Sealed: []byte(sealed), EventType: "post.created", Payload: []byte(payload), Age: claimed.Age,
+		Sealed: []byte(sealed), EventType: "post.created", Payload: []byte(payload), Age: claimed.Age, Lease: claimed.Lease,
 	}, claimed)
 
 	row := o.row(id)

@@ -32,12 +32,15 @@ type outboxState struct {
 }
 
 // What is due stands in the order of an index; behind the oldest 10,000 there is nothing
-// older. Who has an attempt in flight isn't overdue.
+// older. Who has an attempt in flight isn't overdue, and what goes to a webhook that was deleted
+// isn't due: while a million of such rows wait for their removal, older ones may not be seen.
 const outboxStateSQL = `
-WITH due AS (
-  SELECT created_at, next_attempt_at, workflow_id, lease_until FROM deliveries
+WITH oldest AS (
+  SELECT webhook_id, created_at, next_attempt_at, workflow_id, lease_until FROM deliveries
   WHERE status = 'pending' AND next_attempt_at < now()
   ORDER BY next_attempt_at LIMIT 10000
+), due AS (
+  SELECT oldest.* FROM oldest JOIN webhooks h ON h.id = webhook_id WHERE h.deleted_at IS NULL
 ), outbox AS (
   SELECT
     coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE workflow_id IS NULL)), 0)::float8 AS unstarted,
@@ -46,8 +49,8 @@ WITH due AS (
   FROM due
 )
 SELECT unstarted, overdue,
-  (SELECT count(*) FROM webhooks WHERE NOT enabled AND disabled_reason IS DISTINCT FROM 'failures')::float8,
-  (SELECT count(*) FROM webhooks WHERE NOT enabled AND disabled_reason = 'failures')::float8,
+  (SELECT count(*) FROM webhooks WHERE NOT enabled AND deleted_at IS NULL AND disabled_reason IS DISTINCT FROM 'failures')::float8,
+  (SELECT count(*) FROM webhooks WHERE NOT enabled AND deleted_at IS NULL AND disabled_reason = 'failures')::float8,
   (SELECT count(*) FROM webhooks WHERE enabled AND consecutive_failures > 0)::float8
 FROM outbox`
 

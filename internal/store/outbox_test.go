@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
@@ -108,9 +110,30 @@ func (o *outbox) attempts(id publicid.Delivery) []*db.Attempt {
 // record tells which of the results moved their webhook's streak.
 func (o *outbox) record(results ...store.Result) []bool {
 	o.t.Helper()
-	moved, err := o.store.RecordResults(o.t.Context(), results)
+	moved, err := o.store.RecordResults(o.t.Context(), o.claimed(results...))
 	require.NoError(o.t, err)
 	return moved
+}
+
+// claimed gives those results a lease that have none: the one that their delivery has. A
+// delivery without one gets it, whatever attempt the result is of.
+func (o *outbox) claimed(results ...store.Result) []store.Result {
+	o.t.Helper()
+	pool := store.PoolOf(o.store)
+	for i, r := range results {
+		if !r.Lease.IsZero() {
+			continue
+		}
+		_, err := pool.Exec(o.t.Context(), `UPDATE deliveries SET lease_until = now() + make_interval(secs => $1)
+			WHERE id = $2 AND lease_until IS NULL AND status = 'pending'`, lease.Seconds(), r.ID.UUID())
+		require.NoError(o.t, err)
+		err = pool.QueryRow(o.t.Context(), "SELECT lease_until FROM deliveries WHERE id = $1 AND lease_until IS NOT NULL",
+			r.ID.UUID()).Scan(&results[i].Lease)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			require.NoError(o.t, err)
+		}
+	}
+	return results
 }
 
 // ago is a moment in the past at the database's precision.

@@ -25,7 +25,7 @@ type Overdue struct {
 const overdueSQL = `
 SELECT d.id, d.webhook_id, d.organization_id, d.event_type, h.url, coalesce(d.workflow_id, ''), d.next_attempt_at
 FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
-WHERE d.status = 'pending' AND d.next_attempt_at < now() - make_interval(secs => $1)
+WHERE d.status = 'pending' AND h.deleted_at IS NULL AND d.next_attempt_at < now() - make_interval(secs => $1)
   AND (d.lease_until IS NULL OR d.lease_until < now())
   AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id
@@ -57,8 +57,8 @@ type Followed struct {
 
 const abandonedSQL = `
 SELECT f.workflow_id, d.id
-FROM unnest($1::text[], $2::uuid[]) AS f(workflow_id, id) JOIN deliveries d ON d.id = f.id
-WHERE d.status = 'pending' AND (d.workflow_id IS NULL OR d.workflow_id = f.workflow_id)
+FROM unnest($1::text[], $2::uuid[]) AS f(workflow_id, id) JOIN deliveries d ON d.id = f.id JOIN webhooks h ON h.id = d.webhook_id
+WHERE d.status = 'pending' AND h.deleted_at IS NULL AND (d.workflow_id IS NULL OR d.workflow_id = f.workflow_id)
   AND (d.lease_until IS NULL OR d.lease_until < now())`
 
 // Abandoned are those of the deliveries that are pending, have no attempt in flight,

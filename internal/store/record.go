@@ -27,6 +27,8 @@ type Result struct {
 	Retry *time.Duration
 	// Counts says that the failure adds one to the webhook's streak.
 	Counts bool
+	// Lease is that of the claim (Claimed.Lease).
+	Lease time.Time
 }
 
 func (r Result) status() string {
@@ -40,6 +42,10 @@ func (r Result) status() string {
 	}
 }
 
+// A result takes effect while the row has its claim's lease, live or not: not when somebody
+// else has claimed the delivery since. Their attempt is under way then, and it is the one
+// that is recorded.
+//
 // A streak is in the webhook's row and moves with the outcome, in the same
 // statement: a process that is killed behind it has counted, one before it hasn't.
 // Within a batch the outcomes count in its order. A success of a webhook without
@@ -47,8 +53,8 @@ func (r Result) status() string {
 const recordSQL = `
 WITH o AS (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[], $6::int[], $7::bytea[], $8::text[],
-    $9::text[], $10::float8[], $11::bool[]) WITH ORDINALITY
-    AS o(id, attempt_id, number, started_at, duration_ms, response, body, error, status, retry, counts, place)
+    $9::text[], $10::float8[], $11::bool[], $12::timestamptz[]) WITH ORDINALITY
+    AS o(id, attempt_id, number, started_at, duration_ms, response, body, error, status, retry, counts, lease, place)
 ), held AS (
   SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
 ), ended AS (
@@ -64,7 +70,7 @@ WITH o AS (
     failed_at = CASE WHEN o.status = 'failed' THEN now() END,
     next_attempt_at = CASE WHEN o.status = 'pending' THEN now() + make_interval(secs => o.retry) END
   FROM o JOIN held ON held.id = o.id
-  WHERE d.id = o.id AND d.status = 'pending' AND (o.number = 0 OR d.attempt_count = o.number - 1)
+  WHERE d.id = o.id AND d.status = 'pending' AND d.lease_until = o.lease AND (o.number = 0 OR d.attempt_count = o.number - 1)
   RETURNING o.attempt_id, o.place, o.counts, o.error = '' AS success, d.organization_id, d.webhook_id
 ), attempted AS (
   INSERT INTO attempts (id, organization_id, delivery_id, number, started_at, duration_ms, response_status, response_body, error)
@@ -89,20 +95,20 @@ WITH o AS (
 SELECT e.place FROM ended e JOIN counted c ON c.id = e.webhook_id`
 
 // RecordResults writes outcomes, in one statement, and tells for each whether it
-// moved its webhook's streak. A result whose attempt is recorded already, or whose
-// delivery has ended, changes nothing; of several results of one delivery one
-// counts.
+// moved its webhook's streak. A result whose attempt is recorded already, whose
+// delivery has ended or was claimed by somebody else since, changes nothing; of several
+// results of one delivery one counts.
 func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bool, err error) {
 	n := len(results)
 	ids, attempts, numbers := make([]string, n), make([]string, n), make([]int, n)
 	started, durations, responses := make([]time.Time, n), make([]int, n), make([]int, n)
 	bodies, failures, states, retries := make([][]byte, n), make([]string, n), make([]string, n), make([]float64, n)
-	counts := make([]bool, n)
+	counts, leases := make([]bool, n), make([]time.Time, n)
 	for i, r := range results {
 		ids[i], attempts[i] = r.ID.UUID().String(), publicid.NewAttempt().UUID().String()
 		numbers[i], started[i], durations[i] = r.Number, r.StartedAt, int(r.Duration.Milliseconds())
 		responses[i], bodies[i], failures[i], states[i] = r.Response, r.Body, r.Error, r.status()
-		counts[i] = r.Counts
+		counts[i], leases[i] = r.Counts, r.Lease
 		if r.Retry != nil {
 			retries[i] = r.Retry.Seconds()
 		}
@@ -110,7 +116,7 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bo
 	var places []int
 	err = again(func() error {
 		rows, err := s.pool.Query(ctx, recordSQL, ids, attempts, numbers, started, durations, responses, bodies, failures, states,
-			retries, counts)
+			retries, counts, leases)
 		if err != nil {
 			return err
 		}
@@ -129,7 +135,8 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bo
 
 const endSQL = `
 WITH held AS (
-  SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
+  SELECT d.id FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+  WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL ORDER BY d.id FOR NO KEY UPDATE OF d
 )
 UPDATE deliveries d
 SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NULL, lease_until = NULL,
@@ -161,8 +168,8 @@ SET status = 'pending', failed_at = NULL, schedule_start = d.attempt_count, next
 FROM held WHERE d.id = held.id AND d.status = 'failed' AND d.workflow_run_id IS DISTINCT FROM $2`
 
 const pendingSQL = `
-SELECT id, webhook_id, attempt_count FROM deliveries
-WHERE id = ANY ($1::uuid[]) AND status = 'pending' ORDER BY id`
+SELECT d.id, d.webhook_id, d.attempt_count FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+WHERE d.id = ANY ($1::uuid[]) AND d.status = 'pending' AND h.deleted_at IS NULL ORDER BY d.id`
 
 // Revived is a delivery whose schedule began anew.
 type Revived struct {

@@ -165,11 +165,11 @@ func TestADeliveryToADisabledWebhookEndsWithoutAnAttempt(t *testing.T) {
 func TestAnAttemptRecordedTwiceIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	for _, first := range []store.Result{success(o.delivery(), 1), failure(o.delivery(), 1), failure(o.delivery(), 1, time.Hour)} {
+	for _, first := range o.claimed(success(o.delivery(), 1), failure(o.delivery(), 1), failure(o.delivery(), 1, time.Hour)) {
 		o.record(first)
 		row, attempts := o.row(first.ID).String(), fmt.Sprint(o.attempts(first.ID))
 		second := failure(first.ID, 1, time.Second)
-		second.Response, second.Error = 418, "redirect"
+		second.Response, second.Error, second.Lease = 418, "redirect", first.Lease
 		o.record(second)
 		o.record(first)
 		require.Equal(t, row, o.row(first.ID).String())
@@ -194,6 +194,7 @@ func TestAResultThatIsNotTheNextAttemptsIsDropped(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	id := o.delivery(func(c *db.DeliveryCreate) { c.SetAttemptCount(2) })
+	o.claim(id, 3)
 	before := o.row(id)
 	for _, number := range []int{1, 2, 4, 5} {
 		o.record(success(id, number))
@@ -215,6 +216,35 @@ func TestAResultOfADeliveryThatHasEndedIsDropped(t *testing.T) {
 	o.record(disabled(delivered), success(stopped, 1))
 	require.Equal(t, before, []string{o.row(delivered).String(), o.row(stopped).String()})
 	require.Empty(t, o.attempts(stopped))
+}
+
+// A worker whose database was away for longer than its lease records late, while another
+// one is making the attempt.
+func TestAnOutcomeIsDroppedWhenSomebodyElseHasClaimedTheAttemptSince(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	late, alone := o.delivery(), o.delivery()
+	was, wasAlone := o.claim(late, 1), o.claim(alone, 1)
+	expired := ago(time.Minute)
+	for _, id := range []publicid.Delivery{late, alone} {
+		require.NoError(t, o.update(id).SetLeaseUntil(expired).Exec(o.ctx))
+	}
+	is := o.claim(late, 1)
+	require.True(t, was.Granted && wasAlone.Granted && is.Granted)
+	before := o.row(late).String()
+	leased := func(r store.Result, until time.Time) store.Result { r.Lease = until; return r }
+	_, err := o.store.RecordResults(t.Context(), []store.Result{
+		leased(failure(late, 1, time.Minute), expired),
+		leased(store.Result{ID: late, StartedAt: ago(0), Error: "webhook_disabled"}, expired),
+		leased(success(alone, 1), expired),
+	})
+	require.NoError(t, err)
+	require.Equal(t, before, o.row(late).String(), "the attempt that is under way keeps its lease")
+	require.Empty(t, o.attempts(late))
+	require.Equal(t, delivery.StatusSucceeded, o.row(alone).Status, "an outcome that nobody else can bring is recorded, late or not")
+	_, err = o.store.RecordResults(t.Context(), []store.Result{leased(success(late, 1), is.Lease)})
+	require.NoError(t, err)
+	require.Equal(t, delivery.StatusSucceeded, o.row(late).Status)
 }
 
 func TestAResultForADeletedWebhookIsDropped(t *testing.T) {
@@ -257,7 +287,7 @@ func TestBatchesOfResultsThatOverlapInAnyOrderAreAllRecorded(t *testing.T) {
 	for range 100 {
 		results = append(results, success(o.delivery(), 1))
 	}
-	backwards := slices.Clone(results)
+	backwards := slices.Clone(o.claimed(results...))
 	slices.Reverse(backwards)
 	orders := make(chan []store.Result, 6)
 	for range 3 {

@@ -19,10 +19,10 @@ type RunningRecovery struct {
 }
 
 const runningRecoveriesSQL = `
-SELECT id, webhook_id, organization_id, created_at FROM recoveries
-WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1)
-  AND (created_at, id) > ($2, $3::uuid)
-ORDER BY created_at, id LIMIT $4`
+SELECT r.id, r.webhook_id, r.organization_id, r.created_at FROM recoveries r JOIN webhooks h ON h.id = r.webhook_id
+WHERE r.status = 'running' AND h.deleted_at IS NULL AND r.created_at <= now() - make_interval(secs => $1)
+  AND (r.created_at, r.id) > ($2, $3::uuid)
+ORDER BY r.created_at, r.id LIMIT $4`
 
 // RunningRecoveries are the recoveries that haven't ended and are older than the
 // grace, of all organizations: those that come after the last one of the page before

@@ -42,6 +42,8 @@ func System(ctx context.Context, reason string) context.Context {
 // forget it: queries, updates and deletions only see the organization's rows,
 // creations are stamped with it. Transactions of the client inherit it.
 //
+// It also hides webhooks that were deleted from every query, whatever the context.
+//
 // Raw SQL, HasX predicates and the updating half of an upsert aren't covered; an
 // upsert's conflict must be on a key of the organization. A foreign key to another
 // organization's row is refused by the database: see tables in migrate.go.
@@ -50,6 +52,9 @@ func scopeToOrganization(client *db.Client) {
 		limit, all, err := limitOf(ctx, q.Type())
 		if err == nil && !all {
 			q.WhereP(limit)
+		}
+		if q.Type() == db.TypeWebhook {
+			q.WhereP(notDeleted)
 		}
 		return err
 	}))
@@ -81,6 +86,9 @@ func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all
 	}
 	return func(s *sql.Selector) { s.Where(sql.EQ(s.C(column), held.organization)) }, false, nil
 }
+
+// notDeleted leaves out webhooks that were deleted, whose rows go a little later.
+func notDeleted(s *sql.Selector) { s.Where(sql.IsNull(s.C("deleted_at"))) }
 
 func limitMutation(ctx context.Context, m ent.Mutation) error {
 	limit, all, err := limitOf(ctx, m.Type())

@@ -78,7 +78,7 @@ func TestFailuresOfManyProcessesAllCount(t *testing.T) {
 	orders := make(chan []store.Result, batches)
 	for range batches {
 		// Both webhooks, in either order.
-		batch := []store.Result{lost(o.delivery()), lost(other.delivery())}
+		batch := o.claimed(lost(o.delivery()), lost(other.delivery()))
 		if len(orders)%2 == 0 {
 			batch[0], batch[1] = batch[1], batch[0]
 		}

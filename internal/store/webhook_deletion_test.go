@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/webhook"
@@ -24,9 +25,8 @@ import (
 // second, so that a test of many of them doesn't take a second for each.
 const fastDeadlocks = "&options=-c%20deadlock_timeout%3D20"
 
-// A webhook goes with its whole log while batches take the rows of that log, in an
-// order of their own. Rows that were written again lie elsewhere than their ids
-// say, and that is what the deletion may go by.
+// A webhook goes with its whole log, page by page, while batches take the rows of that log,
+// in an order of their own. Rows that were written again lie elsewhere than their ids say.
 func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{DatabaseURL: testkit.Database(t) + fastDeadlocks})
@@ -41,9 +41,22 @@ func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 		o.deleteAmid(n, ids)
 		client := app.Store.Client()
 		require.Zero(t, client.Webhook.Query().Where(webhook.ID(o.webhook)).CountX(o.ctx))
+		require.NoError(t, removeDeleted(t.Context(), app.Store))
 		require.Zero(t, client.Delivery.Query().Where(delivery.WebhookID(o.webhook)).CountX(o.ctx), "nothing is left behind")
 		require.Zero(t, client.Attempt.Query().Where(attempt.DeliveryIDIn(ids...)).CountX(o.ctx), "nothing is left behind")
 	}
+}
+
+// removeDeleted removes what is left of webhooks that were deleted, as the retention does.
+func removeDeleted(ctx context.Context, s *store.Store) error {
+	for at := new(store.DeletedPlace); at != nil; {
+		_, _, next, err := s.RemoveDeleted(ctx, *at)
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
 }
 
 // of is an outbox of a tenant of a running service.
@@ -79,12 +92,13 @@ func (o *outbox) deleteAmid(n *testkit.Tenant, ids []publicid.Delivery) {
 	work := []func() error{func() error {
 		a := n.Do(o.t, http.MethodDelete, "/v1/webhooks/"+o.webhook.String(), nil)
 		assert.Equal(o.t, http.StatusOK, a.Status, "%s", a.Raw)
-		return nil
+		return removeDeleted(ctx, o.store)
 	}}
+	leased := o.claimed(successes(ids)...)
 	for range 2 {
 		work = append(work,
 			func() error { return o.claimMany(ctx, ids) },
-			func() error { _, err := o.store.RecordResults(ctx, successes(ids)); return err })
+			func() error { _, err := o.store.RecordResults(ctx, leased); return err })
 	}
 	var done sync.WaitGroup
 	start := make(chan struct{})
@@ -150,5 +164,84 @@ func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 	}, testkit.Wait, 20*time.Millisecond, "the worker still works")
 	require.NotContains(t, logs.String(), `"level":"ERROR"`)
 	require.NotContains(t, logs.String(), "40P01")
+	require.NoError(t, removeDeleted(t.Context(), app.Store))
 	require.Equal(t, 1, app.Store.Client().Delivery.Query().CountX(n.Context(t.Context())), "nothing is left behind")
+}
+
+// deleted marks a webhook, as its owner's deletion does.
+func (o *outbox) deleted() {
+	o.t.Helper()
+	_, err := store.PoolOf(o.store).Exec(o.t.Context(), "UPDATE webhooks SET deleted_at = now(), enabled = false WHERE id = $1", o.webhook.UUID())
+	require.NoError(o.t, err)
+}
+
+func TestADeletedWebhookIsRemovedPageByPageAndItsOwnRowLast(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	other := another(t, o.store)
+	kept := other.delivery()
+	rows := make([]*db.DeliveryCreate, 501)
+	for i := range rows {
+		rows[i] = o.store.Client().Delivery.Create().SetWebhookID(o.webhook).SetEventID(o.event).SetEventType("post.created")
+	}
+	o.store.Client().Delivery.CreateBulk(rows...).ExecX(o.ctx)
+	last := o.delivery()
+	o.record(success(last, 1))
+	o.store.Client().Recovery.Create().SetWebhookID(o.webhook).SetSince(ago(time.Hour)).SetUntil(ago(0)).SaveX(o.ctx)
+	removed, hooks, next, err := o.store.RemoveDeleted(t.Context(), store.DeletedPlace{})
+	require.NoError(t, err)
+	require.Nil(t, next, "nothing is deleted yet")
+	require.Zero(t, removed+hooks)
+
+	o.deleted()
+	place := new(store.DeletedPlace)
+	var pages [][]int
+	for place != nil {
+		removed, hooks, next, err := o.store.RemoveDeleted(t.Context(), *place)
+		require.NoError(t, err)
+		pages, place = append(pages, []int{removed, hooks}), next
+	}
+	require.Equal(t, [][]int{{500, 0}, {2, 1}, {0, 0}}, pages)
+	require.Zero(t, o.store.Client().Recovery.Query().CountX(o.ctx))
+	require.Empty(t, o.attempts(last))
+	require.Equal(t, []publicid.Delivery{kept}, other.deliveries())
+}
+
+func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	held, free := o.delivery(), o.delivery()
+	o.deleted()
+	tx, err := store.PoolOf(o.store).Begin(t.Context())
+	require.NoError(t, err)
+	// As a record holds it.
+	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", held.UUID())
+	require.NoError(t, err)
+	require.NoError(t, removeDeleted(t.Context(), o.store))
+	require.Equal(t, []publicid.Delivery{held}, o.deliveries(), "%s went, and nothing waited", free)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, removeDeleted(t.Context(), o.store))
+	require.Empty(t, o.deliveries())
+}
+
+// All that looks at deliveries for the service passes over those of a deleted webhook.
+func TestNobodyFindsTheDeliveriesOfADeletedWebhook(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	neighbour := another(t, o.store)
+	due := func(c *db.DeliveryCreate) { c.SetNextAttemptAt(ago(time.Hour)) }
+	gone, kept := o.delivery(due), neighbour.delivery(due)
+	o.store.Client().Recovery.Create().SetWebhookID(o.webhook).SetSince(ago(time.Hour)).SetUntil(ago(0)).SaveX(o.ctx)
+	o.deleted()
+	overdue, err := o.store.OverdueDeliveries(t.Context(), time.Minute, store.Overdue{}, 10)
+	require.NoError(t, err)
+	require.Len(t, overdue, 1)
+	require.Equal(t, kept, overdue[0].ID)
+	running, err := o.store.RunningRecoveries(t.Context(), 0, store.RunningRecovery{}, 10)
+	require.NoError(t, err)
+	require.Empty(t, running)
+	n, err := o.store.EndDeliveries(t.Context(), "", "given_up", []publicid.Delivery{gone, kept})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, store.Claimed{Gone: true}, o.claim(gone, 1))
 }

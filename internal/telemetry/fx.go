@@ -13,7 +13,7 @@ import (
 // Module provides the Metrics and serves them, and the Traces. Who counts needs them, so
 // they are served for longer than anybody counts.
 var Module = fx.Module("telemetry", fx.Provide(func(lc fx.Lifecycle, c config.Config, log *slog.Logger) (*Metrics, error) {
-	m, err := New(c.MetricsListen, log)
+	m, err := New(c.MetricsListen, c.Profiles, log)
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ type Metrics struct {
 }
 
 // New makes the metrics of a process; nobody sees them before Start. The address
-// is host:port, or "" for none.
-func New(address string, log *slog.Logger) (*Metrics, error) {
+// is host:port, or "" for none. Profiles of the process are served there if they are wanted.
+func New(address string, profiles bool, log *slog.Logger) (*Metrics, error) {
 	m := &Metrics{address: address, log: log}
 	if address == "" {
 		return m, nil
@@ -68,6 +68,9 @@ func New(address string, log *slog.Logger) (*Metrics, error) {
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}))
 	mux.HandleFunc("GET /healthz", live)
+	if profiles {
+		serveProfiles(mux)
+	}
 	m.server = &http.Server{Handler: mux, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout}
 	return m, nil
 }

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/webhook"
 	catalogue "earshot/internal/event"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -87,7 +88,8 @@ type DeliveryDetail struct {
 // Delivery loads one delivery of a webhook.
 func (s *Service) Delivery(ctx context.Context, of publicid.Webhook, id publicid.Delivery) (*DeliveryDetail, error) {
 	client := s.store.Client()
-	found, err := onlyDelivery(ctx, client.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)))
+	found, err := onlyDelivery(ctx, client.Delivery.Query().
+		Where(delivery.ID(id), delivery.WebhookID(of), delivery.HasWebhookWith(webhook.DeletedAtIsNil())))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -236,5 +237,11 @@ func recoveryGoesAlong(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
 	n.Recover(t, hook, testkit.Minute())
 	n.Make(t, http.MethodDelete, hook, nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, hook+"/recoveries", nil)
+	for at := new(store.DeletedPlace); at != nil; {
+		_, _, next, err := n.App.Store.RemoveDeleted(t.Context(), *at)
+		require.NoError(t, err)
+		at = next
+	}
 	require.Zero(t, n.App.Store.Client().Recovery.Query().CountX(n.Context(t.Context())))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/delivery"
 	"earshot/ent/db/organization"
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/change"
@@ -217,17 +216,12 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 	return changed, err
 }
 
-// DeleteWebhook removes a webhook and its log; deliveries under way end
-// quietly.
+// DeleteWebhook takes a webhook and its log away: for everybody at once, and from the
+// database page by page afterwards, by the retention. Deliveries under way end quietly.
 func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
-		// The rows that batches of attempts may want, in the batches' order: the
-		// deliveries by id, then the webhook. The deletion below takes them in any.
-		_, err := c.Delivery.Query().Where(delivery.WebhookID(id), delivery.StatusEQ(delivery.StatusPending)).
-			Order(db.Asc(delivery.FieldID)).ForUpdate().Select(delivery.FieldID).All(ctx)
-		if err != nil {
-			return errors.Wrap(err, "lock the deliveries")
-		}
+		// FOR UPDATE waits for changes that are sending something to it, so that their
+		// deliveries are there when its rows are removed.
 		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
 			return problem.Missing("webhook")
@@ -235,7 +229,11 @@ func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error 
 		if err != nil {
 			return errors.Wrap(err, "load the webhook")
 		}
-		if err := c.Webhook.DeleteOne(hook).Exec(ctx); err != nil {
+		at := store.Now()
+		err = c.Webhook.UpdateOne(hook).
+			SetDeletedAt(at).SetEnabled(false).SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested).
+			SetConsecutiveFailures(0).SetUpdatedAt(at).Exec(ctx)
+		if err != nil {
 			return errors.Wrap(err, "delete the webhook")
 		}
 		c.EndStreak(hook)

@@ -131,11 +131,17 @@ func patchWebhook(t *testing.T, n *tenant) {
 func deleteWebhook(t *testing.T, n *tenant) {
 	id, kept := n.Listen(t), n.Listen(t)
 	n.Post(t)
-	require.Equal(t, object{"id": id}, n.Make(t, http.MethodDelete, "/v1/webhooks/"+id, nil))
-	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/webhooks/"+id, nil)
-	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/webhooks/"+id+"/deliveries", nil)
-	n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, "/v1/webhooks/"+id, nil)
-	require.Equal(t, 1, n.App.Store.Client().Delivery.Query().CountX(n.Context(t.Context())))
+	hook := "/v1/webhooks/" + id
+	one := hook + "/deliveries/" + n.Do(t, http.MethodGet, hook+"/deliveries", nil).Body["data"].([]any)[0].(object)["id"].(string)
+	require.Equal(t, object{"id": id}, n.Make(t, http.MethodDelete, hook, nil))
+	for _, of := range []string{hook, hook + "/deliveries", one, hook + "/recoveries"} {
+		n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, of, nil)
+	}
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, one+"/replay", nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, hook+"/test", nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodPatch, hook, object{"enabled": true})
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, hook, nil)
+	require.Len(t, n.Do(t, http.MethodGet, "/v1/webhooks", nil).Body["data"], 1)
 	require.Len(t, n.Walk(t, "/v1/webhooks/"+kept+"/deliveries", "50", func() {}), 1)
 }
 

@@ -775,6 +775,7 @@ var (
 		{Name: "enabled", Type: field.TypeBool, Default: true},
 		{Name: "secret_sealed", Type: field.TypeBytes},
 		{Name: "disabled_at", Type: field.TypeTime, Nullable: true},
+		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
 		{Name: "disabled_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"requested", "failures"}},
 		{Name: "consecutive_failures", Type: field.TypeInt, Default: 0},
 		{Name: "disabled_by_run", Type: field.TypeString, Nullable: true},
@@ -786,9 +787,17 @@ var (
 		PrimaryKey: []*schema.Column{WebhooksColumns[0]},
 		Indexes: []*schema.Index{
 			{
+				Name:    "webhook_deleted",
+				Unique:  false,
+				Columns: []*schema.Column{WebhooksColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NOT NULL",
+				},
+			},
+			{
 				Name:    "webhook_consecutive_failures",
 				Unique:  false,
-				Columns: []*schema.Column{WebhooksColumns[11]},
+				Columns: []*schema.Column{WebhooksColumns[12]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "consecutive_failures > 0",
 				},

@@ -33,6 +33,8 @@ const (
 	FieldSecretSealed = "secret_sealed"
 	// FieldDisabledAt holds the string denoting the disabled_at field in the database.
 	FieldDisabledAt = "disabled_at"
+	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
+	FieldDeletedAt = "deleted_at"
 	// FieldDisabledReason holds the string denoting the disabled_reason field in the database.
 	FieldDisabledReason = "disabled_reason"
 	// FieldConsecutiveFailures holds the string denoting the consecutive_failures field in the database.
@@ -55,6 +57,7 @@ var Columns = []string{
 	FieldEnabled,
 	FieldSecretSealed,
 	FieldDisabledAt,
+	FieldDeletedAt,
 	FieldDisabledReason,
 	FieldConsecutiveFailures,
 	FieldDisabledByRun,
@@ -142,6 +145,11 @@ func ByEnabled(opts ...sql.OrderTermOption) OrderOption {
 // ByDisabledAt orders the results by the disabled_at field.
 func ByDisabledAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDisabledAt, opts...).ToFunc()
+}
+
+// ByDeletedAt orders the results by the deleted_at field.
+func ByDeletedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDeletedAt, opts...).ToFunc()
 }
 
 // ByDisabledReason orders the results by the disabled_reason field.

@@ -95,6 +95,11 @@ func DisabledAt(v time.Time) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldDisabledAt, v))
 }
 
+// DeletedAt applies equality check predicate on the "deleted_at" field. It's identical to DeletedAtEQ.
+func DeletedAt(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldDeletedAt, v))
+}
+
 // ConsecutiveFailures applies equality check predicate on the "consecutive_failures" field. It's identical to ConsecutiveFailuresEQ.
 func ConsecutiveFailures(v int) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldConsecutiveFailures, v))
@@ -438,6 +443,56 @@ func DisabledAtIsNil() predicate.Webhook {
 // DisabledAtNotNil applies the NotNil predicate on the "disabled_at" field.
 func DisabledAtNotNil() predicate.Webhook {
 	return predicate.Webhook(sql.FieldNotNull(FieldDisabledAt))
+}
+
+// DeletedAtEQ applies the EQ predicate on the "deleted_at" field.
+func DeletedAtEQ(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldDeletedAt, v))
+}
+
+// DeletedAtNEQ applies the NEQ predicate on the "deleted_at" field.
+func DeletedAtNEQ(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldDeletedAt, v))
+}
+
+// DeletedAtIn applies the In predicate on the "deleted_at" field.
+func DeletedAtIn(vs ...time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldDeletedAt, vs...))
+}
+
+// DeletedAtNotIn applies the NotIn predicate on the "deleted_at" field.
+func DeletedAtNotIn(vs ...time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldDeletedAt, vs...))
+}
+
+// DeletedAtGT applies the GT predicate on the "deleted_at" field.
+func DeletedAtGT(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldDeletedAt, v))
+}
+
+// DeletedAtGTE applies the GTE predicate on the "deleted_at" field.
+func DeletedAtGTE(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldDeletedAt, v))
+}
+
+// DeletedAtLT applies the LT predicate on the "deleted_at" field.
+func DeletedAtLT(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldDeletedAt, v))
+}
+
+// DeletedAtLTE applies the LTE predicate on the "deleted_at" field.
+func DeletedAtLTE(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldDeletedAt, v))
+}
+
+// DeletedAtIsNil applies the IsNil predicate on the "deleted_at" field.
+func DeletedAtIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldDeletedAt))
+}
+
+// DeletedAtNotNil applies the NotNil predicate on the "deleted_at" field.
+func DeletedAtNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldDeletedAt))
 }
 
 // DisabledReasonEQ applies the EQ predicate on the "disabled_reason" field.

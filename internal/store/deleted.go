@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/internal/publicid"
+)
+
+// This file removes the rows of webhooks that were deleted, of all organizations, as
+// retention.go removes what is too old: page by page, waiting for nobody. The webhook's own
+// row goes last, so that it is found again after a kill.
+
+// DeletedPlace is how far the removal is: behind a webhook, and a delivery of the one after.
+// The zero place is the beginning. What is deleted before the place meanwhile is left for
+// the next run.
+type DeletedPlace struct {
+	Webhook  publicid.Webhook
+	Delivery publicid.Delivery
+}
+
+const deletedWebhookSQL = `SELECT id FROM webhooks WHERE deleted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT 1`
+
+const deletedDeliveriesSQL = `
+WITH page AS (
+  SELECT id FROM deliveries WHERE webhook_id = $1 AND id > $2 ORDER BY id LIMIT 500
+), gone AS (
+  DELETE FROM deliveries WHERE id IN (
+    SELECT d.id FROM deliveries d JOIN page USING (id) FOR UPDATE OF d SKIP LOCKED
+  ) RETURNING id
+)
+SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)`
+
+// What somebody holds keeps the webhook until the next run. Its recoveries go with it.
+const deletedSQL = `
+DELETE FROM webhooks WHERE id = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM deliveries WHERE webhook_id = $1)`
+
+// RemoveDeleted removes one page of deliveries, with their attempts, of a webhook that was
+// deleted, and the webhook when none are left. It returns how many of each went and where
+// to go on; nil says that there is nothing more.
+func (s *Store) RemoveDeleted(ctx context.Context, from DeletedPlace) (deliveries, webhooks int, next *DeletedPlace, err error) {
+	var hook publicid.Webhook
+	err = s.pool.QueryRow(ctx, deletedWebhookSQL, from.Webhook.UUID()).Scan(&hook)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, 0, nil, nil
+	}
+	if err != nil {
+		return 0, 0, nil, errors.Wrap(err, "look for webhooks that were deleted")
+	}
+	var last *publicid.Delivery
+	err = again(func() error {
+		return s.pool.QueryRow(ctx, deletedDeliveriesSQL, hook.UUID(), from.Delivery.UUID()).Scan(&deliveries, &last)
+	})
+	if err != nil {
+		return 0, 0, nil, errors.Wrap(err, "remove the deliveries of a webhook that was deleted")
+	}
+	if last != nil {
+		return deliveries, 0, &DeletedPlace{Webhook: from.Webhook, Delivery: *last}, nil
+	}
+	err = again(func() error {
+		done, err := s.pool.Exec(ctx, deletedSQL, hook.UUID())
+		webhooks = int(done.RowsAffected())
+		return err
+	})
+	if err != nil {
+		return deliveries, 0, nil, errors.Wrap(err, "remove a webhook that was deleted")
+	}
+	return deliveries, webhooks, &DeletedPlace{Webhook: hook}, nil
+}

@@ -1,0 +1,196 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"earshot/ent/db"
+	"earshot/ent/db/organization"
+	changes "earshot/internal/change"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/send"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+	"earshot/internal/webhooks"
+)
+
+// The life_ files are a model of a delivery's row. Two workers, the sweep, an operator,
+// the owner of the webhooks and the retention do what they do to the rows, by the
+// service's own statements and use cases on a real Postgres, in an order that is drawn;
+// workers die, starts and runs are lost, and leases end. After each step the tables have
+// to be what the model says, which has nothing of the service's code.
+//
+// Of Temporal and of the activities it has what the rows can tell: runs that know a
+// delivery and the number to ask for, and attempts that are claimed, sent and recorded.
+// It may do more than they would, and nothing that they do is left out.
+//
+// Its times are the service's with minutes in place of seconds: what a case itself takes
+// is none of its time. Time goes by when a step moves the rows' moments back.
+
+const (
+	lifeLease = 12 * time.Minute
+	lifeGrace = 30 * time.Minute
+	// No moment of the model is nearer to its present than this when something is
+	// decided by it, and none of a row's differs from it by more.
+	lifeSlack = time.Minute
+	// lifeLimit is the specification's (Delivery and retries).
+	lifeLimit = 50
+)
+
+var lifeDelays = []time.Duration{30 * time.Minute, 2 * time.Hour, 10 * time.Hour, 60 * time.Hour}
+
+// More cases than the hundred of `make test`: -rapid.checks=5000. A case that fails is
+// shrunk and kept in testdata/rapid, and is tried first from then on.
+func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLife(t, s)
+		t.Repeat(map[string]func(*rapid.T){
+			"":                          l.check,
+			"something happens":         l.happen,
+			"workers claim":             l.claim,
+			"workers claim (2)":         l.claim, // what is there more often is drawn more often
+			"workers claim (3)":         l.claim,
+			"receivers answer":          l.answer,
+			"receivers answer (2)":      l.answer,
+			"receivers answer (3)":      l.answer,
+			"workers record":            l.record,
+			"workers record (2)":        l.record,
+			"workers record (3)":        l.record,
+			"a worker dies":             l.die,
+			"Temporal misses a worker":  l.miss,
+			"attempts are put off":      l.putOff,
+			"time goes by":              l.pass,
+			"time goes by to an event":  l.passToNext,
+			"the sweep":                 l.sweep,
+			"a run is lost":             l.lose,
+			"terminate":                 l.terminate,
+			"the sweep ends terminated": l.endTerminated,
+			"retry_now":                 l.retryNow,
+			"give_up":                   l.giveUp,
+			"reset":                     l.reset,
+			"replay":                    l.replay,
+			"replay_delivery":           l.replayAs,
+			"recover":                   l.recover,
+			"disable or enable":         l.toggle,
+			"failure_streak looks":      l.followStreaks,
+			"delete":                    l.delete,
+			"retention":                 l.retain,
+			"retention of the deleted":  l.removeDeleted,
+		})
+	})
+}
+
+// life is one case.
+type life struct {
+	t        *rapid.T
+	ctx      context.Context // the owner's
+	store    *store.Store
+	pool     *pgxpool.Pool
+	webhooks *webhooks.Service
+	changes  *changes.Runner
+
+	// What the deployment chose.
+	delays        []time.Duration
+	countAttempts bool
+
+	// past is how far the rows' moments were moved back.
+	past       time.Duration
+	hooks      []*lifeHook
+	rows       []*lifeRow
+	runs       []*lifeRun
+	over       []*lifeRun // closed, and may be reset
+	terminated []*lifeRun
+	attempts   []*lifeAttempt // in flight
+	dispatched []changes.PendingDelivery
+	made       int // things that got a name
+}
+
+func newLife(t *rapid.T, s *store.Store) *life {
+	ctx := t.Context()
+	l := &life{t: t, store: s, pool: store.PoolOf(s)}
+	for _, table := range []string{"recoveries", "webhooks", "events"} {
+		_, err := l.pool.Exec(ctx, "DELETE FROM "+table) // what the case before left
+		require.NoError(t, err)
+	}
+	o, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(store.System(ctx, "test"))
+	require.NoError(t, err)
+	l.ctx = changes.WithCaller(ctx, &changes.Caller{Organization: o, Key: &db.APIKey{}})
+	box := seal.New()
+	require.NoError(t, box.Add("k1", make([]byte, 32)))
+	l.changes = changes.NewRunner(s, l)
+	l.webhooks = webhooks.New(s, l.changes, send.NewGuard(nil, false), box, webhooks.Settings{Cap: 10}, slog.New(slog.DiscardHandler))
+	l.delays = lifeDelays[:rapid.SampledFrom([]int{4, 0, 1}).Draw(t, "retries")]
+	l.countAttempts = rapid.Bool().Draw(t, "each failed attempt counts")
+	for range rapid.IntRange(1, 3).Draw(t, "webhooks") {
+		l.register()
+	}
+	return l
+}
+
+// register makes a webhook, some of which have failed for long already.
+func (l *life) register() {
+	made, _, err := l.webhooks.RegisterWebhook(l.ctx, l.name("https://example.com/"), []string{"post.created"})
+	require.NoError(l.t, err)
+	h := &lifeHook{id: made.ID, enabled: true, failures: rapid.SampledFrom([]int{0, lifeLimit - 1, lifeLimit - 2}).Draw(l.t, "failures")}
+	_, err = l.pool.Exec(l.ctx, "UPDATE webhooks SET consecutive_failures = $1 WHERE id = $2", h.failures, h.id.UUID())
+	require.NoError(l.t, err)
+	l.hooks = append(l.hooks, h)
+}
+
+func (l *life) name(of string) string {
+	l.made++
+	return fmt.Sprint(of, l.made)
+}
+
+// now is the present of the model, in which rows stay where they are.
+func (l *life) now() time.Time { return time.Now().Add(l.past) }
+
+// some draws some of several things, in any order, and skips the step where there are
+// none.
+func some[T any](t *rapid.T, what string, of []T) []T {
+	if len(of) == 0 {
+		t.Skip("no " + what)
+	}
+	left := slices.Clone(of)
+	found := make([]T, rapid.IntRange(1, min(len(of), 8)).Draw(t, "how many "+what))
+	for i := range found {
+		place := rapid.IntRange(0, len(left)-1).Draw(t, what)
+		found[i] = left[place]
+		left = slices.Delete(left, place, place+1)
+	}
+	return found
+}
+
+func one[T any](t *rapid.T, what string, of []T) T {
+	if len(of) == 0 {
+		t.Skip("no " + what)
+	}
+	return of[rapid.IntRange(0, len(of)-1).Draw(t, what)]
+}
+
+func where[T any](all []T, is func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(v T) bool { return !is(v) })
+}
+
+// Deliver takes what a change wants to be started: life is the dispatcher.
+func (l *life) Deliver(all []changes.PendingDelivery) { l.dispatched = append(l.dispatched, all...) }
+
+// PublishWhenDue is about something else.
+func (*life) PublishWhenDue([]changes.ScheduledEntry) {}
+
+// RunRecoveries is done by the step that asks for one.
+func (*life) RunRecoveries([]changes.RunningRecovery) {}
+
+// EndFailureStreaks only tells who looks at the row anyway.
+func (*life) EndFailureStreaks([]publicid.Webhook) {}
