@@ -69,7 +69,10 @@ fuzz: withstack ## look for what breaks a decoder or a cursor, FUZZTIME=30000x t
 bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-help lists the options
 	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench $(ARGS)
 
-bench-seed: ## fill the stack of `make up` with what ARGS=-lists of bench measures; takes minutes
+bench-guard: build withstack ## fail if a change, a delivery or an identify has become slower beside its floor; ARGS=-write commits to what it is now
+	@$(BIN)/withstack -- go run ./bench -guard $(ARGS)
+
+bench-seed: ## fill the stack of `make up` with what bench reads: 1,000,000 contacts, 200,000 posts, 2,000,000 votes; takes a minute
 	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench/seed $(ARGS)
 
 faults: ## kill everything at random and at each failpoint, and prove that nothing is lost; 20 minutes; ARGS=-help lists the options
@@ -150,4 +153,4 @@ linters:
 promtool:
 	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool
+.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-guard bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool

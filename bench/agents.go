@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
 
 	"github.com/go-faster/errors"
 
@@ -16,28 +14,26 @@ import (
 
 // identifyByTool is identify as an agent's host sends it: a message without a
 // session, whose answer is decoded.
-func (s *stack) identifyByTool(ctx context.Context, i int) error {
+func (t tenant) identifyByTool(ctx context.Context, externalID string, into *identified) error {
 	message, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{
 			"name": "identify_contact", "arguments": map[string]any{
-				"external_user_id": fmt.Sprintf("bench-%d", i%known), "name": "Bench",
-				"email": fmt.Sprintf("bench-%d@example.com", i%known),
+				"external_user_id": externalID, "name": "Bench", "email": externalID + "@example.com",
 			},
 		},
 	})
 	if err != nil {
 		return errors.Wrap(err, "encode the message")
 	}
-	target := os.Getenv("EARSHOT_BASE_URL") + mcp.Path
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(message)) //nolint:gosec // who measures names the service
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+mcp.Path, bytes.NewReader(message)) //nolint:gosec // who measures names the service
 	if err != nil {
 		return errors.Wrap(err, "make the request")
 	}
 	r.Header = http.Header{
-		"Authorization": {"Bearer " + s.key}, "Content-Type": {"application/json"},
+		"Authorization": {"Bearer " + t.key}, "Content-Type": {"application/json"},
 		"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-06-18"},
 	}
-	answer, err := s.http.Do(r) //nolint:gosec // see above
+	answer, err := t.http.Do(r) //nolint:gosec // see above
 	if err != nil {
 		return errors.Wrap(err, "call identify_contact")
 	}
@@ -55,5 +51,5 @@ func (s *stack) identifyByTool(ctx context.Context, i int) error {
 	if err := json.Unmarshal(raw, &called); err != nil || called.Result.StructuredContent.Data.ID == "" {
 		return errors.Errorf("call identify_contact: %s: %s", answer.Status, raw)
 	}
-	return nil
+	return into.note(externalID, called.Result.StructuredContent.Data.ID)
 }

@@ -5,202 +5,153 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/go-faster/errors"
-	gopsnet "github.com/shirou/gopsutil/v4/net"
-	"github.com/shirou/gopsutil/v4/process"
-)
 
-// cost is what one event took, on its way from the REST call to the receiver's answer.
-// bench/scaling reckons with it.
-type cost struct {
-	// Rate is 0 for a burst, as fast as it goes, and for the idle stack.
-	Rate int `json:"rate"`
-	// Idle is the stack without any load: what a second takes, not an event.
-	Idle      bool    `json:"idle"`
-	Delivered bool    `json:"delivered"`
-	PerSecond float64 `json:"perSecond"`
-	// Milliseconds, of the middle and the slowest arrivals.
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	// Workflows of deliver_webhooks for one event: 1/60 at best.
-	Workflows float64 `json:"workflows"`
-	// Milliseconds of processor time. Client is the load with its receiver.
-	Service  float64 `json:"service"`
-	Postgres float64 `json:"postgres"`
-	Temporal float64 `json:"temporal"`
-	Client   float64 `json:"client"`
-	// Of our database: bytes of its log, and transactions.
-	WALBytes float64 `json:"walBytes"`
-	Commits  float64 `json:"commits"`
-}
+	"earshot/bench/measurement"
+)
 
 // costRates are from one workflow an event to full groups; bursts, the first of which makes no
 // delivery, show what is left when everything is busy.
 var costRates = []int{25, 50, 100, 200, 300, 400}
 
+const costsFile = "bench/scaling/costs.json"
+
+// measureCosts prints what bench/scaling reckons with.
 func (s *stack) measureCosts(ctx context.Context, o options) error {
-	var all []cost
-	for _, c := range s.costSubjects(o) {
-		var rounds []cost
-		for range o.runs {
-			fmt.Fprintf(os.Stderr, "rate %d, delivered %t\n", c.cost.Rate, c.cost.Delivered)
-			one, err := s.costOf(ctx, c.cost, c.events, c.run)
-			if err != nil {
-				return err
-			}
-			rounds = append(rounds, one)
-		}
-		slices.SortFunc(rounds, func(a, b cost) int { return cmp.Compare(a.total(), b.total()) })
-		all = append(all, rounds[len(rounds)/2])
+	all, err := s.costs(ctx, o, costRates)
+	if err != nil {
+		return err
 	}
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return errors.Wrap(err, "print")
+	if err := printJSON(all); err != nil {
+		return err
 	}
-	return nil
+	if !o.write {
+		return nil
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return errors.Wrap(err, "encode the costs")
+	}
+	if err := writeFile(costsFile, string(text)+"\n"); err != nil {
+		return err
+	}
+	return s.writeCosts(ctx, o, all)
 }
 
-func (c cost) total() float64 { return c.Service + c.Postgres + c.Temporal + c.Client }
+func (s *stack) writeCosts(ctx context.Context, o options, all []measurement.Cost) error {
+	machine, err := s.machine(ctx)
+	if err != nil {
+		return err
+	}
+	return writeFile("bench/costs.md", fmt.Sprintf(`# Measured per event
+
+Written by `+"`make bench ARGS=\"-costs -write\"`"+`, of %d runs of %s the one in the middle. %s
+
+An event is a post by REST with one delivery to a receiver that answers at once. p50 and p99 are milliseconds from when the request was due
+to the arrival, the others of processor time for each event. `+"`bench/scaling/costs.json`"+` has the same figures, and
+[docs/scaling.md](../docs/scaling.md) what follows from them. The log's bytes depend on how long ago the last checkpoint was, because the first
+change of a page after it writes the whole page.
+
+%s`, o.runs, o.period, machine, costTable(all).markdown()))
+}
+
+// costs measures the idle stack, bursts and rates.
+func (s *stack) costs(ctx context.Context, o options, rates []int) ([]measurement.Cost, error) {
+	var all []measurement.Cost
+	for _, c := range s.costSubjects(o, rates) {
+		one, err := s.rounds(ctx, o, c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// rounds are some runs of one load, of which the one in the middle counts.
+func (s *stack) rounds(ctx context.Context, o options, c costSubject) (measurement.Cost, error) {
+	var all []measurement.Cost
+	for range o.runs {
+		fmt.Fprintln(os.Stderr, loadName(c.cost))
+		m, err := c.run(ctx)
+		if err != nil {
+			return c.cost, errors.Wrap(err, loadName(c.cost))
+		}
+		one := c.cost
+		one.CPU, one.WALBytes, one.Commits, one.Workflows = m.CPU, m.WALBytes, m.Commits, m.Workflows
+		if !one.Idle {
+			one.PerSecond, one.P50, one.P99 = m.PerSecond, milliseconds(m.P50), milliseconds(m.P99)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b measurement.Cost) int { return cmp.Compare(a.Total(), b.Total()) })
+	return all[len(all)/2], nil
+}
 
 type costSubject struct {
-	cost   cost
-	events int
-	run    func(ctx context.Context) (measured, error)
+	cost measurement.Cost
+	run  func(ctx context.Context) (measured, error)
 }
 
-func (s *stack) costSubjects(o options) []costSubject {
+func (s *stack) costSubjects(o options, rates []int) []costSubject {
 	all := []costSubject{
-		{cost{Idle: true}, int(o.period.Seconds()), func(ctx context.Context) (measured, error) {
-			select {
-			case <-ctx.Done():
-				return measured{}, ctx.Err()
-			case <-time.After(o.period):
-				return measured{}, nil
-			}
-		}},
-		{cost{}, o.posts, func(ctx context.Context) (measured, error) {
-			began := time.Now()
-			err := burst(ctx, o.posts, o.connections, s.post)
-			return measured{PerSecond: float64(o.posts) / time.Since(began).Seconds()}, err
-		}},
-		{cost{Delivered: true}, o.posts, func(ctx context.Context) (measured, error) {
-			return s.delivered(ctx, o.posts, func(ctx context.Context, do func(context.Context, int) error) error {
-				return burst(ctx, o.posts, o.connections, do)
+		{measurement.Cost{Idle: true}, func(ctx context.Context) (measured, error) { return s.idle(ctx, o.period) }},
+		{measurement.Cost{}, func(ctx context.Context) (measured, error) {
+			return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+				return burst(ctx, o.posts, o.connections, func(ctx context.Context, _ int) error {
+					_, err := s.post(ctx, s.board)
+					return err
+				})
 			})
 		}},
+		{measurement.Cost{Delivered: true}, func(ctx context.Context) (measured, error) { return s.deliveredInBurst(ctx, o) }},
 	}
-	for _, rate := range costRates {
-		n := int(float64(rate) * o.period.Seconds())
-		all = append(all, costSubject{cost{Rate: rate, Delivered: true}, n, func(ctx context.Context) (measured, error) {
-			return s.delivered(ctx, n, func(ctx context.Context, do func(context.Context, int) error) error {
-				return steady(ctx, rate, o.period, do)
-			})
+	for _, rate := range rates {
+		all = append(all, costSubject{measurement.Cost{Rate: rate, Delivered: true}, func(ctx context.Context) (measured, error) {
+			return s.deliveredAt(ctx, rate, o.period)
 		}})
 	}
 	return all
 }
 
-// costOf runs the load and shares what everything took among its events.
-func (s *stack) costOf(ctx context.Context, c cost, events int, run func(ctx context.Context) (measured, error)) (cost, error) {
-	before, err := s.usage(ctx)
-	if err != nil {
-		return c, err
-	}
-	m, err := run(ctx)
-	if err != nil {
-		return c, err
-	}
-	after, err := s.usage(ctx)
-	if err != nil {
-		return c, err
-	}
-	each := func(before, after float64) float64 { return (after - before) / float64(events) }
-	c.PerSecond, c.P50, c.P99 = m.PerSecond, m.P50.Seconds()*1000, m.P99.Seconds()*1000
-	c.Service, c.Postgres = each(before.service, after.service), each(before.postgres, after.postgres)
-	c.Temporal, c.Client = each(before.temporal, after.temporal), each(before.client, after.client)
-	c.WALBytes, c.Commits = each(before.wal, after.wal), each(before.commits, after.commits)
-	c.Workflows = float64(m.workflows) / float64(events)
-	return c, nil
+// idle does nothing, a second at a time.
+func (s *stack) idle(ctx context.Context, period time.Duration) (measured, error) {
+	return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+		return openLoop(ctx, 1, period, func(ctx context.Context, _ int, due time.Time) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Until(due.Add(time.Second))):
+				return nil
+			}
+		})
+	})
 }
 
-// usage is what everything has taken so far: milliseconds, bytes, transactions.
-type usage struct{ service, postgres, temporal, client, wal, commits float64 }
-
-func (s *stack) usage(ctx context.Context) (u usage, err error) {
-	for _, p := range []struct {
-		into     *float64
-		url      string
-		children bool
-	}{
-		// `make up` has the servers for children of the service. Those of Postgres do its work.
-		{&u.service, os.Getenv("EARSHOT_BASE_URL"), false},
-		{&u.postgres, os.Getenv("DATABASE_URL"), true},
-		{&u.temporal, "grpc://" + os.Getenv("TEMPORAL_ADDRESS"), false},
-	} {
-		at, err := url.Parse(p.url)
-		if err != nil {
-			return u, errors.Wrap(err, "read an address of the stack")
-		}
-		if *p.into, err = cpuOfListener(ctx, at.Port(), p.children); err != nil {
-			return u, err
-		}
+func loadName(c measurement.Cost) string {
+	switch {
+	case c.Idle:
+		return "idle, a second"
+	case c.Rate > 0:
+		return fmt.Sprintf("%d/s", c.Rate)
+	case c.Delivered:
+		return "burst"
+	default:
+		return "burst, nobody subscribes"
 	}
-	u.client = ownCPU().Seconds() * 1000
-	err = s.pool.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8,
-		(SELECT sum(xact_commit)::float8 FROM pg_stat_database WHERE datname = current_database())`).Scan(&u.wal, &u.commits)
-	if err != nil {
-		return u, errors.Wrap(err, "read the database's counters")
-	}
-	return u, nil
 }
 
-// cpuOfListener is the processor time in milliseconds of the process that listens on the port,
-// and of its children if they count.
-func cpuOfListener(ctx context.Context, port string, children bool) (float64, error) {
-	number, err := strconv.ParseUint(port, 10, 32)
-	if err != nil {
-		return 0, errors.Wrap(err, "read a port of the stack")
+func costTable(all []measurement.Cost) table {
+	t := table{{"load", "a second", "p50", "p99", "workflows", "service", "Postgres", "Temporal", "client", "commits", "log, kB"}}
+	for _, c := range all {
+		t = append(t, []string{
+			loadName(c), whole(c.PerSecond), ms(c.P50), ms(c.P99), fmt.Sprintf("%.3f", c.Workflows), ms(c.Service), ms(c.Postgres), ms(c.Temporal), ms(c.Client),
+			ms(c.Commits), ms(c.WALBytes / 1000),
+		})
 	}
-	sockets, err := gopsnet.ConnectionsWithContext(ctx, "tcp")
-	if err != nil {
-		return 0, errors.Wrap(err, "list who listens")
-	}
-	for _, c := range sockets {
-		if c.Status != "LISTEN" || c.Laddr.Port != uint32(number) || c.Pid == 0 {
-			continue
-		}
-		p, err := process.NewProcessWithContext(ctx, c.Pid)
-		if err != nil {
-			return 0, errors.Wrap(err, "find a process of the stack")
-		}
-		return cpuOf(ctx, p, children)
-	}
-	return 0, errors.Errorf("nobody whom we may look at listens on port %s of this machine", port)
-}
-
-func cpuOf(ctx context.Context, p *process.Process, andChildren bool) (float64, error) {
-	times, err := p.TimesWithContext(ctx)
-	if err != nil {
-		return 0, errors.Wrap(err, "read a process's times")
-	}
-	sum := (times.User + times.System) * 1000
-	if !andChildren {
-		return sum, nil
-	}
-	// A process without children is an error of this library.
-	children, _ := p.ChildrenWithContext(ctx)
-	for _, child := range children {
-		// It may have ended since.
-		if more, err := cpuOf(ctx, child, true); err == nil {
-			sum += more
-		}
-	}
-	return sum, nil
+	return t
 }

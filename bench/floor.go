@@ -112,37 +112,55 @@ func (f *floor) arrive(_ context.Context, ids []string) error {
 
 // workflows starts n items in groups of the size and measures how long each
 // takes to arrive in its activity.
-func (f *floor) workflows(ctx context.Context, n, goroutines, size int) (measured, error) {
-	f.mu.Lock()
-	f.began, f.arrived.all, f.left, f.done = map[string]time.Time{}, nil, n, make(chan struct{})
-	f.mu.Unlock()
-	cpu, began := startCPU(), time.Now()
-	err := burst(ctx, (n+size-1)/size, goroutines, func(ctx context.Context, i int) error {
-		ids := make([]string, min(size, n-i*size))
-		f.mu.Lock()
-		for j := range ids {
-			ids[j] = uuid.NewString()
-			f.began[ids[j]] = time.Now()
-		}
-		f.mu.Unlock()
-		_, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: ids[0], TaskQueue: floorQueue, EnableEagerStart: true,
-		}, "bench_floor", ids)
-		return err
+func (f *floor) workflows(ctx context.Context, n, goroutines, size int) (*latencies, error) {
+	f.expect(n)
+	_, err := burst(ctx, (n+size-1)/size, goroutines, func(ctx context.Context, i int) error {
+		return f.start(ctx, min(size, n-i*size), time.Now())
 	})
-	if err != nil {
-		return measured{}, errors.Wrap(err, "start a workflow")
+	return f.await(ctx, n, err)
+}
+
+// workflowsAt starts a workflow for each item when it is due.
+func (f *floor) workflowsAt(ctx context.Context, rate int, period time.Duration) (*latencies, error) {
+	n := arrivals(rate, period)
+	f.expect(n)
+	_, err := openLoop(ctx, rate, period, func(ctx context.Context, _ int, due time.Time) error { return f.start(ctx, 1, due) })
+	return f.await(ctx, n, err)
+}
+
+func (f *floor) expect(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.began, f.arrived.all, f.left, f.done = map[string]time.Time{}, nil, n, make(chan struct{})
+}
+
+// start starts one workflow for so many items, which are on their way since then.
+func (f *floor) start(ctx context.Context, size int, since time.Time) error {
+	ids := make([]string, size)
+	f.mu.Lock()
+	for i := range ids {
+		ids[i] = uuid.NewString()
+		f.began[ids[i]] = since
+	}
+	f.mu.Unlock()
+	_, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: ids[0], TaskQueue: floorQueue, EnableEagerStart: true,
+	}, "bench_floor", ids)
+	return err
+}
+
+func (f *floor) await(ctx context.Context, n int, started error) (*latencies, error) {
+	if started != nil {
+		return nil, errors.Wrap(started, "start a workflow")
 	}
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		return measured{}, ctx.Err()
+		return nil, ctx.Err()
 	case <-time.After(arrivalTimeout):
-		return measured{}, errors.Errorf("%d of %d never arrived", f.left, n)
+		return nil, errors.Errorf("%d of %d never arrived", f.left, n)
 	}
-	took := time.Since(began)
-	return measured{
-		PerSecond: float64(n) / took.Seconds(),
-		P50:       f.arrived.quantile(0.5), P99: f.arrived.quantile(0.99), CPU: cpu.perOperation(n),
-	}, nil
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &latencies{all: f.arrived.all}, nil
 }

@@ -13,10 +13,6 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
-
-	earshot "earshot/client"
 )
 
 const (
@@ -133,10 +129,7 @@ func printIsolation(name string, l, alone *latencies) (ratio float64) {
 
 // healthy measures the healthy webhook, with whatever is going on beside it.
 func (s *stack) healthy(ctx context.Context, period time.Duration) (*latencies, error) {
-	_, err := s.delivered(ctx, int(isolationRate*period.Seconds()),
-		func(ctx context.Context, do func(context.Context, int) error) error {
-			return steady(ctx, isolationRate, period, do)
-		})
+	_, err := s.deliveredAt(ctx, isolationRate, period)
 	return s.receiver.times(), err
 }
 
@@ -152,9 +145,8 @@ func (s *stack) beside(ctx context.Context, n neighbour, events, rate int, perio
 		if owner, err = s.makeTenant(ctx); err != nil {
 			return nil, err
 		}
-		s.others = append(s.others, owner.organization)
 	}
-	remove, err := owner.register(ctx, url, "contact.created")
+	_, remove, err := owner.register(ctx, url, "contact.created")
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +154,7 @@ func (s *stack) beside(ctx context.Context, n neighbour, events, rate int, perio
 	ended := make(chan error, 1)
 	go func() {
 		began := time.Now()
-		err := burst(ctx, events, burstConnections, func(ctx context.Context, i int) error {
+		_, err := burst(ctx, events, burstConnections, func(ctx context.Context, i int) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -178,18 +170,4 @@ func (s *stack) beside(ctx context.Context, n neighbour, events, rate int, perio
 		err = failed
 	}
 	return times, err
-}
-
-// contact makes one that nobody knows.
-func (t tenant) contact(ctx context.Context) error {
-	answer, err := t.api.CreateContactWithResponse(ctx, earshot.CreateContactRequest{
-		ExternalUserID: nullable.NewNullableWithValue(uuid.NewString()),
-	})
-	if err != nil {
-		return errors.Wrap(err, "create a contact")
-	}
-	if answer.JSON201 == nil {
-		return errors.Errorf("create a contact: %s: %s", answer.Status(), answer.Body)
-	}
-	return nil
 }

@@ -32,9 +32,7 @@ import (
 )
 
 const (
-	// What bench/seed calls its organization.
-	seededOrganization = "bench lists"
-	deepPage           = 1000
+	deepPage = 1000
 	// Requests for each figure: its p99 is the third slowest.
 	listRequests = 300
 	// A list that takes longer shows its plan (the figure to reach).
@@ -104,15 +102,9 @@ var largeScan = regexp.MustCompile(`Seq Scan on (contacts|contact_documents|post
 
 // open finds what was seeded, and makes a key for it.
 func (l *lists) open(ctx context.Context) error {
-	var org publicid.Organization
-	var user publicid.User
-	err := l.pool.QueryRow(ctx, `SELECT o.id, u.id FROM organizations o JOIN users u ON u.organization_id = o.id WHERE o.name = $1`,
-		seededOrganization).Scan(&org, &user)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errors.New("nothing is seeded: run `make bench-seed`, which takes minutes")
-	}
+	org, user, err := findSeeded(ctx, l.pool)
 	if err != nil {
-		return errors.Wrap(err, "find what was seeded")
+		return err
 	}
 	for dest, sql := range map[any]string{
 		&l.board:   `SELECT id FROM boards WHERE organization_id = $1 ORDER BY id LIMIT 1`,

@@ -31,64 +31,70 @@ func (l *latencies) quantile(q float64) time.Duration {
 	return l.all[max(0, min(len(l.all)-1, int(q*float64(len(l.all))+0.5)-1))]
 }
 
+// operation is one of a load, by its number.
+type operation func(ctx context.Context, i int) error
+
 // burst does an operation n times, at once over so many goroutines. It returns
 // the first error.
-func burst(ctx context.Context, n, goroutines int, do func(ctx context.Context, i int) error) error {
-	var next atomic.Int64
-	return together(ctx, goroutines, func(ctx context.Context) error {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= n || ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := do(ctx, i); err != nil {
-				return err
-			}
-		}
-	})
+func burst(ctx context.Context, n, goroutines int, do operation) (*latencies, error) {
+	return closedLoop(ctx, time.Hour, n, goroutines, do)
 }
 
-// closedLoop does an operation over and over for the period and measures it.
-func closedLoop(ctx context.Context, period time.Duration, goroutines int, do func(ctx context.Context, i int) error) (measured, error) {
+// closedLoop does an operation over and over for the period, n times at most, and notes how
+// long each took.
+func closedLoop(ctx context.Context, period time.Duration, n, goroutines int, do operation) (*latencies, error) {
 	var (
 		times latencies
 		next  atomic.Int64
-		cpu   = startCPU()
 		began = time.Now()
 	)
 	err := together(ctx, goroutines, func(ctx context.Context) error {
 		for time.Since(began) < period && ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return nil
+			}
 			start := time.Now()
-			if err := do(ctx, int(next.Add(1))-1); err != nil {
+			if err := do(ctx, i); err != nil {
 				return err
 			}
 			times.add(time.Since(start))
 		}
 		return ctx.Err()
 	})
-	n := len(times.all)
-	return measured{
-		PerSecond: float64(n) / time.Since(began).Seconds(),
-		P50:       times.quantile(0.5), P99: times.quantile(0.99), CPU: cpu.perOperation(n),
-	}, err
+	return &times, err
 }
 
-// steady starts an operation so many times a second, whether or not the ones
-// before it are done, and waits for all. A slow system can't slow the load down.
-func steady(ctx context.Context, perSecond int, period time.Duration, do func(ctx context.Context, i int) error) error {
-	n := int(float64(perSecond) * period.Seconds())
+// openLoop starts an operation so many times a second, whether or not the ones before it are
+// done, and waits for all: a slow system can't slow the load down. Each is told when it was due,
+// and took the time since then: a load that falls behind doesn't hide what its users wait.
+func openLoop(
+	ctx context.Context, perSecond int, period time.Duration, do func(ctx context.Context, i int, due time.Time) error,
+) (*latencies, error) {
+	var times latencies
 	began := time.Now()
 	var next atomic.Int64
 	// One goroutine each, so that none waits for another.
-	return together(ctx, n, func(ctx context.Context) error {
+	err := together(ctx, arrivals(perSecond, period), func(ctx context.Context) error {
 		i := int(next.Add(1)) - 1
+		due := began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(perSecond)))):
-			return do(ctx, i)
+		case <-time.After(time.Until(due)):
 		}
+		if err := do(ctx, i, due); err != nil {
+			return err
+		}
+		times.add(time.Since(due))
+		return nil
 	})
+	return &times, err
+}
+
+// arrivals is how many operations an open loop starts.
+func arrivals(perSecond int, period time.Duration) int {
+	return max(1, int(float64(perSecond)*period.Seconds()))
 }
 
 // together runs fn in so many goroutines; the first error ends all.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -25,10 +26,12 @@ func TestAQuantileIsTheLatencyThatItsShareDoesNotExceed(t *testing.T) {
 func TestABurstDoesEachOperationOnce(t *testing.T) {
 	t.Parallel()
 	done := make(chan int, 1000)
-	require.NoError(t, burst(t.Context(), 1000, 7, func(_ context.Context, i int) error {
+	times, err := burst(t.Context(), 1000, 7, func(_ context.Context, i int) error {
 		done <- i
 		return nil
-	}))
+	})
+	require.NoError(t, err)
+	require.Len(t, times.all, 1000)
 	close(done)
 	seen := map[int]bool{}
 	for i := range done {
@@ -41,7 +44,7 @@ func TestABurstDoesEachOperationOnce(t *testing.T) {
 func TestTheFirstErrorEndsALoad(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("refused")
-	_, err := closedLoop(t.Context(), time.Hour, 4, func(_ context.Context, i int) error {
+	_, err := closedLoop(t.Context(), time.Hour, 1_000_000, 4, func(_ context.Context, i int) error {
 		if i == 10 {
 			return fault
 		}
@@ -50,13 +53,13 @@ func TestTheFirstErrorEndsALoad(t *testing.T) {
 	require.ErrorIs(t, err, fault)
 }
 
-func TestASteadyLoadDoesNotWaitForWhatItStarted(t *testing.T) {
+func TestAnOpenLoopDoesNotWaitForWhatItStarted(t *testing.T) {
 	t.Parallel()
 	// Each waits for all the others: a load that waited would never end.
 	const n = 20
 	waiting := make(chan struct{}, n)
 	all := make(chan struct{})
-	require.NoError(t, steady(t.Context(), 1000, n*time.Millisecond, func(ctx context.Context, _ int) error {
+	_, err := openLoop(t.Context(), 1000, n*time.Millisecond, func(ctx context.Context, _ int, _ time.Time) error {
 		if waiting <- struct{}{}; len(waiting) == n {
 			close(all)
 		}
@@ -66,7 +69,23 @@ func TestASteadyLoadDoesNotWaitForWhatItStarted(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}))
+	})
+	require.NoError(t, err)
+}
+
+func TestAnOpenLoopCountsFromWhenARequestWasDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		// Each takes twice as long as there is until the next one, whose moment stays.
+		times, err := openLoop(t.Context(), 2, time.Second, func(_ context.Context, i int, due time.Time) error {
+			require.Equal(t, began.Add(time.Duration(i)*500*time.Millisecond), due)
+			time.Sleep(time.Second)
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{time.Second, time.Second}, times.all)
+	})
 }
 
 func TestTheMedianIsTheRunInTheMiddle(t *testing.T) {

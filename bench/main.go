@@ -1,28 +1,26 @@
 // Command bench measures the running stack (`make up`, then `make bench`): each
-// figure with its floor, the least that Postgres or Temporal need for the same
+// figure with its floors, the least that Postgres or Temporal need for the same
 // work, from the same minute on the same machine. Only the ratio of the two
-// travels from one machine to another.
+// travels from one machine to another. After each run its ledger is checked: what was
+// acknowledged is there, once, or the measurement has failed.
 //
-// With -isolation it measures what a healthy webhook notices of a burst at a receiver
-// that is dead, hangs or drips, and of another organization's.
-//
-// It works in organizations of its own, which it removes in the end, and its
-// receivers listen on loopback.
+// What is read is an organization of some size, which is seeded where there is none
+// (`make bench-seed`); what is written is in organizations of its own. Both are as they
+// were in the end, and receivers listen on loopback.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/bench/seeding"
 )
 
 type options struct {
@@ -33,25 +31,56 @@ type options struct {
 	rates            []int
 	asJSON           bool
 	only             string
-	lists            bool
-	isolation        bool
-	costs            bool
+	scale            float64
+	write            bool
+	mode             string
 	burst, burstRate int
 }
 
+// modes are what else can be measured, each by a flag of its name.
+var modes = []struct {
+	name, usage string
+	// alone says that it opens what it needs by itself.
+	alone bool
+	run   func(ctx context.Context, s *stack, o options) error
+}{
+	{"lists", "measure the lists instead, on what make bench-seed made", true,
+		func(ctx context.Context, _ *stack, o options) error { return measureLists(ctx, o) }},
+	{"isolation", "measure instead what a healthy webhook notices of a burst beside it", false,
+		func(ctx context.Context, s *stack, o options) error { return s.measureIsolation(ctx, o) }},
+	{"costs", "measure instead, as JSON, what an event takes of each process; bench/scaling reckons with it", false,
+		func(ctx context.Context, s *stack, o options) error { return s.measureCosts(ctx, o) }},
+	{"sweep", "measure instead how long posts take to arrive at rates up to what the machine does; with -write it is plotted", false,
+		func(ctx context.Context, s *stack, o options) error { return s.measureSweep(ctx, o) }},
+	{"growth", "measure instead what operations cost at a tenth of the rows and at all; it seeds anew", false,
+		func(ctx context.Context, s *stack, o options) error { return s.measureGrowth(ctx, o) }},
+	{"guard", "hold three ratios against those of bench/guard.json, on a service of its own (make bench-guard); with -write they are written there", true,
+		func(ctx context.Context, _ *stack, o options) error { return measureGuard(ctx, o) }},
+	{"all", "measure the figures, then -sweep, then -growth", false, measureAll},
+}
+
 func main() {
-	o := options{rates: []int{50, 300}}
+	o := options{rates: []int{50, 300, 600}}
 	flag.IntVar(&o.runs, "runs", 3, "how often each is measured; median and range are printed")
 	flag.IntVar(&o.posts, "n", 5000, "posts in a burst, and workflows of the floor")
-	flag.IntVar(&o.connections, "connections", 32, "connections of a burst; identify takes half")
-	flag.DurationVar(&o.period, "period", 10*time.Second, "how long identify and the steady rates are measured")
+	flag.IntVar(&o.connections, "connections", 32, "connections of a burst; other requests take half")
+	flag.DurationVar(&o.period, "period", 10*time.Second, "how long each is measured; a floor for half as long")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON")
-	flag.StringVar(&o.only, "only", "", "measure only what has this in its name; commas between several, with -isolation")
-	flag.BoolVar(&o.lists, "lists", false, "measure the lists instead, on what make bench-seed made")
-	flag.BoolVar(&o.isolation, "isolation", false, "measure instead what a healthy webhook notices of a burst beside it")
-	flag.BoolVar(&o.costs, "costs", false, "measure instead, as JSON, what an event takes of each process; bench/scaling reckons with it")
-	flag.IntVar(&o.burstRate, "burst-rate", 100, "events of that burst a second; from some 250 on two processors are busy with the burst alone")
-	flag.IntVar(&o.burst, "burst", 10_000, "events of that burst")
+	flag.StringVar(&o.only, "only", "", "measure only what has this in its name, with its floors; commas between several, with -isolation")
+	flag.Float64Var(&o.scale, "scale", 1, "how much to seed where nothing is: 1 is 1,000,000 contacts, 200,000 posts and 2,000,000 votes on one of them")
+	flag.BoolVar(&o.write, "write", false, "also write the tables, plots and costs of the repository; run it at its root")
+	flag.IntVar(&o.burstRate, "burst-rate", 100, "with -isolation, events of the burst a second; from some 250 on two processors are busy with the burst alone")
+	flag.IntVar(&o.burst, "burst", 10_000, "with -isolation, events of the burst")
+	for _, m := range modes {
+		flag.BoolFunc(m.name, m.usage, func(string) error {
+			if o.mode != "" {
+				return errors.Errorf("-%s and -%s can't be measured at once", o.mode, m.name)
+			}
+			o.mode = m.name
+			return nil
+		})
+	}
+	flag.Usage = usageText
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -61,31 +90,38 @@ func main() {
 	}
 }
 
-// measured is the outcome of one run.
-type measured struct {
-	// PerSecond counts finished operations, P50 and P99 are of one operation.
-	PerSecond float64       `json:"perSecond"`
-	P50       time.Duration `json:"p50"`
-	P99       time.Duration `json:"p99"`
-	// CPU is what everything but this program used, for one operation.
-	CPU time.Duration `json:"cpu"`
-	// workflows saw the deliveries through.
-	workflows int
-}
+func usageText() {
+	fmt.Fprint(flag.CommandLine.Output(), `Measures the stack of `+"`make up`"+` beside its floors. As make bench ARGS="…":
 
-// subject is one thing to measure.
-type subject struct {
-	name string
-	// floor names the subject that this one is compared with.
-	floor string
-	run   func(ctx context.Context) (measured, error)
+  (nothing)                     every figure, three times: some 15 minutes
+  -runs 1 -period 3s            every figure, quickly
+  -only vote                    some of them, with their floors
+  -write                        … into bench/results.md
+  -all -write                   everything that the repository has of it, some 20 minutes
+
+`)
+	flag.PrintDefaults()
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.lists {
-		return measureLists(ctx, o)
+	if o.runs < 1 || o.posts < 1 || o.connections < 2 || o.period <= 0 || o.scale <= 0 || o.burst < 1 || o.burstRate < 1 {
+		return errors.New("-runs, -n, -period, -scale, -burst and -burst-rate must be more than 0, and -connections more than 1")
 	}
-	s, err := open(ctx)
+	measure := func(ctx context.Context, s *stack, o options) error { return s.measureFigures(ctx, o) }
+	for _, m := range modes {
+		if m.name != o.mode {
+			continue
+		}
+		if m.alone {
+			return m.run(ctx, nil, o)
+		}
+		measure = m.run
+	}
+	at, err := addressesFromEnv()
+	if err != nil {
+		return err
+	}
+	s, err := open(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -94,73 +130,64 @@ func run(ctx context.Context, o options) (err error) {
 			err = closed
 		}
 	}()
-	if o.isolation {
-		return s.measureIsolation(ctx, o)
+	return measure(ctx, s, o)
+}
+
+func measureAll(ctx context.Context, s *stack, o options) error {
+	if err := s.measureFigures(ctx, o); err != nil {
+		return err
 	}
-	if o.costs {
-		return s.measureCosts(ctx, o)
+	o.runs = 1
+	if err := s.measureSweep(ctx, o); err != nil {
+		return err
+	}
+	return s.measureGrowth(ctx, o)
+}
+
+// measureFigures measures every subject so many times.
+func (s *stack) measureFigures(ctx context.Context, o options) error {
+	subjects := s.subjects(o)
+	if len(subjects) == 0 {
+		return errors.Errorf("nothing has %q in its name", o.only)
 	}
 	results := map[string][]measured{}
-	subjects := slices.DeleteFunc(s.subjects(o), func(b subject) bool { return !strings.Contains(b.name, o.only) })
+	began := time.Now()
 	// Round by round and not one by one: a neighbour that comes and goes then
 	// disturbs all of them alike.
 	for round := range o.runs {
-		for _, b := range subjects {
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, o.runs, b.name)
-			m, err := b.run(ctx)
+		for i, b := range subjects {
+			fmt.Fprintf(os.Stderr, "%6s  round %d of %d, %2d of %d: %s\n",
+				time.Since(began).Round(time.Second), round+1, o.runs, i+1, len(subjects), b.name)
+			m, err := s.once(ctx, o, b)
 			if err != nil {
-				return errors.Wrap(err, b.name)
+				return err
 			}
 			results[b.name] = append(results[b.name], m)
 		}
 	}
 	if o.asJSON {
-		return printJSON(results)
-	}
-	printTable(subjects, results)
-	return nil
-}
-
-func printJSON(results map[string][]measured) error {
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", "  ")
-	if err := e.Encode(results); err != nil {
-		return errors.Wrap(err, "print")
-	}
-	return nil
-}
-
-func printTable(subjects []subject, results map[string][]measured) {
-	fmt.Printf("%-44s %10s %17s %9s %9s %9s %8s\n", "", "per second", "range", "p50", "p99", "CPU/op", "of floor")
-	for _, b := range subjects {
-		all := results[b.name]
-		m := median(all)
-		ratio := ""
-		if floor := results[b.floor]; len(floor) > 0 {
-			ratio = fmt.Sprintf("%.2f", m.PerSecond/median(floor).PerSecond)
+		if err := printJSON(results); err != nil {
+			return err
 		}
-		low := slices.MinFunc(all, bySpeed)
-		high := slices.MaxFunc(all, bySpeed)
-		fmt.Printf("%-44s %10.0f %8.0f-%-8.0f %9s %9s %9s %8s\n",
-			b.name, m.PerSecond, low.PerSecond, high.PerSecond, brief(m.P50), brief(m.P99), brief(m.CPU), ratio)
+	} else {
+		printTable(os.Stdout, subjects, results)
 	}
+	if !o.write {
+		return nil
+	}
+	return s.writeResults(ctx, o, subjects, results, time.Since(began))
 }
 
-func bySpeed(a, b measured) int { return int(a.PerSecond - b.PerSecond) }
-
-// median is the run in the middle, by speed.
-func median(all []measured) measured {
-	sorted := slices.SortedFunc(slices.Values(all), bySpeed)
-	return sorted[len(sorted)/2]
-}
-
-func brief(d time.Duration) string {
-	switch {
-	case d == 0:
-		return "-"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%d µs", d.Microseconds())
-	default:
-		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+// once measures one subject one time.
+func (s *stack) once(ctx context.Context, o options, b subject) (measured, error) {
+	if b.seeded && s.seeded == nil {
+		if err := s.openSeeded(ctx, seeding.Full.Times(o.scale)); err != nil {
+			return measured{}, err
+		}
 	}
+	m, err := b.run(ctx)
+	if err != nil {
+		return m, errors.Wrap(err, b.name)
+	}
+	return m, nil
 }

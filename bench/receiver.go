@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -11,19 +10,27 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"earshot/webhook"
 )
 
-// receiver answers at once and notes when each post's webhook arrived.
+// receiver answers at once, and notes which webhooks arrived, when, and how often.
 type receiver struct {
 	url    string
 	server *httptest.Server
 
-	mu      sync.Mutex
-	began   []time.Time
+	mu     sync.Mutex
+	secret string
+	began  []time.Time
+	// arrived is how long each post's webhook took; 0 is not yet.
 	arrived []time.Duration
 	left    int
 	done    chan struct{}
 	round   string
+	// deliveries counts the requests of each; forged are those whose signature isn't right, and
+	// strays those that no post of the round explains.
+	deliveries     map[string]int
+	forged, strays int
 }
 
 func newReceiver() *receiver {
@@ -36,11 +43,13 @@ func newReceiver() *receiver {
 func (r *receiver) close() { r.server.Close() }
 
 // expect starts a measurement of n posts; the channel closes when all are there.
-func (r *receiver) expect(n int) <-chan struct{} {
+func (r *receiver) expect(n int, secret string) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.secret = secret
 	r.began, r.arrived = make([]time.Time, n), make([]time.Duration, n)
 	r.left, r.done, r.round = n, make(chan struct{}), uuid.NewString()
+	r.deliveries, r.forged, r.strays = map[string]int{}, 0, 0
 	return r.done
 }
 
@@ -49,28 +58,38 @@ func (r *receiver) title(i int) string { return fmt.Sprintf("Arrival %d of %s", 
 
 var numbered = regexp.MustCompile(`"title":"Arrival (\d+) of ([0-9a-f-]+)"`)
 
-func (r *receiver) begin(i int) {
+// begin says since when post i is on its way.
+func (r *receiver) begin(i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.began[i] = time.Now()
+	r.began[i] = at
 }
 
-// ServeHTTP takes a webhook. Only the first arrival of a post counts.
-func (r *receiver) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
+// ServeHTTP takes a webhook. Only the first arrival of a post is timed.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	at := time.Now()
-	body, err := io.ReadAll(q.Body)
+	r.mu.Lock()
+	secret := r.secret
+	r.mu.Unlock()
+	event, err := webhook.VerifyRequest(q, secret, at)
 	if err != nil {
-		return
+		w.WriteHeader(http.StatusUnauthorized)
 	}
-	m := numbered.FindSubmatch(body)
-	if m == nil {
-		return
-	}
-	i, _ := strconv.Atoi(string(m[1]))
+	m := numbered.FindSubmatch(event.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if string(m[2]) != r.round || r.arrived[i] != 0 {
-		return // late, of the round before, or a second time
+	switch {
+	case err != nil:
+		r.forged++
+		return
+	case m == nil || string(m[2]) != r.round:
+		r.strays++
+		return
+	}
+	r.deliveries[event.DeliveryID]++
+	i, _ := strconv.Atoi(string(m[1]))
+	if i >= len(r.arrived) || r.arrived[i] != 0 {
+		return
 	}
 	r.arrived[i] = at.Sub(r.began[i])
 	if r.left--; r.left == 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
+	"earshot/bench/seeding"
 	earshot "earshot/client"
 	"earshot/ent/db"
 	"earshot/internal/access"
@@ -22,13 +24,32 @@ import (
 	"earshot/internal/store"
 )
 
+// addresses are where the stack is.
+type addresses struct{ api, database, temporal string }
+
+func addressesFromEnv() (at addresses, err error) {
+	for name, into := range map[string]*string{
+		"EARSHOT_BASE_URL": &at.api, "DATABASE_URL": &at.database, "TEMPORAL_ADDRESS": &at.temporal,
+	} {
+		if *into = os.Getenv(name); *into == "" {
+			return at, errors.Errorf("%s is missing: run `make up` and then `make bench`, which reads .earshot/dev.env", name)
+		}
+	}
+	return at, nil
+}
+
 // stack is what `make up` runs, with an organization for the load.
 type stack struct {
 	tenant
+	at       addresses
 	pool     *pgxpool.Pool
 	temporal client.Client
+	meters   *meters
 	receiver *receiver
 	floor    *floor
+	rows     *floorRows
+	// seeded is nil until a run needs it.
+	seeded *seeded
 	// others are made for one measurement, and removed with the rest.
 	others []publicid.Organization
 }
@@ -36,6 +57,8 @@ type stack struct {
 // tenant is an organization with a key that knows no limit, and a board.
 type tenant struct {
 	organization publicid.Organization
+	owner        publicid.User
+	base         string
 	api          *earshot.ClientWithResponses
 	key          string
 	http         *http.Client
@@ -45,14 +68,9 @@ type tenant struct {
 // maxConns of our own pool: the most that a floor uses at once, and some.
 const maxConns = 40
 
-func open(ctx context.Context) (*stack, error) {
-	for _, name := range []string{"EARSHOT_BASE_URL", "DATABASE_URL", "TEMPORAL_ADDRESS"} {
-		if os.Getenv(name) == "" {
-			return nil, errors.Errorf("%s is missing: run `make up` and then `make bench`, which reads .earshot/dev.env", name)
-		}
-	}
-	s := &stack{}
-	config, err := pgxpool.ParseConfig(os.Getenv("DATABASE_URL"))
+func open(ctx context.Context, at addresses) (s *stack, err error) {
+	s = &stack{at: at}
+	config, err := pgxpool.ParseConfig(at.database)
 	if err != nil {
 		return nil, errors.Wrap(err, "read DATABASE_URL")
 	}
@@ -64,110 +82,126 @@ func open(ctx context.Context) (*stack, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "read Temporal's settings")
 	}
+	o.HostPort = at.temporal
 	o.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	if s.temporal, err = client.DialContext(ctx, o); err != nil {
 		return nil, errors.Wrap(err, "reach Temporal")
 	}
+	if s.meters, err = openMeters(ctx, at); err != nil {
+		return nil, err
+	}
+	if missing := s.meters.missing(); missing != "" {
+		fmt.Fprintln(os.Stderr, "bench: nobody whom we may look at listens there on this machine, so there is no processor time of", missing)
+	}
 	if s.tenant, err = s.makeTenant(ctx); err != nil {
 		return nil, errors.Wrap(err, "make the organization of the load")
 	}
+	s.receiver = newReceiver()
 	if s.floor, err = newFloor(ctx, s.pool, s.temporal); err != nil {
 		return nil, err
 	}
-	s.receiver = newReceiver()
+	if s.rows, err = s.newFloorRows(ctx); err != nil {
+		return nil, errors.Wrap(err, "make the organization of the floors")
+	}
 	return s, nil
 }
 
-func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
-	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
+// withAccess calls fn with the use cases of keys and organizations, on the stack's database.
+func (s *stack) withAccess(fn func(keys *access.Service) error) error {
+	own, err := store.Open(store.Options{URL: s.at.database})
 	if err != nil {
-		return t, err
+		return err
 	}
 	defer own.Close()
-	keys := access.New(own, change.NewRunner(own, nil), slog.Default())
-	org, owner, err := keys.CreateOrganization(ctx, access.NewOrganization{
-		Name: "bench", Plan: "business", OwnerEmail: "bench@example.com", OwnerName: "Bench",
+	return fn(access.New(own, change.NewRunner(own, nil), slog.Default()))
+}
+
+// makeTenant makes an organization of its own, which is removed in the end.
+func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
+	err = s.withAccess(func(keys *access.Service) error {
+		org, owner, err := keys.CreateOrganization(ctx, access.NewOrganization{
+			Name: "bench", Plan: "business", OwnerEmail: "bench@example.com", OwnerName: "Bench",
+		})
+		if err != nil {
+			return err
+		}
+		s.others = append(s.others, org.ID)
+		t, err = s.enter(ctx, keys, org.ID, owner.ID)
+		return err
 	})
 	if err != nil {
 		return t, err
 	}
-	t.organization = org.ID
-	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org.ID),
-		access.NewAPIKey{User: owner.ID, Name: "bench", Scope: "read:write"})
+	t.board, err = t.newBoard(ctx)
+	return t, err
+}
+
+// enter makes a key of a member, and a client with it.
+func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Organization, as publicid.User) (t tenant, err error) {
+	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org),
+		access.NewAPIKey{User: as, Name: "bench", Scope: "read:write"})
 	if err != nil {
 		return t, err
 	}
 	if err := s.liftRateLimit(ctx, made); err != nil {
 		return t, err
 	}
-	return t, t.connect(ctx, key)
-}
-
-// connect makes the client of the key, and the board.
-func (t *tenant) connect(ctx context.Context, key string) (err error) {
-	t.key = key
+	t = tenant{organization: org, owner: as, base: s.at.api, key: key}
 	t.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
-	t.api, err = earshot.NewClientWithResponses(os.Getenv("EARSHOT_BASE_URL"),
+	t.api, err = earshot.NewClientWithResponses(t.base,
 		earshot.WithHTTPClient(t.http),
 		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)
 			return nil
 		}))
 	if err != nil {
-		return errors.Wrap(err, "make the client")
+		return t, errors.Wrap(err, "make the client")
 	}
-	board, err := t.api.CreateBoardWithResponse(ctx, earshot.CreateBoardRequest{Name: "Bench"})
-	if err != nil {
-		return errors.Wrap(err, "create the board")
-	}
-	if board.JSON200 == nil {
-		return errors.Errorf("create the board: %s: %s", board.Status(), board.Body)
-	}
-	t.board = board.JSON200.Data.ID
-	return nil
+	return t, nil
 }
 
-// liftRateLimit gives the key a budget of its own: the limit isn't the subject.
+// newBoard makes a board, on which a run has its posts to itself.
+func (t *tenant) newBoard(ctx context.Context) (id string, err error) {
+	board, err := t.api.CreateBoardWithResponse(ctx, earshot.CreateBoardRequest{Name: "Bench"})
+	if err != nil {
+		return "", errors.Wrap(err, "create the board")
+	}
+	if board.JSON200 == nil {
+		return "", errors.Errorf("create the board: %s: %s", board.Status(), board.Body)
+	}
+	return board.JSON200.Data.ID, nil
+}
+
+// unlimited is a budget that no load comes near: the limit isn't the subject.
+const unlimited = 10_000_000
+
 func (s *stack) liftRateLimit(ctx context.Context, key *db.APIKey) error {
-	_, err := s.pool.Exec(ctx, "UPDATE api_keys SET rate_limit = 10000000 WHERE id = $1", key.ID.UUID().String())
+	_, err := s.pool.Exec(ctx, "UPDATE api_keys SET rate_limit = $2 WHERE id = $1", key.ID.UUID().String(), unlimited)
 	if err != nil {
 		return errors.Wrap(err, "lift the rate limit")
 	}
 	return nil
 }
 
-// owned are the tables of an organization, children first.
-var owned = []string{
-	"attempts", "deliveries", "events", "webhooks", "votes", "comments", "post_tags", "posts",
-	"contacts", "tags", "boards", "api_keys", "users",
-}
-
 func (s *stack) close() error {
 	// The load may have been ended by a signal; the tidying up must not be.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	s.receiver.close()
 	s.floor.close(ctx)
 	s.temporal.Close()
 	defer s.pool.Close()
-	for _, organization := range append(s.others, s.organization) {
-		if err := s.remove(ctx, organization); err != nil {
+	if s.seeded != nil {
+		if err := s.tidySeeded(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (s *stack) remove(ctx context.Context, organization publicid.Organization) error {
-	for _, table := range owned {
-		sql := fmt.Sprintf("DELETE FROM %s WHERE organization_id = $1", table)
-		if _, err := s.pool.Exec(ctx, sql, organization.UUID().String()); err != nil {
-			return errors.Wrapf(err, "remove the load's %s", table)
-		}
+	ids := make([][16]byte, len(s.others))
+	for i, organization := range s.others {
+		ids[i] = organization.UUID()
 	}
-	_, err := s.pool.Exec(ctx, "DELETE FROM organizations WHERE id = $1", organization.UUID().String())
-	if err != nil {
-		return errors.Wrap(err, "remove the load's organization")
+	if err := seeding.RemoveOrganizations(ctx, s.at.database, io.Discard, ids...); err != nil {
+		return errors.Wrap(err, "remove the organizations of the load")
 	}
 	return nil
 }

@@ -3,152 +3,220 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/go-faster/errors"
-	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
-
-	earshot "earshot/client"
 )
+
+// subject is one thing to measure.
+type subject struct {
+	name string
+	// floors name the subjects that this one is compared with; the first one is the nearest.
+	floors []string
+	// byLatency: it has a rate, so it is compared by its p50.
+	byLatency bool
+	// reads what is seeded.
+	seeded bool
+	run    func(ctx context.Context) (measured, error)
+}
 
 const (
-	floorIdentify  = "floor: select and update by pgx"
-	floorWorkflow  = "floor: a workflow with one local activity"
-	floorGroup     = "floor: the same, in groups"
-	postNoWebhook  = "create a post, nobody subscribes"
-	postDelivered  = "create a post until its webhook arrived"
-	identifyKnown  = "identify a known contact"
-	identifyTool   = "the same by the tool identify_contact"
-	arrivalTimeout = time.Minute
+	floorIdentify     = "floor: select and update by pgx"
+	floorContact      = "floor: insert a contact by pgx"
+	floorPost         = "floor: a post by pgx, one by one"
+	floorPostPipe     = "floor: a post by pgx, pipelined"
+	floorPostGroup    = "floor: posts by pgx, in groups"
+	floorEvent        = "floor: post, event, delivery by pgx, one by one"
+	floorEventPipe    = "floor: post, event, delivery by pgx, pipelined"
+	floorEventGroup   = "floor: post, event, delivery by pgx, in groups"
+	floorVote         = "floor: a vote by pgx, one by one"
+	floorVoteGroup    = "floor: votes by pgx, in groups"
+	floorComment      = "floor: a comment by pgx, one by one"
+	floorCommentGroup = "floor: comments by pgx, in groups"
+	floorList         = "floor: a list by pgx"
+	floorSearch       = "floor: a search by pgx"
+	floorGet          = "floor: a post's row by pgx"
+	floorWorkflow     = "floor: a workflow each"
+	floorGroup        = "floor: workflows of groups"
+
+	identifyUnchanged = "identify a known contact, unchanged"
+	identifyKnown     = "identify a known contact, with a new trait"
+	identifyNew       = "identify a new contact"
+	identifyTool      = "identify by the tool identify_contact, unchanged"
+	postNoWebhook     = "create a post, nobody subscribes"
+	postDelivered     = "create a post until its webhook arrived"
+	voteFew           = "vote, each of another voter, on one post"
+	voteMany          = "vote, each of another voter, on a post with all seeded votes"
+	commentOne        = "comment, all on one post"
+	listPosts         = "list 30 posts"
+	searchTitles      = "search a frequent word"
+	searchTexts       = "search a word of all texts and no title"
+	getPost           = "get one post"
 )
 
+// The words that are searched, as bench/seeding writes them.
+const (
+	wordOfTitles = "export"
+	wordOfTexts  = "please"
+)
+
+// subjects are what has o.only in its name, each behind its floors: what is compared is
+// measured in the same minute.
 func (s *stack) subjects(o options) []subject {
-	all := []subject{
-		{floorIdentify, "", func(ctx context.Context) (measured, error) {
-			return closedLoop(ctx, o.period, o.connections/2, s.floor.identify)
-		}},
-		{identifyKnown, floorIdentify, func(ctx context.Context) (measured, error) {
-			return closedLoop(ctx, o.period, o.connections/2, s.identify)
-		}},
-		// Its floor is REST: what the tools add is the ratio.
-		{identifyTool, identifyKnown, func(ctx context.Context) (measured, error) {
-			return closedLoop(ctx, o.period, o.connections/2, s.identifyByTool)
-		}},
-		{postNoWebhook, "", func(ctx context.Context) (measured, error) {
-			return closedLoop(ctx, o.period, o.connections/2, s.post)
-		}},
-		{floorWorkflow, "", func(ctx context.Context) (measured, error) { return s.floor.workflows(ctx, o.posts, o.connections, 1) }},
-		{floorGroup, "", func(ctx context.Context) (measured, error) {
-			return s.floor.workflows(ctx, o.posts, o.connections, floorGroupSize)
-		}},
-		{postDelivered, floorWorkflow, func(ctx context.Context) (measured, error) {
-			return s.delivered(ctx, o.posts, func(ctx context.Context, do func(context.Context, int) error) error {
-				return burst(ctx, o.posts, o.connections, do)
-			})
-		}},
+	all := slices.Concat(s.rest(o), s.arrivals(o), s.floors(o))
+	var list []subject
+	var add func(b subject)
+	add = func(b subject) {
+		if slices.ContainsFunc(list, func(other subject) bool { return other.name == b.name }) {
+			return
+		}
+		for _, floor := range all {
+			if slices.Contains(b.floors, floor.name) {
+				add(floor)
+			}
+		}
+		list = append(list, b)
 	}
-	for _, rate := range o.rates {
-		all = append(all, subject{fmt.Sprintf("%s, at %d/s", postDelivered, rate), "", func(ctx context.Context) (measured, error) {
-			n := int(float64(rate) * o.period.Seconds())
-			return s.delivered(ctx, n, func(ctx context.Context, do func(context.Context, int) error) error {
-				return steady(ctx, rate, o.period, do)
+	for _, b := range all {
+		if strings.Contains(b.name, o.only) {
+			add(b)
+		}
+	}
+	return list
+}
+
+// rest are the requests by themselves.
+func (s *stack) rest(o options) []subject {
+	return []subject{
+		{name: postNoWebhook, floors: []string{floorPost, floorPostPipe, floorPostGroup}, run: func(ctx context.Context) (measured, error) {
+			return s.createPosts(ctx, o)
+		}},
+		{name: voteFew, floors: []string{floorVote, floorVoteGroup}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.votesOnFreshPost(ctx, o)
+		}},
+		// Its floor is the post without them: a vote doesn't cost more for those before it.
+		{name: voteMany, floors: []string{voteFew, floorVote, floorVoteGroup}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.votes(ctx, o, s.seeded.posts[0])
+		}},
+		{name: commentOne, floors: []string{floorComment, floorCommentGroup}, run: func(ctx context.Context) (measured, error) { return s.comments(ctx, o) }},
+		{name: identifyUnchanged, floors: []string{floorIdentify}, run: func(ctx context.Context) (measured, error) {
+			return s.identifyUnchanged(ctx, o, func(ctx context.Context, id string, into *identified) error {
+				return s.identify(ctx, id, "", false, into)
 			})
-		}})
+		}},
+		// What the tools add is the ratio.
+		{name: identifyTool, floors: []string{identifyUnchanged}, run: func(ctx context.Context) (measured, error) {
+			return s.identifyUnchanged(ctx, o, s.identifyByTool)
+		}},
+		{name: identifyKnown, floors: []string{floorIdentify}, run: func(ctx context.Context) (measured, error) { return s.identifyKnown(ctx, o) }},
+		{name: identifyNew, floors: []string{floorContact}, run: func(ctx context.Context) (measured, error) { return s.identifyNew(ctx, o) }},
+		{name: listPosts, floors: []string{floorList}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.list(ctx, o, "", newest)
+		}},
+		{name: searchTitles, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.list(ctx, o, "&q="+wordOfTitles, fmt.Sprintf(found, "title", wordOfTitles))
+		}},
+		{name: searchTexts, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.list(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
+		}},
+		{name: getPost, floors: []string{floorGet}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.getPosts(ctx, o) }},
+	}
+}
+
+// What lists must have. A search has the posts first whose titles have the word.
+const (
+	newest = "SELECT id FROM posts WHERE board_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2"
+	found  = `SELECT p.id FROM posts p JOIN post_documents d ON d.post_id = p.id WHERE p.board_id = $1 AND p.deleted_at IS NULL
+AND d.%s @@ to_tsquery('english', '%s') ORDER BY p.id DESC LIMIT $2`
+)
+
+// arrivals are posts until their webhooks arrived.
+func (s *stack) arrivals(o options) []subject {
+	all := []subject{{name: postDelivered, floors: []string{floorEvent, floorEventPipe, floorEventGroup, floorWorkflow, floorGroup},
+		run: func(ctx context.Context) (measured, error) { return s.deliveredInBurst(ctx, o) }}}
+	for _, rate := range o.rates {
+		all = append(all, subject{
+			name: at(postDelivered, rate), floors: []string{at(floorEvent, rate)}, byLatency: true,
+			run: func(ctx context.Context) (measured, error) { return s.deliveredAt(ctx, rate, o.period) },
+		})
+		if rate == o.rates[0] {
+			all[len(all)-1].floors = append(all[len(all)-1].floors, at(floorWorkflow, rate))
+		}
 	}
 	return all
 }
 
-// post makes one without a number: its slug would be taken in the next round,
-// and the search for a free one isn't the subject.
-func (s *stack) post(ctx context.Context, _ int) error {
-	return s.createPost(ctx, "Bench "+uuid.NewString())
+func at(name string, rate int) string { return fmt.Sprintf("%s, at %d/s", name, rate) }
+
+// floors are measured for half as long: there are many of them.
+func (s *stack) floors(o options) []subject {
+	loop := func(name string, connections int, prepare func(context.Context) (operation, error)) subject {
+		return subject{name: name, run: func(ctx context.Context) (measured, error) {
+			op, err := prepare(ctx)
+			if err != nil {
+				return measured{}, err
+			}
+			return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+				return closedLoop(ctx, o.period/2, unlimited, connections, op)
+			})
+		}}
+	}
+	plain := func(op operation) func(context.Context) (operation, error) {
+		return func(context.Context) (operation, error) { return op, nil }
+	}
+	of := func(write func(context.Context, []statement) error, withDelivery bool) func(context.Context) (operation, error) {
+		return plain(func(ctx context.Context, _ int) error { return write(ctx, s.rows.change(withDelivery)) })
+	}
+	rest, all := o.connections/2, o.connections
+	list := []subject{
+		loop(floorIdentify, rest, plain(s.floor.identify)),
+		loop(floorContact, rest, plain(s.rows.contact)),
+		loop(floorPost, rest, of(s.rows.oneByOne, false)),
+		loop(floorPostPipe, rest, of(s.rows.pipelined, false)),
+		loop(floorPostGroup, rest, plain(inGroups(s.rows.posts))),
+		loop(floorEvent, all, of(s.rows.oneByOne, true)),
+		loop(floorEventPipe, all, of(s.rows.pipelined, true)),
+		loop(floorEventGroup, all, plain(inGroups(s.rows.delivered))),
+		loop(floorVote, rest, s.rows.counting(oneVote, "vote_count", false)),
+		loop(floorVoteGroup, rest, s.rows.counting(oneVote, "vote_count", true)),
+		loop(floorComment, rest, s.rows.counting(oneComment, "comment_count", false)),
+		loop(floorCommentGroup, rest, s.rows.counting(oneComment, "comment_count", true)),
+		s.readFloor(loop(floorList, rest, plain(func(ctx context.Context, _ int) error {
+			return s.rows.read(ctx, s.seeded.page(), pageRows, s.seeded.boardID())
+		}))),
+		s.readFloor(loop(floorSearch, rest, plain(func(ctx context.Context, _ int) error {
+			return s.rows.read(ctx, s.seeded.page(), searchRows, s.seeded.boardID())
+		}))),
+		s.readFloor(loop(floorGet, rest, plain(func(ctx context.Context, i int) error {
+			return s.rows.read(ctx, 1, postRow, s.seeded.posts[i*7919%len(s.seeded.posts)])
+		}))),
+		{name: floorWorkflow, run: func(ctx context.Context) (measured, error) {
+			return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+				// A fifth of a burst: one takes many milliseconds.
+				return s.floor.workflows(ctx, max(1, o.posts/5), o.connections, 1)
+			})
+		}},
+		{name: floorGroup, run: func(ctx context.Context) (measured, error) {
+			return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+				return s.floor.workflows(ctx, o.posts, o.connections, floorGroupSize)
+			})
+		}},
+	}
+	for _, rate := range o.rates {
+		list = append(list, subject{name: at(floorEvent, rate), run: func(ctx context.Context) (measured, error) {
+			return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+				return openLoop(ctx, rate, o.period/2, func(ctx context.Context, _ int, _ time.Time) error {
+					return s.rows.oneByOne(ctx, s.rows.change(true))
+				})
+			})
+		}})
+	}
+	return append(list, subject{name: at(floorWorkflow, o.rates[0]), run: func(ctx context.Context) (measured, error) {
+		return s.timed(ctx, func(ctx context.Context) (*latencies, error) { return s.floor.workflowsAt(ctx, o.rates[0], o.period) })
+	}})
 }
 
-func (s *stack) createPost(ctx context.Context, title string) error {
-	answer, err := s.api.CreatePostWithResponse(ctx, s.board, earshot.CreatePostRequest{Title: title})
-	if err != nil {
-		return errors.Wrap(err, "create a post")
-	}
-	if answer.JSON201 == nil {
-		return errors.Errorf("create a post: %s: %s", answer.Status(), answer.Body)
-	}
-	return nil
-}
-
-// known is how many contacts are identified over and over.
-const known = 1000
-
-func (s *stack) identify(ctx context.Context, i int) error {
-	id, name, email := fmt.Sprintf("bench-%d", i%known), "Bench", fmt.Sprintf("bench-%d@example.com", i%known)
-	answer, err := s.api.IdentifyContactWithResponse(ctx, earshot.IdentifyContactRequest{
-		ExternalUserID: id,
-		ContactTraits: earshot.ContactTraits{
-			Name: nullable.NewNullableWithValue(name), Email: nullable.NewNullableWithValue(email),
-		},
-	})
-	if err != nil {
-		return errors.Wrap(err, "identify")
-	}
-	if answer.JSON200 == nil && answer.JSON201 == nil {
-		return errors.Errorf("identify: %s: %s", answer.Status(), answer.Body)
-	}
-	return nil
-}
-
-// delivered measures from the start of the REST call to the arrival of the
-// webhook, over n posts that load makes.
-func (s *stack) delivered(ctx context.Context, n int,
-	load func(ctx context.Context, do func(context.Context, int) error) error,
-) (measured, error) {
-	remove, err := s.register(ctx, s.receiver.url, "post.created")
-	if err != nil {
-		return measured{}, err
-	}
-	defer remove()
-	arrived := s.receiver.expect(n)
-	cpu, began := startCPU(), time.Now()
-	err = load(ctx, func(ctx context.Context, i int) error {
-		s.receiver.begin(i)
-		return s.createPost(ctx, s.receiver.title(i))
-	})
-	if err != nil {
-		return measured{}, err
-	}
-	select {
-	case <-arrived:
-	case <-ctx.Done():
-		return measured{}, ctx.Err()
-	case <-time.After(arrivalTimeout):
-		return measured{}, errors.Errorf("only %d of %d webhooks arrived", s.receiver.count(), n)
-	}
-	took := time.Since(began)
-	times := s.receiver.times()
-	m := measured{
-		PerSecond: float64(n) / took.Seconds(),
-		P50:       times.quantile(0.5), P99: times.quantile(0.99), CPU: cpu.perOperation(n),
-	}
-	// Those of the webhook, which is removed with its deliveries.
-	err = s.pool.QueryRow(ctx, `SELECT count(DISTINCT workflow_id) FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-		WHERE w.organization_id = $1`, s.organization.UUID().String()).Scan(&m.workflows)
-	if err != nil {
-		return measured{}, errors.Wrap(err, "count the workflows")
-	}
-	return m, nil
-}
-
-// register makes a webhook and returns what removes it.
-func (t tenant) register(ctx context.Context, url string, event earshot.EventType) (remove func(), err error) {
-	made, err := t.api.CreateWebhookWithResponse(ctx, earshot.CreateWebhookRequest{
-		URL: url, Events: []earshot.EventType{event},
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "register the webhook")
-	}
-	if made.JSON201 == nil {
-		return nil, errors.Errorf("register the webhook: %s: %s", made.Status(), made.Body)
-	}
-	return func() {
-		_, _ = t.api.DeleteWebhookWithResponse(context.WithoutCancel(ctx), made.JSON201.Data.ID)
-	}, nil
+func (*stack) readFloor(b subject) subject {
+	b.seeded = true
+	return b
 }

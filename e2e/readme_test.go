@@ -44,7 +44,7 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	}
 	// What the text names beside the blocks.
 	require.Contains(t, s.mustRun("make"), "make quickstart")
-	s.mustRun("make", "bench", "ARGS=-runs 1 -n 50 -period 100ms")
+	s.mustRun("make", "bench", "ARGS=-runs 1 -n 50 -period 100ms -scale 0.01")
 	s.mustRun("make", "down")
 	s.mustRun("make", "reset", "YES=1")
 }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 	"slices"
+
+	"earshot/bench/measurement"
 )
 
 // The load of make bench.
@@ -56,7 +58,7 @@ type comparison struct {
 	fitted bool
 }
 
-func compare(all []measurement, c costs) []comparison {
+func compare(all []measurement.Cost, c costs) []comparison {
 	var list []comparison
 	for _, m := range all {
 		switch {
@@ -68,7 +70,7 @@ func compare(all []measurement, c costs) []comparison {
 			o := oneMachine(c).steady(float64(m.Rate))
 			known := slices.Contains(fitted, m.Rate)
 			list = append(list,
-				comparison{fmt.Sprintf("%d/s: processors", m.Rate), m.total() * float64(m.Rate) / 1000, o.busy[0] * 2, known},
+				comparison{fmt.Sprintf("%d/s: processors", m.Rate), m.Total() * float64(m.Rate) / 1000, o.busy[0] * 2, known},
 				comparison{fmt.Sprintf("%d/s: workflows an event", m.Rate), m.Workflows, o.workflows, false},
 				comparison{fmt.Sprintf("%d/s: p50 ms", m.Rate), m.P50, o.p50, m.Rate == fitted[0]})
 		}
@@ -76,7 +78,7 @@ func compare(all []measurement, c costs) []comparison {
 	return list
 }
 
-func printComparison(all []measurement, c costs) {
+func printComparison(all []measurement.Cost, c costs) {
 	fmt.Printf("%-28s %9s %9s %7s\n", "one machine, two processors", "measured", "simulated", "ratio")
 	for _, row := range compare(all, c) {
 		note := ""

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"earshot/internal/batch"
+	"earshot/internal/publicid"
+)
+
+// floorRows writes and reads the rows that the use cases do, by bare pgx on the real schema with
+// its triggers: what Postgres needs at least, without anything of ours. It has an organization of
+// its own, so that the ledgers of the runs don't meet its rows.
+type floorRows struct {
+	pool                  *pgxpool.Pool
+	tenant                tenant
+	organization          uuid.UUID
+	board, webhook, owner uuid.UUID
+	payload               []byte
+	posts, delivered      *batch.Batcher[uuid.UUID, struct{}]
+}
+
+func (s *stack) newFloorRows(ctx context.Context) (*floorRows, error) {
+	t, err := s.makeTenant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hook, _, err := t.register(ctx, s.receiver.url, "post.created")
+	if err != nil {
+		return nil, err
+	}
+	f := &floorRows{
+		pool: s.pool, tenant: t, organization: t.organization.UUID(), board: publicid.Read[publicid.Board](t.board).UUID(),
+		webhook: publicid.Read[publicid.Webhook](hook.ID).UUID(), owner: t.owner.UUID(),
+	}
+	// As long as an event of a post.
+	f.payload, err = json.Marshal(map[string]any{
+		"event": "post.created", "organizationId": t.organization, "boardId": t.board, "post": map[string]any{
+			"id": publicid.NewPost(), "title": "Floor " + uuid.NewString(), "slug": "floor-" + uuid.NewString(), "status": "open", "createdAt": time.Now(),
+		},
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "encode an event")
+	}
+	f.posts = batch.New(floorGroupSize, time.Minute, f.writeGroup(groupedPosts))
+	f.delivered = batch.New(floorGroupSize, time.Minute, f.writeGroup(groupedPosts+groupedDeliveries))
+	return f, nil
+}
+
+// The statements of a change, as simple as they can be. Nobody delivers a floor's rows: they
+// are due tomorrow.
+const (
+	lockBoard = "SELECT id FROM boards WHERE organization_id = $1 AND id = $2 FOR KEY SHARE"
+	onePost   = `INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id, author_user_id)
+VALUES ($1, $2, now(), now(), $3, $4, now(), $5, $6) ON CONFLICT DO NOTHING`
+	findWebhooks = `SELECT id, url FROM webhooks WHERE organization_id = $1 AND enabled AND events @> '["post.created"]' FOR KEY SHARE`
+	oneEvent     = "INSERT INTO events (id, organization_id, created_at, type, payload) VALUES ($1, $2, now(), 'post.created', $3)"
+	oneDelivery  = `INSERT INTO deliveries (id, organization_id, created_at, event_type, next_attempt_at, webhook_id, event_id)
+VALUES ($1, $2, now(), 'post.created', now() + interval '1 day', $3, $4)`
+
+	// $1 organization, $2 board, $3 author, $4 posts, $5 events, $6 deliveries, $7 payload.
+	groupedPosts = `
+WITH given AS (SELECT * FROM unnest($4::uuid[], $5::uuid[], $6::uuid[]) AS g(post, event, delivery)),
+board AS (SELECT id FROM boards WHERE organization_id = $1 AND id = $2 FOR KEY SHARE),
+posted AS (INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id, author_user_id)
+  SELECT post, $1, now(), now(), 'Floor ' || post, 'floor-' || post, now(), board.id, $3 FROM given, board
+  ON CONFLICT DO NOTHING RETURNING id)`
+	groupedDeliveries = `,
+hooks AS (SELECT id FROM webhooks WHERE organization_id = $1 AND enabled AND events @> '["post.created"]' FOR KEY SHARE),
+happened AS (INSERT INTO events (id, organization_id, created_at, type, payload)
+  SELECT event, $1, now(), 'post.created', $7::bytea FROM given RETURNING id),
+sent AS (INSERT INTO deliveries (id, organization_id, created_at, event_type, next_attempt_at, webhook_id, event_id)
+  SELECT delivery, $1, now(), 'post.created', now() + interval '1 day', hooks.id, event FROM given, hooks RETURNING id)`
+)
+
+type statement struct {
+	sql  string
+	args []any
+}
+
+// change is a post, with the event and the delivery that it causes.
+func (f *floorRows) change(withDelivery bool) []statement {
+	post, event := publicid.NewPost().UUID(), publicid.NewEvent().UUID()
+	all := []statement{
+		{lockBoard, []any{f.organization, f.board}},
+		{onePost, []any{post, f.organization, "Floor " + post.String(), "floor-" + post.String(), f.board, f.owner}},
+		{findWebhooks, []any{f.organization}},
+	}
+	if withDelivery {
+		all = append(all,
+			statement{oneEvent, []any{event, f.organization, f.payload}},
+			statement{oneDelivery, []any{publicid.NewDelivery().UUID(), f.organization, f.webhook, event}})
+	}
+	return all
+}
+
+// oneByOne waits for each statement before it sends the next one.
+func (f *floorRows) oneByOne(ctx context.Context, all []statement) error {
+	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
+		for _, s := range all {
+			if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {
+				return errors.Wrap(err, "write the floor's rows")
+			}
+		}
+		return nil
+	})
+}
+
+// pipelined sends all of them at once; they are a transaction by themselves.
+func (f *floorRows) pipelined(ctx context.Context, all []statement) error {
+	var b pgx.Batch
+	for _, s := range all {
+		b.Queue(s.sql, s.args...)
+	}
+	if err := f.pool.SendBatch(ctx, &b).Close(); err != nil {
+		return errors.Wrap(err, "write the floor's rows")
+	}
+	return nil
+}
+
+// writeGroup writes the posts of several requests by one statement.
+func (f *floorRows) writeGroup(sql string) func(ctx context.Context, posts []uuid.UUID) ([]struct{}, error) {
+	return func(ctx context.Context, posts []uuid.UUID) ([]struct{}, error) {
+		events, deliveries := make([]uuid.UUID, len(posts)), make([]uuid.UUID, len(posts))
+		for i := range posts {
+			events[i], deliveries[i] = publicid.NewEvent().UUID(), publicid.NewDelivery().UUID()
+		}
+		// A parameter that nothing uses has no type; this one is compared with itself.
+		full := sql + " SELECT count(*) FROM posted WHERE $7::bytea IS NOT NULL"
+		if _, err := f.pool.Exec(ctx, full, f.organization, f.board, f.owner, posts, events, deliveries, f.payload); err != nil {
+			return nil, errors.Wrap(err, "write the floor's rows")
+		}
+		return make([]struct{}, len(posts)), nil
+	}
+}
+
+func inGroups(b *batch.Batcher[uuid.UUID, struct{}]) operation {
+	return func(ctx context.Context, _ int) error {
+		_, err := b.Do(ctx, publicid.NewPost().UUID())
+		return err
+	}
+}
+
+// counting writes rows on one post, which is made first, and the post's counter.
+func (f *floorRows) counting(insert, counter string, grouped bool) func(ctx context.Context) (operation, error) {
+	add := "UPDATE posts SET " + counter + " = " + counter + " + $2, last_activity_at = now() WHERE id = $1"
+	return func(ctx context.Context) (operation, error) {
+		made, err := f.tenant.post(ctx, f.tenant.board)
+		if err != nil {
+			return nil, err
+		}
+		post := publicid.Read[publicid.Post](made).UUID()
+		if !grouped {
+			return func(ctx context.Context, _ int) error {
+				one := []uuid.UUID{uuid.Must(uuid.NewV7())}
+				return f.oneByOne(ctx, []statement{{insert, []any{one, f.organization, post}}, {add, []any{post, 1}}})
+			}, nil
+		}
+		return inGroups(batch.New(floorGroupSize, time.Minute, func(ctx context.Context, ids []uuid.UUID) ([]struct{}, error) {
+			err := f.pipelined(ctx, []statement{{insert, []any{ids, f.organization, post}}, {add, []any{post, len(ids)}}})
+			return make([]struct{}, len(ids)), err
+		})), nil
+	}
+}
+
+const (
+	oneVote = `INSERT INTO votes (id, organization_id, created_at, email_hash, post_id)
+SELECT id, $2, now(), sha256(id::text::bytea), $3 FROM unnest($1::uuid[]) AS g(id) ON CONFLICT DO NOTHING`
+	oneComment = `INSERT INTO comments (id, organization_id, created_at, updated_at, email_hash, body_text, post_id)
+SELECT id, $2, now(), now(), sha256(id::text::bytea), 'Me too, and in landscape.', $3 FROM unnest($1::uuid[]) AS g(id)`
+	oneContact = `INSERT INTO contacts (id, organization_id, created_at, updated_at, external_user_id, email, name, metadata, source, consent_basis,
+  first_seen_at, last_seen_at)
+VALUES ($1::uuid, $2, now(), now(), $1::text, $1::text || '@example.com', 'Bench', '{}', 'identify', 'sdk_identify', now(), now())`
+)
+
+func (f *floorRows) contact(ctx context.Context, _ int) error {
+	if _, err := f.pool.Exec(ctx, oneContact, uuid.Must(uuid.NewV7()), f.organization); err != nil {
+		return errors.Wrap(err, "write the floor's rows")
+	}
+	return nil
+}
+
+// The rows of a page, newest first; $1 is the board. A word in all posts is found fastest by
+// looking at one after the other.
+var (
+	pageRows   = fmt.Sprintf("SELECT p.* FROM posts p WHERE p.board_id = $1 AND p.deleted_at IS NULL ORDER BY p.id DESC LIMIT %d", listed)
+	searchRows = fmt.Sprintf(`SELECT p.* FROM posts p JOIN post_documents d ON d.post_id = p.id
+WHERE p.board_id = $1 AND p.deleted_at IS NULL AND d.words @@ to_tsquery('english', '%s') ORDER BY p.id DESC LIMIT %d`, wordOfTexts, listed)
+	postRow = "SELECT * FROM posts WHERE id = $1 AND deleted_at IS NULL"
+)
+
+// read runs a statement and reads its rows, of which there must be so many.
+func (f *floorRows) read(ctx context.Context, n int, sql string, args ...any) error {
+	rows, err := f.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return errors.Wrap(err, "read the floor's rows")
+	}
+	found := 0
+	for rows.Next() {
+		found++
+		_ = rows.RawValues()
+	}
+	if err := rows.Err(); err != nil {
+		return errors.Wrap(err, "read the floor's rows")
+	}
+	if found != n {
+		return errors.Errorf("the floor read %d rows, not %d", found, n)
+	}
+	return nil
+}
+
+// copyContacts makes contacts of the load, as identify does, who were last seen an hour ago.
+func (s *stack) copyContacts(ctx context.Context, of publicid.Organization, n int, externalID func(i int) string) error {
+	columns := []string{
+		"id", "organization_id", "created_at", "updated_at", "external_user_id", "email", "name", "metadata", "source", "consent_basis",
+		"first_seen_at", "last_seen_at",
+	}
+	organization, then := of.UUID(), time.Now().Add(-time.Hour)
+	_, err := s.pool.CopyFrom(ctx, pgx.Identifier{"contacts"}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		id := externalID(i)
+		return []any{
+			publicid.NewContact().UUID(), organization, then, then, id, id + "@example.com", "Bench", "{}", "identify", "sdk_identify", then, then,
+		}, nil
+	}))
+	if err != nil {
+		return errors.Wrap(err, "make contacts")
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"earshot/bench/seeding"
+)
+
+func printJSON(what any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	if err := e.Encode(what); err != nil {
+		return errors.Wrap(err, "print")
+	}
+	return nil
+}
+
+// table are rows of text, the first one the head.
+type table [][]string
+
+// print aligns the columns, of which all but the first are numbers.
+func (t table) print(to io.Writer) {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, row := range t {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush()
+}
+
+// markdown is the table as documents have it.
+func (t table) markdown() string {
+	var text strings.Builder
+	for i, row := range t {
+		fmt.Fprintf(&text, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			text.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
+		}
+	}
+	return text.String()
+}
+
+func printTable(to io.Writer, subjects []subject, results map[string][]measured) {
+	all := figures(subjects, results)
+	for _, row := range all[1:] {
+		// The nearest floor has room on a terminal.
+		row[len(row)-1], _, _ = strings.Cut(row[len(row)-1], "; ")
+	}
+	all.print(to)
+}
+
+// figures has a row for each subject, with the ratio to each of its floors.
+func figures(subjects []subject, results map[string][]measured) table {
+	all := table{{"", "per second", "range", "p50", "p99", "CPU/op", "of its floors"}}
+	for _, b := range subjects {
+		runs := results[b.name]
+		m := median(runs)
+		low, high := slices.MinFunc(runs, bySpeed), slices.MaxFunc(runs, bySpeed)
+		all = append(all, []string{
+			b.name, whole(m.PerSecond), whole(low.PerSecond) + "-" + whole(high.PerSecond), brief(m.P50), brief(m.P99), ms(m.CPU.Total()) + " ms",
+			ratios(b, results),
+		})
+	}
+	return all
+}
+
+// ratios compare with each floor: how much of its speed there is, or at a rate how many times
+// as long it takes.
+func ratios(b subject, results map[string][]measured) string {
+	var parts []string
+	for _, name := range b.floors {
+		runs := results[name]
+		if len(runs) == 0 {
+			continue
+		}
+		floor, m := median(runs), median(results[b.name])
+		short := strings.TrimPrefix(name, "floor: ")
+		if b.byLatency {
+			parts = append(parts, fmt.Sprintf("%.1f times the p50 of %s", float64(m.P50)/float64(floor.P50), short))
+		} else {
+			parts = append(parts, fmt.Sprintf("%.2f of %s", m.PerSecond/floor.PerSecond, short))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+func ms(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+
+// processes has what an operation takes of each process.
+func processes(subjects []subject, results map[string][]measured) table {
+	all := table{{"milliseconds of processor time", "service", "Postgres", "Temporal", "client", "together", "log, kB", "commits"}}
+	for _, b := range subjects {
+		m := median(results[b.name])
+		all = append(all, []string{
+			b.name, ms(m.CPU.Service), ms(m.CPU.Postgres), ms(m.CPU.Temporal), ms(m.CPU.Client), ms(m.CPU.Total()), ms(m.WALBytes / 1000), ms(m.Commits),
+		})
+	}
+	return all
+}
+
+// machine says what everything ran on.
+func (s *stack) machine(ctx context.Context) (string, error) {
+	var postgres, buffers, durable string
+	err := s.pool.QueryRow(ctx, `SELECT split_part(current_setting('server_version'), ' ', 1), current_setting('shared_buffers'), current_setting('fsync')`).
+		Scan(&postgres, &buffers, &durable)
+	if err != nil {
+		return "", errors.Wrap(err, "ask for Postgres' version")
+	}
+	info, err := s.temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+	if err != nil {
+		return "", errors.Wrap(err, "ask for Temporal's version")
+	}
+	text := fmt.Sprintf("%d processors", runtime.NumCPU())
+	if total := meminfo(); total > 0 {
+		text += fmt.Sprintf(" and %d GiB of memory, %s/%s", total>>30, runtime.GOOS, runtime.GOARCH)
+	}
+	return text + fmt.Sprintf("; %s; Postgres %s with %s of shared buffers and fsync %s; Temporal server %s. Load, receiver, service, Postgres and Temporal share the machine.",
+		strings.Replace(runtime.Version(), "go", "Go ", 1), postgres, buffers, durable, info.GetServerVersion()), nil
+}
+
+// meminfo is the machine's memory in bytes, 0 where the system doesn't tell.
+func meminfo() uint64 { return procLine("/proc/meminfo", "MemTotal:") }
+
+func megabytes(v uint64) string {
+	if v == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(v>>20, 10)
+}
+
+const resultsFile = "bench/results.md"
+
+func (s *stack) writeResults(ctx context.Context, o options, subjects []subject, results map[string][]measured, took time.Duration) error {
+	machine, err := s.machine(ctx)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `# Results
+
+Written by `+"`make bench ARGS=-write`"+`, in %s. %s
+
+Each figure is the median of %d runs of %s (a floor's: half as long; a burst: %d posts), with the range of all; %d connections, and half
+of them where there is no webhook. After each run its ledger was checked: everything acknowledged is there once, counters are the
+numbers of rows, and each webhook came once with a signature that verifies. Without a rate requests follow each other as fast as they
+go, and the comparison is of speeds; with one they don't wait for each other, latency counts from when a request was due, and the comparison
+is of the p50. What is read: %s.
+
+## Figures
+%s
+## Processor time for each operation
+Client is the load with its receiver. The time of a whole run is shared among its operations, so what the processes do without any load
+counts too, which shows at low rates.
+
+%s
+## Memory
+The most that each process had in its life, in MiB; of Postgres the most that all of its processes had together at the end of a run, what
+they share counted once.
+
+%s`, took.Round(time.Second), machine, o.runs, o.period, o.posts, o.connections, s.sizeText(ctx), figures(subjects, results).markdown(),
+		processes(subjects, results).markdown(), s.memoryTable().markdown())
+	return writeFile(resultsFile, text.String())
+}
+
+func (s *stack) memoryTable() table {
+	m := s.meters.memory()
+	return table{
+		{"service", "Postgres", "Temporal", "client"},
+		{megabytes(m.Service), megabytes(m.Postgres), megabytes(m.Temporal), megabytes(m.Client)},
+	}
+}
+
+// sizeText says what is seeded.
+func (s *stack) sizeText(ctx context.Context) string {
+	var size seeding.Size
+	err := s.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM contacts WHERE organization_id = o.id), (SELECT count(*) FROM posts WHERE organization_id = o.id),
+		(SELECT coalesce(max(vote_count), 0) FROM posts WHERE organization_id = o.id) FROM organizations o WHERE name = $1`, seeding.Organization).
+		Scan(&size.Contacts, &size.Posts, &size.Votes)
+	if err != nil {
+		return "nothing that was seeded"
+	}
+	return fmt.Sprintf("an organization of %d contacts and %d posts, one of which has %d votes", size.Contacts, size.Posts, size.Votes)
+}
+
+func writeFile(name, text string) error {
+	//nolint:gosec // a document of the repository, for everybody to read
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		return errors.Wrap(err, "write the results, which is done at the root of the repository")
+	}
+	fmt.Fprintln(os.Stderr, "written:", name)
+	return nil
+}

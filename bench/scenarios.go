@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+
+	"earshot/internal/publicid"
+)
+
+// A scenario is measured, and then its ledger is checked.
+
+// now is the present as the service writes it down, or a little earlier.
+func now() time.Time { return time.Now().Truncate(time.Millisecond) }
+
+func (s *stack) createPosts(ctx context.Context, o options) (measured, error) {
+	board, err := s.newBoard(ctx)
+	if err != nil {
+		return measured{}, err
+	}
+	var made acknowledged
+	since := now()
+	m, err := s.loop(ctx, o, func(ctx context.Context, _ int) error {
+		id, err := s.post(ctx, board)
+		made.add(id)
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	if err := s.postsAre(ctx, board, &made); err != nil {
+		return m, err
+	}
+	return m, s.noEvents(ctx, s.organization, since)
+}
+
+// loop is a closed one, over half of a burst's connections.
+func (s *stack) loop(ctx context.Context, o options, do operation) (measured, error) {
+	return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+		return closedLoop(ctx, o.period, unlimited, o.connections/2, do)
+	})
+}
+
+// delivered measures from the request, or from when it was due, to the arrival of the
+// webhook, over n posts that load makes.
+func (s *stack) delivered(ctx context.Context, n int,
+	load func(ctx context.Context, do func(ctx context.Context, i int, due time.Time) error) error,
+) (measured, error) {
+	board, err := s.newBoard(ctx)
+	if err != nil {
+		return measured{}, err
+	}
+	hook, remove, err := s.register(ctx, s.receiver.url, "post.created")
+	if err != nil {
+		return measured{}, err
+	}
+	defer remove()
+	arrived := s.receiver.expect(n, hook.Secret)
+	var made acknowledged
+	since := now()
+	m, err := s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+		err := load(ctx, func(ctx context.Context, i int, due time.Time) error {
+			s.receiver.begin(i, due)
+			id, err := s.createPost(ctx, board, s.receiver.title(i))
+			made.add(id)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-arrived:
+			return s.receiver.times(), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(arrivalTimeout):
+			return nil, errors.Errorf("only %d of %d webhooks arrived", s.receiver.count(), n)
+		}
+	})
+	if err != nil {
+		return m, err
+	}
+	if err := s.postsAre(ctx, board, &made); err != nil {
+		return m, err
+	}
+	to := publicid.Read[publicid.Webhook](hook.ID)
+	if err := s.deliveriesAre(ctx, s.organization, to, since, &made); err != nil {
+		return m, err
+	}
+	err = s.pool.QueryRow(ctx, "SELECT count(DISTINCT workflow_id)::float8 / count(*) FROM deliveries WHERE webhook_id = $1", to).Scan(&m.Workflows)
+	if err != nil {
+		return m, errors.Wrap(err, "count the workflows")
+	}
+	return m, nil
+}
+
+const arrivalTimeout = time.Minute
+
+func (s *stack) deliveredInBurst(ctx context.Context, o options) (measured, error) {
+	return s.delivered(ctx, o.posts, func(ctx context.Context, do func(context.Context, int, time.Time) error) error {
+		_, err := burst(ctx, o.posts, o.connections, func(ctx context.Context, i int) error { return do(ctx, i, time.Now()) })
+		return err
+	})
+}
+
+func (s *stack) deliveredAt(ctx context.Context, rate int, period time.Duration) (measured, error) {
+	return s.delivered(ctx, arrivals(rate, period), func(ctx context.Context, do func(context.Context, int, time.Time) error) error {
+		_, err := openLoop(ctx, rate, period, do)
+		return err
+	})
+}
+
+// votes are each of another member, all on one post.
+func (s *stack) votes(ctx context.Context, o options, on publicid.Post) (measured, error) {
+	d := s.seeded
+	if err := s.active(ctx, d.organization); err != nil {
+		return measured{}, err
+	}
+	var cast acknowledged
+	since := now()
+	m, err := s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+		return closedLoop(ctx, o.period, len(d.voters), o.connections/2, func(ctx context.Context, i int) error {
+			id, err := d.vote(ctx, on.String(), d.voters[i])
+			cast.add(id)
+			return err
+		})
+	})
+	if err != nil {
+		return m, err
+	}
+	if err := s.votesAre(ctx, on, &cast); err != nil {
+		return m, err
+	}
+	if err := s.noEvents(ctx, d.organization, since); err != nil {
+		return m, err
+	}
+	return m, s.retract(ctx, d.organization)
+}
+
+func (s *stack) votesOnFreshPost(ctx context.Context, o options) (measured, error) {
+	board, err := s.seeded.newBoard(ctx)
+	if err != nil {
+		return measured{}, err
+	}
+	post, err := s.seeded.post(ctx, board)
+	if err != nil {
+		return measured{}, err
+	}
+	return s.votes(ctx, o, publicid.Read[publicid.Post](post))
+}
+
+func (s *stack) comments(ctx context.Context, o options) (measured, error) {
+	board, err := s.newBoard(ctx)
+	if err != nil {
+		return measured{}, err
+	}
+	post, err := s.post(ctx, board)
+	if err != nil {
+		return measured{}, err
+	}
+	var made acknowledged
+	since := now()
+	m, err := s.loop(ctx, o, func(ctx context.Context, _ int) error {
+		id, err := s.comment(ctx, post)
+		made.add(id)
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	if err := s.commentsAre(ctx, publicid.Read[publicid.Post](post), &made); err != nil {
+		return m, err
+	}
+	return m, s.noEvents(ctx, s.organization, since)
+}
+
+// known is how many contacts are identified over and over.
+const known = 1000
+
+func contactID(round string, i int) string { return fmt.Sprintf("bench-%s-%d", round, i) }
+
+// identifyUnchanged tells nothing new of contacts that are known.
+func (s *stack) identifyUnchanged(ctx context.Context, o options, identify func(ctx context.Context, externalID string, into *identified) error) (measured, error) {
+	round := uuid.NewString()
+	if err := s.copyContacts(ctx, s.organization, known, func(i int) string { return contactID(round, i) }); err != nil {
+		return measured{}, err
+	}
+	told, since := &identified{told: map[string]string{}}, now()
+	m, err := s.loop(ctx, o, func(ctx context.Context, i int) error { return identify(ctx, contactID(round, i%known), told) })
+	if err != nil {
+		return m, err
+	}
+	return m, s.identifiedAre(ctx, since, told, "")
+}
+
+// identifyKnown fills a trait of contacts that are known, of each one once.
+func (s *stack) identifyKnown(ctx context.Context, o options) (measured, error) {
+	round := uuid.NewString()
+	n := max(known, int(o.period.Seconds()*knownPerSecond))
+	if err := s.copyContacts(ctx, s.organization, n, func(i int) string { return contactID(round, i) }); err != nil {
+		return measured{}, err
+	}
+	told, since := &identified{told: map[string]string{}}, now()
+	m, err := s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+		return closedLoop(ctx, o.period, n, o.connections/2, func(ctx context.Context, i int) error {
+			return s.identify(ctx, contactID(round, i), "team", false, told)
+		})
+	})
+	if err != nil {
+		return m, err
+	}
+	return m, s.identifiedAre(ctx, since, told, "team")
+}
+
+// knownPerSecond are there to be changed. If a second changes more, the run ends early.
+const knownPerSecond = 3000
+
+func (s *stack) identifyNew(ctx context.Context, o options) (measured, error) {
+	round := uuid.NewString()
+	told, since := &identified{told: map[string]string{}}, now()
+	m, err := s.loop(ctx, o, func(ctx context.Context, i int) error { return s.identify(ctx, contactID(round, i), "", true, told) })
+	if err != nil {
+		return m, err
+	}
+	return m, s.identifiedAre(ctx, since, told, "")
+}
+
+func (s *stack) identifiedAre(ctx context.Context, since time.Time, told *identified, plan string) error {
+	if err := s.contactsAre(ctx, s.organization, since, told.told, plan); err != nil {
+		return err
+	}
+	return s.noEvents(ctx, s.organization, since)
+}
+
+// list reads a page whose posts are the wanted ones, if it is known which.
+func (s *stack) list(ctx context.Context, o options, query, wanted string) (measured, error) {
+	first, again, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(query))
+	if err != nil {
+		return measured{}, err
+	}
+	if err := s.listIs(ctx, first, wanted); err != nil {
+		return measured{}, err
+	}
+	return s.loop(ctx, o, again)
+}
+
+func (s *stack) getPosts(ctx context.Context, o options) (measured, error) {
+	posts := s.seeded.posts
+	return s.loop(ctx, o, func(ctx context.Context, i int) error {
+		// Not in the order of their ids, which is that of their pages.
+		return s.seeded.getPost(ctx, posts[i*7919%len(posts)])
+	})
+}

@@ -1,0 +1,229 @@
+package seeding
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The distributions are those of a product that lives: few plans, most contacts without
+// revenue, votes and words after Zipf. Every choice hangs on the row's number alone, so two
+// seeds are equal.
+
+// Kinds of ids.
+const (
+	forOrganization = iota
+	forMember
+	forBoard
+	forTag
+	forPost
+	forContact
+	forVote
+	forEntry
+	forComment
+	forPostTag
+)
+
+var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// at is when row n was made: n minutes into 2020.
+func at(n int64) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
+
+// id goes with time, as ours do.
+func id(n int64, kind int) [16]byte {
+	var of [16]byte
+	binary.BigEndian.PutUint64(of[:], uint64(n))
+	binary.BigEndian.PutUint64(of[8:], uint64(kind))
+	sum := sha256.Sum256(of[:])
+	var made [16]byte
+	binary.BigEndian.PutUint64(made[:], uint64(at(n).UnixMilli())<<16)
+	copy(made[6:], sum[:10])
+	made[6], made[8] = 0x70|made[6]&0x0f, 0x80|made[8]&0x3f // a UUIDv7
+	return made
+}
+
+// seededFor is when everything is created that there is one of.
+const seededFor = 0
+
+// organizationID is the same in each seed.
+var organizationID = id(seededFor, forOrganization)
+
+// people are written beside the rest, because they are as much again.
+func (f *filling) people(ctx context.Context) error {
+	return f.without(ctx, aboutPeople, f.contacts, f.contactDocuments)
+}
+
+func (f *filling) feedback(ctx context.Context) error {
+	return f.without(ctx, aboutFeedback, f.organization, f.posts, f.postDocuments, f.tagged, f.votes, f.comments, f.changelog)
+}
+
+func (f *filling) organization(ctx context.Context) error {
+	of, now := organizationID, time.Now()
+	one := func(table string, columns []string, row ...any) error {
+		return f.copy(ctx, table, columns, 0, 0, func(int64) []any { return row })
+	}
+	if err := one("organizations", []string{"id", "created_at", "updated_at", "name", "plan", "billing_state"},
+		of, now, now, Organization, "business", "active"); err != nil {
+		return err
+	}
+	if err := one("users", []string{"id", "organization_id", "created_at", "updated_at", "email", "name"},
+		id(seededFor, forMember), of, now, now, "bench@example.com", "Bench"); err != nil {
+		return err
+	}
+	err := f.copy(ctx, "boards", []string{"id", "organization_id", "created_at", "updated_at", "name", "slug"}, 0, 99, func(n int64) []any {
+		number := strconv.FormatInt(n, 10)
+		return []any{id(n, forBoard), of, now, now, "Board " + number, "board-" + number}
+	})
+	if err != nil {
+		return err
+	}
+	return f.copy(ctx, "tags", []string{"id", "organization_id", "created_at", "updated_at", "name", "name_key", "color", "board_id"}, 0, 29,
+		func(n int64) []any {
+			number := strconv.FormatInt(n, 10)
+			return []any{id(n, forTag), of, now, now, "Tag " + number, "tag " + number, "#6b7280", id(0, forBoard)}
+		})
+}
+
+var words = strings.Fields(`export dashboard mobile filter report chart login search email billing invoice team
+	calendar keyboard shortcut theme dark import csv webhook slack alert permission role audit
+	language timezone currency print share comment vote roadmap status archive merge tag board
+	sync offline cache latency upload avatar profile password token session limit quota`)
+
+func word(n int64) string { return words[n%int64(len(words))] }
+
+func title(n int64) string {
+	first := word(n * n)
+	made := strings.ToUpper(first[:1]) + first[1:] + " " + word(n/50) + " " + word(n*13/7)
+	if n%5003 == 0 {
+		made += " xylophone" // a rare word
+	}
+	return made
+}
+
+func body(n int64) string {
+	var text strings.Builder
+	for i := int64(1); i <= 30; i++ {
+		if i > 1 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(word(n*i*i + i))
+	}
+	if n%4999 == 0 {
+		text.WriteString(" xylophone")
+	}
+	text.WriteString(" please") // in all texts, and in no title
+	return text.String()
+}
+
+// posts come with their counters: what votes and comments count is known from their numbers.
+func (f *filling) posts(ctx context.Context) error {
+	votes, comments := make([]int64, f.size.Posts+1), make([]int64, f.size.Posts+1)
+	for n := int64(1); n <= f.allVotes(); n++ {
+		votes[f.votedFor(n)]++
+	}
+	for n := firstComment; n < firstComment+int64(f.size.Posts); n++ {
+		comments[f.commentedOn(n)]++
+	}
+	columns := []string{
+		"id", "organization_id", "created_at", "updated_at", "title", "slug", "status", "body_text", "last_activity_at", "board_id",
+		"contact_id", "author_user_id", "vote_count", "comment_count",
+	}
+	return f.copy(ctx, "posts", columns, 1, f.size.Posts, func(n int64) []any {
+		status := "shipped"
+		switch {
+		case n%50_000 == 0:
+			status = "declined"
+		case n%100 < 80:
+			status = "open"
+		case n%100 < 95:
+			status = "planned"
+		}
+		var from any
+		switch {
+		case n%6 == 0: // one contact has a sixth of all
+			from = id(1, forContact)
+		case n%3 == 0:
+			from = id(1+n*31%int64(f.size.Contacts), forContact)
+		}
+		return []any{
+			id(n, forPost), organizationID, at(n), at(n), title(n), "post-" + strconv.FormatInt(n, 10), status, body(n),
+			at(n + n*104_729%500_000), id(0, forBoard), from, id(seededFor, forMember), votes[n], comments[n],
+		}
+	})
+}
+
+func (f *filling) tagged(ctx context.Context) error {
+	return f.copy(ctx, "post_tags", []string{"id", "organization_id", "post_id", "tag_id"}, 1, f.size.Posts, func(n int64) []any {
+		if n%3 == 0 {
+			return nil
+		}
+		return []any{id(n, forPostTag), organizationID, id(n, forPost), id(n*7%29, forTag)}
+	})
+}
+
+// allVotes counts those on the first post, and a fifth on top.
+func (f *filling) allVotes() int64 { return int64(f.size.Votes) * 6 / 5 }
+
+// votedFor is the number of the post that vote n is on. Every sixth vote isn't on the first
+// post, and of these the first posts have most.
+func (f *filling) votedFor(n int64) int64 {
+	if n%6 > 0 || f.size.Posts == 1 {
+		return 1
+	}
+	share := float64(n*7919%1_000_003) / 1_000_003
+	return 2 + int64(float64(f.size.Posts-1)*math.Pow(share, 3))
+}
+
+func (f *filling) votes(ctx context.Context) error {
+	return f.copy(ctx, "votes", []string{"id", "organization_id", "created_at", "email_hash", "post_id"}, 1, int(f.allVotes()), func(n int64) []any {
+		return []any{id(n, forVote), organizationID, at(n), hashOf(n), id(f.votedFor(n), forPost)}
+	})
+}
+
+func hashOf(n int64) []byte {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
+	return sum[:]
+}
+
+const firstComment = int64(4)
+
+// commentedOn: a third of all threads is on the first post.
+func (f *filling) commentedOn(n int64) int64 {
+	if n/4%3 == 0 {
+		return 1
+	}
+	return 1 + n/4%int64(f.size.Posts)
+}
+
+// comments are in threads of four.
+func (f *filling) comments(ctx context.Context) error {
+	columns := []string{
+		"id", "organization_id", "created_at", "updated_at", "parent_id", "body_text", "post_id", "author_user_id", "email_hash",
+	}
+	author := hashOf(0)
+	return f.copy(ctx, "comments", columns, int(firstComment), int(firstComment)+f.size.Posts-1, func(n int64) []any {
+		var parent any
+		if n%4 > 0 {
+			parent = id(n-n%4, forComment)
+		}
+		return []any{
+			id(n, forComment), organizationID, at(n), at(n), parent, "Me too, and in landscape.",
+			id(f.commentedOn(n), forPost), id(seededFor, forMember), author,
+		}
+	})
+}
+
+func (f *filling) changelog(ctx context.Context) error {
+	columns := []string{"id", "organization_id", "created_at", "updated_at", "title", "slug", "board_id"}
+	now := time.Now()
+	return f.copy(ctx, "changelog_entries", columns, 1, max(1, f.size.Posts*3/20), func(n int64) []any {
+		number := strconv.FormatInt(n, 10)
+		return []any{
+			id(n, forEntry), organizationID, now, now, "Release " + number, "release-" + number, id(0, forBoard),
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/bench/seeding"
+	"earshot/internal/publicid"
+)
+
+const (
+	// More than vote in one run: a vote is its member's first on the post.
+	maxVoters = 60_000
+	// By it they are found again when a run was killed.
+	voterMail = "bench-voter-%d@example.com"
+)
+
+// makeVoters makes members with a key each, and returns the keys. A vote's voter is the member
+// that the key belongs to.
+func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int) ([]string, error) {
+	keys, users, now := make([]string, n), make([]uuid.UUID, n), time.Now()
+	organization := of.UUID()
+	for i := range users {
+		keys[i], users[i] = "esk_"+rand.Text()+rand.Text()[:14], publicid.NewUser().UUID()
+	}
+	_, err := s.pool.CopyFrom(ctx, pgx.Identifier{"users"}, []string{"id", "organization_id", "created_at", "updated_at", "email", "name"},
+		pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+			return []any{users[i], organization, now, now, fmt.Sprintf(voterMail, i), "Voter"}, nil
+		}))
+	if err != nil {
+		return nil, errors.Wrap(err, "make the voters")
+	}
+	columns := []string{"id", "organization_id", "created_at", "name", "hash", "prefix", "scope", "rate_limit", "user_id"}
+	_, err = s.pool.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		hash := sha256.Sum256([]byte(keys[i]))
+		id := publicid.NewAPIKey().UUID()
+		return []any{id, organization, now, "bench", hash[:], keys[i][:12], "read:write", unlimited, users[i]}, nil
+	}))
+	if err != nil {
+		return nil, errors.Wrap(err, "make the voters' keys")
+	}
+	return keys, nil
+}
+
+// removeVoters takes the voters away, with their votes, and the counts of these.
+func (s *stack) removeVoters(ctx context.Context, of publicid.Organization) error {
+	if err := s.retract(ctx, of); err != nil {
+		return err
+	}
+	// Nothing else refers to them, and to look for that in two million votes takes long.
+	return seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
+		for _, sql := range []string{
+			"DELETE FROM rate_limits WHERE api_key_id IN (SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE " + isVoter + ")",
+			"DELETE FROM api_keys k USING users u WHERE u.id = k.user_id AND " + isVoter,
+			"DELETE FROM users u WHERE " + isVoter,
+		} {
+			if _, err := tx.Exec(ctx, sql, of.UUID()); err != nil {
+				return errors.Wrap(err, "remove the voters")
+			}
+		}
+		return nil
+	})
+}
+
+const isVoter = "u.organization_id = $1 AND u.email LIKE 'bench-voter-%'"
+
+// retract removes the votes of members, and what they count; what is seeded has none.
+func (s *stack) retract(ctx context.Context, of publicid.Organization) error {
+	_, err := s.pool.Exec(ctx, `
+WITH gone AS (DELETE FROM votes WHERE organization_id = $1 AND user_id IS NOT NULL RETURNING post_id),
+  counted AS (SELECT post_id, count(*) AS n FROM gone GROUP BY post_id)
+UPDATE posts p SET vote_count = vote_count - n FROM counted c WHERE p.id = c.post_id`, of.UUID())
+	if err != nil {
+		return errors.Wrap(err, "retract the votes of the load")
+	}
+	return nil
+}
+
+// active has the keys used just now: whoever votes has looked at the post. Otherwise the first
+// vote of each would also note that its key is used.
+func (s *stack) active(ctx context.Context, of publicid.Organization) error {
+	_, err := s.pool.Exec(ctx, "UPDATE api_keys SET last_used_at = now() WHERE organization_id = $1", of.UUID())
+	if err != nil {
+		return errors.Wrap(err, "note the use of the voters' keys")
+	}
+	return nil
+}
