@@ -13,9 +13,13 @@ import (
 func (s *Service) Alone() *Service {
 	alone := *s
 	alone.newcomers = change.NewGroup(s.changes, event.ContactCreated, false,
-		func(_ context.Context, _ *change.Joint, in []newContact) ([]*db.Contact, error) { return make([]*db.Contact, len(in)), nil })
+		func(_ context.Context, _ *change.Joint, in []newContact) ([]*db.Contact, error) {
+			return make([]*db.Contact, len(in)), nil
+		})
 	alone.sightings = batch.NewKeyed(func(sighting) *batch.Batcher[string, *db.Contact] {
-		return batch.New(1, seeTimeout, func(_ context.Context, ids []string) ([]*db.Contact, error) { return make([]*db.Contact, len(ids)), nil })
+		return batch.New(1, seeTimeout, func(_ context.Context, ids []string) ([]*db.Contact, error) {
+			return make([]*db.Contact, len(ids)), nil
+		})
 	})
 	return &alone
 }

@@ -94,19 +94,22 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if sorted.after != nil {
 		list = append(list, sorted.after)
 	}
-	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*db.Contact, error) {
-		return s.store.Lists().Contact.Query().Where(where...).Order(sorted.order).
-			Limit(limit).Offset(offset).Select(contact.FieldMrrCents, contact.FieldLastSeenAt).All(ctx)
+	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*store.ListedContact, error) {
+		return store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
+			Where: where, Order: sorted.order, Limit: limit, Offset: offset, Most: page.FirstRead,
+		})
 	}
-	var rows []*db.Contact
-	var stopped **db.Contact
+	var rows []*store.ListedContact
+	var stopped **store.ListedContact
 	var err error
 	if in.Q == nil {
 		rows, err = query(ctx, limit+1, 0, list...)
 	} else {
-		rows, stopped, err = page.Search[predicate.Contact, *db.Contact]{
+		rows, stopped, err = page.Search[predicate.Contact, *store.ListedContact]{
 			List: list, Order: sorted.order, Match: store.ContactMatches(*in.Q), Query: query,
-			Holding: func(limit int) ([]uuid.UUID, error) { return s.store.ContactsHolding(ctx, of, *in.Q, limit) },
+			Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
+				return s.store.ContactsHolding(ctx, of, *in.Q, limit)
+			},
 		}.First(ctx, limit+1)
 	}
 	if err != nil {
@@ -116,26 +119,25 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if stopped != nil {
 		out.NextCursor = page.Cursor(in.list(), sorted.place(*stopped))
 	}
-	return page.LargeRows[publicid.Contact, *db.Contact]{
-		List: in.list(), Memory: in.Memory, Place: sorted.place, ID: func(c *db.Contact) publicid.Contact { return c.ID },
-		Sizes: func(ids ...publicid.Contact) ([]*db.Contact, error) {
-			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).
-				Order(store.Sized(contact.FieldMetadata)).Select(contact.FieldID).All(ctx)
+	out, err = page.LargeRows[publicid.Contact, *store.ListedContact]{
+		List: in.list(), Memory: in.Memory, Place: sorted.place, ID: func(c *store.ListedContact) publicid.Contact { return c.ID },
+		Load: func(ids ...publicid.Contact) ([]*store.ListedContact, error) {
+			return store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
+				Where: []predicate.Contact{contact.IDIn(ids...)}, Order: sorted.order, Limit: len(ids), Most: page.All,
+			})
 		},
-		Load: func(ids ...publicid.Contact) ([]*db.Contact, error) {
-			return s.store.Client().Contact.Query().Where(contact.IDIn(ids...)).All(ctx)
-		},
-		Size: func(c *db.Contact) int { return page.JSONSize(c.Metadata) },
+		Size: func(c *store.ListedContact) int { return page.JSONSize(c.Metadata) },
 	}.Filled(ctx, out)
+	return page.Each(out, func(c *store.ListedContact) *db.Contact { return &c.Contact }), err
 }
 
 func (in *ContactQuery) list() string { return page.ListOf("contacts", in) }
 
 // sortedContacts is an order of the list, and where the page before ended in it.
 type sortedContacts struct {
-	order func(*sql.Selector)
+	order string
 	after predicate.Contact
-	place func(*db.Contact) []string
+	place func(*store.ListedContact) []string
 }
 
 func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
@@ -145,10 +147,8 @@ func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
 		if revenue, ok := page.ByNumber.After(bad, in.list(), in.Query, &last); ok {
 			by.after = store.ContactsBefore(revenue, last)
 		}
-		by.order = func(s *sql.Selector) {
-			s.OrderExpr(sql.Expr(store.ContactRevenue + " DESC")).OrderBy(sql.Desc(s.C(contact.FieldID)))
-		}
-		by.place = func(c *db.Contact) []string {
+		by.order = store.ByRevenue
+		by.place = func(c *store.ListedContact) []string {
 			revenue := int64(-1)
 			if c.MrrCents != nil {
 				revenue = *c.MrrCents
@@ -161,14 +161,14 @@ func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
 				s.Where(sql.CompositeLT([]string{s.C(contact.FieldLastSeenAt), s.C(contact.FieldID)}, at, last))
 			}
 		}
-		by.order = db.Desc(contact.FieldLastSeenAt, contact.FieldID)
-		by.place = func(c *db.Contact) []string { return []string{page.ByTime.Write(c.LastSeenAt), c.ID.String()} }
+		by.order = store.Falling(contact.Table, contact.FieldLastSeenAt, contact.FieldID)
+		by.place = func(c *store.ListedContact) []string { return []string{page.ByTime.Write(c.LastSeenAt), c.ID.String()} }
 	default:
 		if last := page.After[publicid.Contact](bad, in.list(), in.Query); last != nil {
 			by.after = contact.IDLT(*last)
 		}
-		by.order = db.Desc(contact.FieldID)
-		by.place = page.ByID(func(c *db.Contact) string { return c.ID.String() })
+		by.order = store.Falling(contact.Table, contact.FieldID)
+		by.place = page.ByID(func(c *store.ListedContact) string { return c.ID.String() })
 	}
 	return by
 }

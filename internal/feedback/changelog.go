@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/page"
@@ -138,39 +139,36 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query) 
 	if err := bad.Err(); err != nil {
 		return page.Page[*Entry]{}, err
 	}
-	client := s.store.Client()
-	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
-		return page.Page[*Entry]{}, err
-	}
-	query := client.ChangelogEntry.Query().Where(changelogentry.BoardID(on)).
-		Order(db.Desc(changelogentry.FieldID)).Limit(limit + 1)
+	where := []predicate.ChangelogEntry{changelogentry.BoardID(on)}
 	if last != nil {
-		query.Where(changelogentry.IDLT(*last))
+		where = append(where, changelogentry.IDLT(*last))
 	}
-	rows, err := query.Select(changelogentry.FieldID).All(ctx)
+	read := func(limit, most int, where ...predicate.ChangelogEntry) ([]*store.ListedEntry, error) {
+		return store.EntryPages.Read(ctx, s.store, store.PageOf[predicate.ChangelogEntry]{
+			Where: where, Order: store.Falling(changelogentry.Table, changelogentry.FieldID), Limit: limit, Most: most,
+		})
+	}
+	rows, err := read(limit+1, page.FirstRead, where...)
 	if err != nil {
 		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
-	place := page.ByID(func(e *db.ChangelogEntry) string { return e.ID.String() })
-	cut, err := page.LargeRows[publicid.ChangelogEntry, *db.ChangelogEntry]{
-		List: list, Memory: q.Memory, Place: place, ID: func(e *db.ChangelogEntry) publicid.ChangelogEntry { return e.ID },
-		Sizes: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
-			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).
-				Order(store.Sized(changelogentry.FieldBodyText, changelogentry.FieldBodyJSON)).
-				Select(changelogentry.FieldID).All(ctx)
+	client := s.store.Client()
+	if len(rows) == 0 {
+		// Where there are entries, there is their board.
+		return page.Page[*Entry]{Items: []*Entry{}}, mustHaveBoard(ctx, client.Board, on)
+	}
+	place := page.ByID(func(e *store.ListedEntry) string { return e.ID.String() })
+	cut, err := page.LargeRows[publicid.ChangelogEntry, *store.ListedEntry]{
+		List: list, Memory: q.Memory, Place: place, ID: func(e *store.ListedEntry) publicid.ChangelogEntry { return e.ID },
+		Load: func(ids ...publicid.ChangelogEntry) ([]*store.ListedEntry, error) {
+			return read(len(ids), page.All, changelogentry.IDIn(ids...))
 		},
-		Load: func(ids ...publicid.ChangelogEntry) ([]*db.ChangelogEntry, error) {
-			return client.ChangelogEntry.Query().Where(changelogentry.IDIn(ids...)).All(ctx)
-		},
-		Size: func(e *db.ChangelogEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
+		Size: func(e *store.ListedEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
 	}.Filled(ctx, page.Cut(list, rows, limit, place))
 	if err != nil {
 		return page.Page[*Entry]{}, err
 	}
-	out := page.Page[*Entry]{Items: make([]*Entry, len(cut.Items)), NextCursor: cut.NextCursor}
-	for i, e := range cut.Items {
-		out.Items[i] = &Entry{ChangelogEntry: e}
-	}
+	out := page.Each(cut, func(e *store.ListedEntry) *Entry { return &Entry{ChangelogEntry: &e.ChangelogEntry} })
 	return out, linkedTo(ctx, client.ChangelogLink, out.Items...)
 }
 

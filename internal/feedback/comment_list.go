@@ -7,6 +7,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
+	"earshot/ent/db/predicate"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -40,32 +41,33 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query) 
 	if err := s.mustHavePost(ctx, on); err != nil {
 		return page.Page[*db.Comment]{}, err
 	}
-	query := s.store.Client().Comment.Query().Where(comment.PostID(on)).
-		Order(store.ByThread).Limit(limit + 1)
+	where := []predicate.Comment{comment.PostID(on)}
 	if q.Cursor != nil {
-		query.Where(store.CommentsAfter(thread, last))
+		where = append(where, store.CommentsAfter(thread, last))
 	}
-	rows, err := query.Select(comment.FieldParentID).All(ctx)
+	read := func(limit, most int, where ...predicate.Comment) ([]*store.ListedComment, error) {
+		return store.CommentPages.Read(ctx, s.store, store.PageOf[predicate.Comment]{
+			Where: where, Order: store.ByThread, Limit: limit, Most: most,
+		})
+	}
+	rows, err := read(limit+1, page.FirstRead, where...)
 	if err != nil {
 		return page.Page[*db.Comment]{}, errors.Wrap(err, "list comments")
 	}
-	place := func(c *db.Comment) []string {
+	place := func(c *store.ListedComment) []string {
 		if c.ParentID != nil {
 			return []string{c.ParentID.String(), c.ID.String()}
 		}
 		return []string{c.ID.String(), c.ID.String()}
 	}
-	return page.LargeRows[publicid.Comment, *db.Comment]{
-		List: list, Memory: q.Memory, Place: place, ID: func(c *db.Comment) publicid.Comment { return c.ID },
-		Sizes: func(ids ...publicid.Comment) ([]*db.Comment, error) {
-			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).
-				Order(store.Sized(comment.FieldBodyText, comment.FieldBodyJSON)).Select(comment.FieldID).All(ctx)
+	out, err := page.LargeRows[publicid.Comment, *store.ListedComment]{
+		List: list, Memory: q.Memory, Place: place, ID: func(c *store.ListedComment) publicid.Comment { return c.ID },
+		Load: func(ids ...publicid.Comment) ([]*store.ListedComment, error) {
+			return read(len(ids), page.All, comment.IDIn(ids...))
 		},
-		Load: func(ids ...publicid.Comment) ([]*db.Comment, error) {
-			return s.store.Client().Comment.Query().Where(comment.IDIn(ids...)).All(ctx)
-		},
-		Size: func(c *db.Comment) int { return page.JSONSize(c.BodyText) + page.JSONSize(c.BodyJSON) },
+		Size: func(c *store.ListedComment) int { return page.JSONSize(c.BodyText) + page.JSONSize(c.BodyJSON) },
 	}.Filled(ctx, page.Cut(list, rows, limit, place))
+	return page.Each(out, func(c *store.ListedComment) *db.Comment { return &c.Comment }), err
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.

@@ -6,14 +6,11 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 
-	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
-	"earshot/ent/db/tag"
 	"earshot/internal/contacts"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -129,119 +126,83 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 	}
 }
 
-// Relevance has two steps, so that a page of it is a page by id in each, however
-// much is found: first the posts whose title holds the words, then those that
-// only hold them together with their text.
-const (
-	titleTier int64 = iota + 1
-	textTier
-)
-
 // Posts lists the live posts of a board.
 func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (page.Page[*Post], error) {
 	in, err := q.check(on)
 	if err != nil {
 		return page.Page[*Post]{}, err
 	}
-	client := s.store.Client()
-	if err := mustHaveBoard(ctx, client.Board, on); err != nil {
-		return page.Page[*Post]{}, err
+	if len(in.tags) > 0 { // of which some may be there, and find posts
+		if err := s.mustHaveListed(ctx, on, in); err != nil {
+			return page.Page[*Post]{}, err
+		}
 	}
-	if err := in.mustHaveFilters(ctx, client); err != nil {
-		return page.Page[*Post]{}, err
+	found, place, err := s.postPlaces(ctx, on, in)
+	if err != nil {
+		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
+	if len(found.Items) == 0 && len(in.tags) == 0 {
+		// Where there are posts, there are their board and contact.
+		if err := s.mustHaveListed(ctx, on, in); err != nil {
+			return page.Page[*Post]{}, err
+		}
+	}
+	return s.wholePosts(ctx, in.memory, in.list, place, found)
+}
+
+type postPlace = func(*store.ListedPost) []string
+
+// postPlaces finds a page of posts, and says where a post of it stands in the list.
+func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}
-	rows, stopped, err := s.posts(ctx, on, in, in.limit+1, store.TitleOrText)
+	rows, stopped, err := s.posts(ctx, on, in, in.limit+1)
 	if err != nil {
-		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
+		return page.Page[*store.ListedPost]{}, nil, err
 	}
 	out := page.Cut(in.list, rows, in.limit, in.place)
 	if stopped != nil {
 		out.NextCursor = page.Cursor(in.list, in.place(*stopped))
 	}
-	return s.wholePosts(ctx, in.memory, in.list, in.place, out)
+	return out, in.place, nil
 }
 
 // posts reads the first posts of a list behind its cursor, those of a search only
-// if there is one. Stopped is as in searched.
-func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int, part store.Part) (rows []*db.Post, stopped **db.Post, err error) {
-	list := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
-	order := in.order()
-	query := func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*db.Post, error) {
-		return s.store.Lists().Post.Query().Where(where...).Order(order).Limit(limit).Offset(offset).
-			Select(post.FieldVoteCount, post.FieldLastActivityAt).All(ctx)
+// if there is one. Stopped is as in page.Search.
+func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
+	if in.q != "" {
+		return s.search(on, in, store.TitleOrText).First(ctx, limit)
 	}
-	if in.q == "" {
-		rows, err = query(ctx, limit, 0, list...)
-		return rows, nil, err
-	}
-	return page.Search[predicate.Post, *db.Post]{
-		List: list, Order: order, Match: store.PostMatches(in.q, part), Query: query,
-		Holding: func(limit int) ([]uuid.UUID, error) { return s.store.PostsHolding(ctx, on, in.q, part, limit) },
-	}.First(ctx, limit)
+	rows, err = s.readPosts(ctx, store.PageOf[predicate.Post]{Where: in.on(on), Order: in.order(), Limit: limit, Most: page.FirstRead})
+	return rows, nil, err
 }
 
-// relevant goes through the steps of relevance until the page is full.
-func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*Post], error) {
-	var rows []*db.Post
-	titles := 0
-	place := func(p *db.Post) []string {
-		if slices.Index(rows, p) < titles {
-			return inTier(titleTier, p)
-		}
-		return inTier(textTier, p)
-	}
-	for ; in.tier <= textTier && len(rows) <= in.limit; in.tier, in.last = in.tier+1, nil {
-		part := store.NotTitle
-		if in.tier == titleTier {
-			part = store.Title
-		}
-		more, stopped, err := s.posts(ctx, on, in, in.limit+1-len(rows), part)
-		if err != nil {
-			return page.Page[*Post]{}, errors.Wrap(err, "search posts")
-		}
-		rows = append(rows, more...)
-		if in.tier == titleTier {
-			titles = len(rows)
-		}
-		if stopped != nil {
-			next := page.Cursor(in.list, inTier(in.tier, *stopped))
-			return s.wholePosts(ctx, in.memory, in.list, place, page.Page[*db.Post]{Items: rows, NextCursor: next})
-		}
-	}
-	return s.wholePosts(ctx, in.memory, in.list, place, page.Cut(in.list, rows, in.limit, place))
+func (s *Service) readPosts(ctx context.Context, of store.PageOf[predicate.Post]) ([]*store.ListedPost, error) {
+	return store.PostPages.Read(ctx, s.store, of)
 }
 
-func inTier(tier int64, p *db.Post) []string {
-	return []string{page.ByNumber.Write(tier), p.ID.String()}
-}
-
-// mustHaveFilters makes sure that what is filtered by is the organization's, so
-// that a list isn't empty only because of a slip.
-func (in *checkedPostQuery) mustHaveFilters(ctx context.Context, client *db.Client) error {
-	if in.contact != nil {
-		ok, err := store.Exists(ctx, client.Contact.Query().Where(contact.ID(*in.contact)))
-		if err != nil {
-			return errors.Wrap(err, "look up the contact")
-		}
-		if !ok {
-			return problem.MissingIn("contactId", "contact")
-		}
-	}
-	if len(in.tags) == 0 {
-		return nil
-	}
-	in.tags = distinctTags(in.tags)
-	n, err := client.Tag.Query().Where(tag.IDIn(in.tags...)).Count(ctx)
-	if err != nil {
-		return errors.Wrap(err, "look up the tags")
-	}
-	if n != len(in.tags) {
+// mustHaveListed makes sure that the board, and what is filtered by, is the organization's,
+// so that a list isn't empty only because of a slip.
+func (s *Service) mustHaveListed(ctx context.Context, on publicid.Board, in checkedPostQuery) error {
+	tags := distinctTags(in.tags)
+	there, err := s.store.WhatIsThere(ctx, on, in.contact, tags)
+	switch {
+	case err != nil:
+		return err
+	case !there.Board:
+		return problem.Missing("board")
+	case !there.Contact:
+		return problem.MissingIn("contactId", "contact")
+	case there.Tags != len(tags):
 		return problem.MissingIn("tagIds", "tag")
 	}
 	return nil
+}
+
+// on are the live posts of the board behind the cursor that the filters let through.
+func (in *checkedPostQuery) on(board publicid.Board) []predicate.Post {
+	return append(in.filters(), post.BoardID(board), post.DeletedAtIsNil())
 }
 
 // column is what the list goes by before the id; "" is the id alone.
@@ -249,12 +210,15 @@ func (in *checkedPostQuery) column() string {
 	return map[string]string{sortVotes: post.FieldVoteCount, sortActive: post.FieldLastActivityAt}[in.sort]
 }
 
-func (in *checkedPostQuery) order() func(*sql.Selector) {
+func (in *checkedPostQuery) order() string {
 	if column := in.column(); column != "" {
-		return db.Desc(column, post.FieldID)
+		return store.Falling(post.Table, column, post.FieldID)
 	}
-	return db.Desc(post.FieldID)
+	return newestPosts
 }
+
+// newestPosts is the order of posts by their creation.
+var newestPosts = store.Falling(post.Table, post.FieldID)
 
 // filters are those of the query and its cursor, but the search.
 func (in *checkedPostQuery) filters() (all []predicate.Post) {
@@ -292,7 +256,7 @@ func tagged(tags []publicid.Tag) predicate.Post {
 	}
 }
 
-func (in *checkedPostQuery) place(p *db.Post) []string {
+func (in *checkedPostQuery) place(p *store.ListedPost) []string {
 	switch in.sort {
 	case sortVotes:
 		return []string{page.ByNumber.Write(int64(p.VoteCount)), p.ID.String()}
@@ -312,63 +276,36 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.
 	if err := bad.Err(); err != nil {
 		return page.Page[*Post]{}, err
 	}
-	client := s.store.Client()
-	if _, err := contacts.OnlyContact(ctx, client.Contact.Query().Where(contact.ID(of))); err != nil {
-		return page.Page[*Post]{}, err
-	}
-	query := client.Post.Query().Where(post.ContactID(of), post.DeletedAtIsNil()).
-		Order(db.Desc(post.FieldID)).Limit(limit + 1)
+	where := []predicate.Post{post.ContactID(of), post.DeletedAtIsNil()}
 	if last != nil {
-		query.Where(post.IDLT(*last))
+		where = append(where, post.IDLT(*last))
 	}
-	rows, err := query.Select(post.FieldID).All(ctx)
+	rows, err := s.readPosts(ctx, store.PageOf[predicate.Post]{Where: where, Order: newestPosts, Limit: limit + 1, Most: page.FirstRead})
 	if err != nil {
 		return page.Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
-	place := page.ByID(func(p *db.Post) string { return p.ID.String() })
+	if len(rows) == 0 {
+		// Where there are posts, there is their contact.
+		if _, err := contacts.OnlyContact(ctx, s.store.Client().Contact.Query().Where(contact.ID(of))); err != nil {
+			return page.Page[*Post]{}, err
+		}
+	}
+	place := page.ByID(func(p *store.ListedPost) string { return p.ID.String() })
 	return s.wholePosts(ctx, q.Memory, list, place, page.Cut(list, rows, limit, place))
 }
 
-// wholePosts loads the posts of a page.
+// wholePosts loads what the posts of a page still lack.
 func (s *Service) wholePosts(
-	ctx context.Context, memory *page.Reservation, list string, place func(*db.Post) []string, rows page.Page[*db.Post],
+	ctx context.Context, memory *page.Reservation, list string, place postPlace, rows page.Page[*store.ListedPost],
 ) (page.Page[*Post], error) {
-	rows, err := page.LargeRows[publicid.Post, *db.Post]{
-		List: list, Memory: memory, Place: place, ID: func(p *db.Post) publicid.Post { return p.ID },
-		Sizes: func(ids ...publicid.Post) ([]*db.Post, error) {
-			return s.store.Client().Post.Query().Where(post.IDIn(ids...)).
-				Order(store.Sized(post.FieldBodyText, post.FieldBodyJSON)).Select(post.FieldID).All(ctx)
+	whole, err := page.LargeRows[publicid.Post, *store.ListedPost]{
+		List: list, Memory: memory, Place: place, ID: func(p *store.ListedPost) publicid.Post { return p.ID },
+		Load: func(ids ...publicid.Post) ([]*store.ListedPost, error) {
+			return s.readPosts(ctx, store.PageOf[predicate.Post]{
+				Where: []predicate.Post{post.IDIn(ids...), post.DeletedAtIsNil()}, Order: newestPosts, Limit: len(ids), Most: page.All,
+			})
 		},
-		Load: func(ids ...publicid.Post) ([]*db.Post, error) {
-			return s.store.Client().Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).All(ctx)
-		},
-		Size: func(p *db.Post) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
+		Size: func(p *store.ListedPost) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
 	}.Filled(ctx, rows)
-	if err != nil {
-		return page.Page[*Post]{}, err
-	}
-	return s.withTags(ctx, rows)
-}
-
-// withTags adds the tags to a page of posts.
-func (s *Service) withTags(ctx context.Context, rows page.Page[*db.Post]) (page.Page[*Post], error) {
-	out := page.Page[*Post]{Items: make([]*Post, len(rows.Items)), NextCursor: rows.NextCursor}
-	ids := make([]publicid.Post, len(rows.Items))
-	byPost := make(map[publicid.Post]*Post, len(rows.Items))
-	for i, p := range rows.Items {
-		ids[i], out.Items[i] = p.ID, &Post{Post: p}
-		byPost[p.ID] = out.Items[i]
-	}
-	if len(ids) == 0 {
-		return out, nil
-	}
-	tagged, err := s.store.Client().PostTag.Query().
-		Where(posttag.PostIDIn(ids...)).Order(db.Asc(posttag.FieldTagID)).All(ctx)
-	if err != nil {
-		return page.Page[*Post]{}, errors.Wrap(err, "load the posts' tags")
-	}
-	for _, t := range tagged {
-		byPost[t.PostID].TagIDs = append(byPost[t.PostID].TagIDs, t.TagID)
-	}
-	return out, nil
+	return page.Each(whole, func(p *store.ListedPost) *Post { return &Post{Post: &p.Post, TagIDs: p.TagIDs} }), err
 }

@@ -2,10 +2,12 @@ package page
 
 import (
 	"context"
+	"math"
+	"slices"
 
-	"entgo.io/ent"
 	"github.com/go-faster/errors"
 
+	"earshot/internal/memory"
 	"earshot/internal/store"
 )
 
@@ -26,93 +28,76 @@ func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) 
 	return p
 }
 
-// LargeRows is a list whose rows may be large. It is read in three steps, so that no more
-// is loaded than is answered: the rows' places, the sizes of a page of them, and then
-// the rows that fit. The sizes aren't in the first step, because the database would
-// also measure what it only sorts or skips, and reads large rows whole for that.
-type LargeRows[ID comparable, T interface {
-	Value(name string) (ent.Value, error)
-}] struct {
+// LargeRows is a list whose rows may be large. It is read by one statement (store.PageReader)
+// that says of each row what it comes to, and holds the rows whole as far as they need no
+// reservation (FirstRead). What else a page has is read by a second one, after memory was
+// reserved for it, so that no more is loaded than is answered.
+type LargeRows[ID comparable, T interface{ Read() store.Extent }] struct {
 	List   string
 	Memory *Reservation
 	Place  func(T) []string
 	ID     func(T) ID
-	// Sizes reads rows with store.Sized.
-	Sizes func(ids ...ID) ([]T, error)
-	Load  func(ids ...ID) ([]T, error)
+	// Load reads rows whole.
+	Load func(ids ...ID) ([]T, error)
 	// Size is what the row comes to in the answer. What was stored may be escaped
 	// there, to six times as much.
 	Size func(T) int
 }
 
-// Filled is the page with whole rows. Those that were deleted between the steps are
-// left out, and the places are still those of the first. It refuses where answers under
-// way leave no memory for the rows.
+const (
+	// FirstRead is how much of the large columns of a list's rows is read with their places.
+	FirstRead = memory.FreeRows
+	// All is for the statement that loads rows whole, which were measured before.
+	All = math.MaxInt64
+)
+
+// Filled is the page with whole rows. Those that were deleted between the statements are
+// left out, and the places are still those of the first. It refuses where answers under way
+// leave no memory for the rows.
 func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error) {
-	measured, err := h.rows(h.Sizes, p)
-	if err != nil {
-		return Page[T]{}, errors.Wrap(err, "measure the rows of a page")
-	}
+	p = p.fitting(h.List, h.Place, func(row T) int { return row.Read().Bytes })
 	total := 0
-	p = p.fitting(h.List, h.Place, func(row T) int { return sizeIn(measured, h.ID(row), stored[T]) })
+	var lacking []ID
 	for _, row := range p.Items {
-		total += sizeIn(measured, h.ID(row), stored[T])
+		total += row.Read().Bytes
+		if !row.Read().Whole {
+			lacking = append(lacking, h.ID(row))
+		}
 	}
 	if err := h.Memory.reserve(ctx, total); err != nil {
 		return Page[T]{}, err
 	}
-	whole, err := h.rows(h.Load, p)
+	if len(lacking) == 0 {
+		return p.fitting(h.List, h.Place, h.Size), nil
+	}
+	loaded, err := h.Load(lacking...)
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "load the rows of a page")
 	}
-	p = p.fitting(h.List, h.Place, func(row T) int { return sizeIn(whole, h.ID(row), h.Size) })
+	return h.completed(p, loaded), nil
+}
+
+// completed is the page with the rows in place of those that lacked something.
+func (h LargeRows[ID, T]) completed(p Page[T], loaded []T) Page[T] {
+	whole := make(map[ID]T, len(p.Items))
+	for _, row := range slices.Concat(p.Items, loaded) {
+		if row.Read().Whole {
+			whole[h.ID(row)] = row
+		}
+	}
+	p = p.fitting(h.List, h.Place, func(row T) int {
+		if found, ok := whole[h.ID(row)]; ok {
+			return h.Size(found)
+		}
+		return 0
+	})
 	out := Page[T]{Items: make([]T, 0, len(p.Items)), NextCursor: p.NextCursor}
 	for _, row := range p.Items {
 		if found, ok := whole[h.ID(row)]; ok {
 			out.Items = append(out.Items, found)
 		}
 	}
-	return out, nil
-}
-
-// rows reads the rows of a page.
-func (h LargeRows[ID, T]) rows(read func(ids ...ID) ([]T, error), of Page[T]) (map[ID]T, error) {
-	if len(of.Items) == 0 {
-		return nil, nil
-	}
-	ids := make([]ID, len(of.Items))
-	for i, row := range of.Items {
-		ids[i] = h.ID(row)
-	}
-	rows, err := read(ids...)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[ID]T, len(rows))
-	for _, row := range rows {
-		found[h.ID(row)] = row
-	}
-	return found, nil
-}
-
-// sizeIn is 0 for a row that was deleted meanwhile.
-func sizeIn[ID comparable, T any](rows map[ID]T, id ID, size func(T) int) int {
-	if found, ok := rows[id]; ok {
-		return size(found)
-	}
-	return 0
-}
-
-// stored is the size that store.Sized has put beside the row.
-func stored[T interface {
-	Value(name string) (ent.Value, error)
-}](row T) int {
-	size, err := row.Value(store.Size)
-	if err != nil {
-		return 0
-	}
-	n, _ := size.(int64)
-	return int(n)
+	return out
 }
 
 // JSONSize is what text comes to as JSON, or a little more.

@@ -29,6 +29,15 @@ type Query struct {
 	Memory *Reservation `json:"-"`
 }
 
+// Each is the page of what becomes of each item.
+func Each[From, To any](p Page[From], to func(From) To) Page[To] {
+	out := Page[To]{Items: make([]To, len(p.Items)), NextCursor: p.NextCursor}
+	for i, item := range p.Items {
+		out.Items[i] = to(item)
+	}
+	return out
+}
+
 // A cursor is the place of a page's last row in the order of its list, so rows
 // that come and go neither hide nor repeat the others. It also names its list, so
 // that a cursor of another one is refused instead of misread.

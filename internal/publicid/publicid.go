@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // ErrMalformed is returned by Parse and UnmarshalText for text that can't be
@@ -114,5 +115,15 @@ func (i *id[K]) Scan(src any) error {
 	if err := i.value.Scan(src); err != nil {
 		return errors.Wrap(err, "scan id")
 	}
+	return nil
+}
+
+// UUIDValue and ScanUUID are Value and Scan without the text between, which is what pgx
+// would otherwise write and read for each id of each row.
+func (i id[K]) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: i.value, Valid: true}, nil }
+
+// ScanUUID reads the bytes of a uuid column. Like Scan it takes null for no id.
+func (i *id[K]) ScanUUID(v pgtype.UUID) error {
+	i.value = v.Bytes
 	return nil
 }

@@ -54,11 +54,11 @@ func (s *Store) SeeContacts(ctx context.Context, of publicid.Organization, ids [
 	return found, nil
 }
 
-const thereSQL = `SELECT external_user_id FROM contacts WHERE organization_id = $1 AND external_user_id = ANY ($2)`
+const contactsThereSQL = `SELECT external_user_id FROM contacts WHERE organization_id = $1 AND external_user_id = ANY ($2)`
 
 // ContactsThere finds which of the callers' own ids contacts have.
 func (p *Pipeline) ContactsThere(ids []string, found *[]string) {
-	collect(p, found, pgx.RowTo[string], thereSQL, p.of, ids)
+	collect(p, found, pgx.RowTo[string], contactsThereSQL, p.of, ids)
 }
 
 var (

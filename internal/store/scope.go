@@ -90,6 +90,15 @@ func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all
 // notDeleted leaves out webhooks that were deleted, whose rows go a little later.
 func notDeleted(s *sql.Selector) { s.Where(sql.IsNull(s.C("deleted_at"))) }
 
+// organizationOf is the organization of the context, for hand-written SQL that is about one.
+func organizationOf(ctx context.Context, entity string) (publicid.Organization, error) {
+	held, _ := ctx.Value(scopeKey{}).(scope)
+	if held.organization.IsZero() {
+		return publicid.Organization{}, errors.Wrap(ErrNoOrganization, entity)
+	}
+	return held.organization, nil
+}
+
 func limitMutation(ctx context.Context, m ent.Mutation) error {
 	limit, all, err := limitOf(ctx, m.Type())
 	if err != nil || all {

@@ -42,6 +42,12 @@ var conditions = map[Part]string{
 	NotTitle: "d.words @@ w.wanted AND NOT d.title @@ w.wanted",
 }
 
+// What is wanted, worked out once for a statement, goes between the two.
+const (
+	wantedSQL    = "(SELECT (SELECT websearch_to_tsquery('english', searchable("
+	wantedEndSQL = "))) AS wanted) w"
+)
+
 // PostMatches are the posts that match words, "phrases", -exclusions and or, by
 // their stems in English.
 func PostMatches(q string, in Part) predicate.Post {
@@ -49,9 +55,30 @@ func PostMatches(q string, in Part) predicate.Post {
 		s.Where(sql.P(func(b *sql.Builder) {
 			// One row's document by its key, and not a join, which the planner
 			// would turn round.
-			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, (SELECT (SELECT websearch_to_tsquery('english', searchable(").
-				Arg(q).WriteString("))) AS wanted) w WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
+			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, " + wantedSQL).
+				Arg(q).WriteString(wantedEndSQL + " WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
 		}))
+	}
+}
+
+// What FirstFound adds to a post, and how posts are ordered by it first.
+const (
+	InTitle     = "in_title"
+	TitlesFirst = "posts." + InTitle + " DESC, "
+)
+
+// FirstFound are those of the first n posts of a list that match a search. Each says
+// whether its title does by itself.
+func FirstFound[P ~func(*sql.Selector)](n int, of []P, order, q string) func(*sql.Selector) {
+	return func(s *sql.Selector) {
+		found := sql.Dialect(dialect.Postgres).SelectExpr(sql.Raw(s.TableName() + ".*, d." + InTitle)).From(sql.Table(s.TableName()))
+		First(n, of, order)(found)
+		// Skipping none keeps the planner from turning the join round.
+		found.AppendFromExpr(sql.ExprFunc(func(b *sql.Builder) {
+			b.WriteString("LATERAL (SELECT d.title @@ w.wanted AS " + InTitle + " FROM post_documents d, " + wantedSQL).
+				Arg(q).WriteString(wantedEndSQL + " WHERE d.post_id = posts.id AND " + conditions[TitleOrText] + " OFFSET 0) d")
+		}))
+		s.From(found.As(s.TableName()))
 	}
 }
 
@@ -110,13 +137,9 @@ func (s *Store) holding(ctx context.Context, query string, args ...any) ([]uuid.
 // them: the planner takes a cursor for far more selective than it is, and would rather
 // go through what is left of the list.
 func OneOf(ids []uuid.UUID) func(*sql.Selector) {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = id.String()
-	}
 	return inPlaceOfTable(func(rows *sql.Selector) {
 		rows.Where(sql.P(func(b *sql.Builder) {
-			b.Ident(rows.C("id")).WriteString(" = ANY (").Arg(texts).WriteString("::uuid[])")
+			b.Ident(rows.C("id")).WriteString(" = ANY (").Arg(ids).WriteString("::uuid[])")
 		}))
 		// Skipping none keeps the planner from merging it with the query around it.
 		rows.Offset(0)
@@ -126,13 +149,12 @@ func OneOf(ids []uuid.UUID) func(*sql.Selector) {
 // First are the first n rows of a list: of those that all the predicates hold of,
 // in its order. It takes the place of the table, so that the list is read in order
 // and only as far as a query needs.
-func First[P ~func(*sql.Selector)](n int, of []P, order func(*sql.Selector)) func(*sql.Selector) {
+func First[P ~func(*sql.Selector)](n int, of []P, order string) func(*sql.Selector) {
 	return inPlaceOfTable(func(rows *sql.Selector) {
 		for _, p := range of {
 			p(rows)
 		}
-		order(rows)
-		rows.Limit(n)
+		rows.OrderExpr(sql.Expr(order)).Limit(n)
 	})
 }
 
@@ -146,10 +168,10 @@ func inPlaceOfTable(choose func(rows *sql.Selector)) func(*sql.Selector) {
 
 // The order of comments: by the comment that the thread began with, that one
 // first, whatever the clocks said that the ids are made by.
-const commentPlace = `coalesce("comments"."parent_id", "comments"."id"), ("comments"."parent_id" IS NOT NULL), "comments"."id"`
+const commentPlace = `coalesce(comments.parent_id, comments.id), (comments.parent_id IS NOT NULL), comments.id`
 
-// ByThread orders comments.
-func ByThread(s *sql.Selector) { s.OrderExpr(sql.Expr(commentPlace)) }
+// ByThread is that order.
+const ByThread = commentPlace
 
 // CommentsAfter are those behind a comment of a thread in that order.
 func CommentsAfter(thread, last publicid.Comment) predicate.Comment {
@@ -161,15 +183,17 @@ func CommentsAfter(thread, last publicid.Comment) predicate.Comment {
 	}
 }
 
-// ContactRevenue is what contacts are sorted by, in SQL: those without revenue
-// come last.
-const ContactRevenue = `coalesce("contacts"."mrr_cents", -1)`
+// What contacts are sorted by: those without revenue come last.
+const contactRevenue = `coalesce(contacts.mrr_cents, -1)`
+
+// ByRevenue is the order of contacts by falling revenue.
+const ByRevenue = contactRevenue + ` DESC, contacts.id DESC`
 
 // ContactsBefore are those behind a contact in the order of falling revenue.
 func ContactsBefore(revenue int64, last publicid.Contact) predicate.Contact {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
-			b.WriteString("(" + ContactRevenue + ", ").Ident(s.C(contact.FieldID)).
+			b.WriteString("(" + contactRevenue + ", ").Ident(s.C(contact.FieldID)).
 				WriteString(") < (").Arg(revenue).WriteString(", ").Arg(last).WriteString(")")
 		}))
 	}

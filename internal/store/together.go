@@ -89,7 +89,7 @@ type Subscriber struct {
 
 // Locked, because a webhook that is deleted before its delivery is inserted would fail all.
 const subscribersSQL = `
-SELECT id, url FROM webhooks WHERE organization_id = $1 AND enabled AND events @> to_jsonb($2::text) FOR KEY SHARE`
+SELECT id, url FROM webhooks WHERE organization_id = $1 AND enabled AND deleted_at IS NULL AND events @> to_jsonb($2::text) FOR KEY SHARE`
 
 // Subscribers finds the webhooks of an event type.
 func (p *Pipeline) Subscribers(eventType string, found *[]Subscriber) {

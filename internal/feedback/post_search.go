@@ -1,0 +1,142 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"earshot/ent/db/predicate"
+	"earshot/internal/page"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Relevance has two steps, so that a page of it is a page by id in each, however
+// much is found: first the posts whose title holds the words, then those that
+// only hold them together with their text.
+const (
+	titleTier int64 = iota + 1
+	textTier
+)
+
+// search is what a board holds of a search, in a part of its posts.
+func (s *Service) search(on publicid.Board, in checkedPostQuery, part store.Part) page.Search[predicate.Post, *store.ListedPost] {
+	order := in.order()
+	return page.Search[predicate.Post, *store.ListedPost]{
+		List: in.on(on), Order: order, Match: store.PostMatches(in.q, part),
+		Query: func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*store.ListedPost, error) {
+			return s.readPosts(ctx, store.PageOf[predicate.Post]{
+				Where: where, Order: order, Limit: limit, Offset: offset, Most: page.FirstRead,
+			})
+		},
+		Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
+			return s.store.PostsHolding(ctx, on, in.q, part, limit)
+		},
+	}
+}
+
+// relevance is a page of the list by relevance as far as it is found.
+type relevance struct {
+	rows []*store.ListedPost
+	// stopped is where the search of a step stopped before the end of the list.
+	stopped **store.ListedPost
+	tier    int64
+}
+
+// relevant goes through the steps of relevance until the page is full.
+func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
+	var found relevance
+	var err error
+	if in.tier == titleTier && in.last == nil {
+		found, err = s.mostRelevant(ctx, on, in)
+	} else {
+		found, err = s.relevantFrom(ctx, on, in, nil)
+	}
+	if err != nil {
+		return page.Page[*store.ListedPost]{}, nil, err
+	}
+	place := func(p *store.ListedPost) []string {
+		if p.InTitle {
+			return inTier(titleTier, p)
+		}
+		return inTier(textTier, p)
+	}
+	if found.stopped != nil {
+		next := page.Cursor(in.list, inTier(found.tier, *found.stopped))
+		return page.Page[*store.ListedPost]{Items: found.rows, NextCursor: next}, place, nil
+	}
+	return page.Cut(in.list, found.rows, in.limit, place), place, nil
+}
+
+// relevantFrom goes on from the tier and place of the query, behind rows of the tiers
+// before.
+func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checkedPostQuery, rows []*store.ListedPost) (relevance, error) {
+	for ; in.tier <= textTier && len(rows) <= in.limit; in.tier, in.last = in.tier+1, nil {
+		more, stopped, err := s.search(on, in, partOf(in.tier)).First(ctx, in.limit+1-len(rows))
+		if err != nil {
+			return relevance{}, err
+		}
+		rows = append(rows, ofTier(in.tier, more)...)
+		if stopped != nil {
+			return relevance{rows, stopped, in.tier}, nil
+		}
+	}
+	return relevance{rows: rows}, nil
+}
+
+// mostRelevant is relevantFrom from the beginning. One look at the newest posts finds those
+// of both steps, which mostly is the page or its titles, or its texts.
+func (s *Service) mostRelevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (relevance, error) {
+	wanted := in.limit + 1
+	seen, err := s.readPosts(ctx, store.PageOf[predicate.Post]{
+		Where: []predicate.Post{store.FirstFound(page.FirstLook, in.on(on), newestPosts, in.q)},
+		Order: store.TitlesFirst + newestPosts, Also: []string{store.InTitle}, Limit: wanted, Most: page.FirstRead,
+	})
+	if err != nil {
+		return relevance{}, err
+	}
+	titles := slices.IndexFunc(seen, func(p *store.ListedPost) bool { return !p.InTitle })
+	if titles < 0 {
+		titles = len(seen)
+	}
+	byTitle := s.search(on, in, store.Title)
+	if len(seen) < wanted {
+		if end, err := byTitle.At(ctx, page.FirstLook); err != nil || end == nil {
+			return relevance{rows: seen}, err
+		}
+	}
+	if titles == wanted {
+		return relevance{rows: seen}, nil
+	}
+	rows, stopped, err := byTitle.Further(ctx, wanted, titles)
+	rows = ofTier(titleTier, rows)
+	if err != nil || stopped != nil || len(rows) >= wanted {
+		return relevance{rows, stopped, titleTier}, err
+	}
+	texts, lacking := seen[titles:], wanted-len(rows)
+	if len(texts) < lacking {
+		texts, stopped, err = s.search(on, in, store.NotTitle).Further(ctx, lacking, len(texts))
+	}
+	rows = append(rows, ofTier(textTier, texts[:min(len(texts), lacking)])...)
+	return relevance{rows, stopped, textTier}, err
+}
+
+func partOf(tier int64) store.Part {
+	if tier == titleTier {
+		return store.Title
+	}
+	return store.NotTitle
+}
+
+// ofTier notes of posts which step found them.
+func ofTier(tier int64, rows []*store.ListedPost) []*store.ListedPost {
+	for _, p := range rows {
+		p.InTitle = tier == titleTier
+	}
+	return rows
+}
+
+func inTier(tier int64, p *store.ListedPost) []string {
+	return []string{page.ByNumber.Write(tier), p.ID.String()}
+}

@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// There says what of a list's parts an organization has.
+type There struct {
+	Board bool
+	// Contact is true where none was asked for.
+	Contact bool
+	// Tags is how many of the tags.
+	Tags int
+}
+
+const thereSQL = `
+SELECT EXISTS (SELECT FROM boards WHERE organization_id = $1 AND id = $2),
+  $3::uuid IS NULL OR EXISTS (SELECT FROM contacts WHERE organization_id = $1 AND id = $3),
+  (SELECT count(*) FROM tags WHERE organization_id = $1 AND id = ANY ($4))`
+
+// WhatIsThere looks for a board, and a contact and tags that its posts are filtered by, in
+// the organization of the context.
+func (s *Store) WhatIsThere(ctx context.Context, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t There, err error) {
+	of, err := organizationOf(ctx, db.TypeBoard)
+	if err != nil {
+		return t, err
+	}
+	if err := s.pool.QueryRow(ctx, thereSQL, of, on, contact, tags).Scan(&t.Board, &t.Contact, &t.Tags); err != nil {
+		return t, errors.Wrap(err, "look for what a list is of")
+	}
+	return t, nil
+}
