@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"slices"
 
@@ -19,6 +18,9 @@ type costs struct {
 	// request is a post with its event; delivery is one more attempt of a run, workflow is the
 	// run around it; idle is what a second takes without any load.
 	request, delivery, workflow, idle part
+	// wake is what an event takes more where it finds all processors idle: each process is
+	// woken for it alone. Where all are busy, it is done along with others.
+	wake part
 	// wait in milliseconds is what an arrival takes beside processor time: the disk, above all.
 	wait float64
 	// Bytes of our database's log for one event with its delivery.
@@ -27,7 +29,7 @@ type costs struct {
 
 // fitted are the rates that costs are taken from. The others, and the burst, are what the
 // simulation has to come to by itself.
-var fitted = []int{25, 100, 400}
+var fitted = []int{25, 100, 200, 400}
 
 func load(file string) ([]measurement.Cost, error) {
 	text, err := os.ReadFile(file)
@@ -57,18 +59,25 @@ func fit(all []measurement.Cost) (costs, error) {
 		return c, errors.New("the costs have no two of the rates that they are fitted to")
 	}
 	for _, process := range []struct {
-		of                 func(m measurement.Cost) float64
-		idle, request      float64
-		delivery, workflow *float64
+		of                       func(c measurement.CPU) float64
+		idle, request            float64
+		delivery, workflow, wake *float64
 	}{
-		{func(m measurement.Cost) float64 { return m.Service }, c.idle.service, c.request.service, &c.delivery.service, &c.workflow.service},
-		{func(m measurement.Cost) float64 { return m.Postgres }, c.idle.postgres, c.request.postgres, &c.delivery.postgres, &c.workflow.postgres},
-		{func(m measurement.Cost) float64 { return m.Temporal }, c.idle.temporal, 0, &c.delivery.temporal, &c.workflow.temporal},
-		{func(m measurement.Cost) float64 { return m.Client }, 0, c.request.client, &c.delivery.client, &c.workflow.client},
+		{func(c measurement.CPU) float64 { return c.Service }, c.idle.service, c.request.service, &c.delivery.service, &c.workflow.service, &c.wake.service},
+		{func(c measurement.CPU) float64 { return c.Postgres }, c.idle.postgres, c.request.postgres, &c.delivery.postgres, &c.workflow.postgres, &c.wake.postgres},
+		{func(c measurement.CPU) float64 { return c.Temporal }, c.idle.temporal, 0, &c.delivery.temporal, &c.workflow.temporal, &c.wake.temporal},
+		{func(c measurement.CPU) float64 { return c.Client }, 0, c.request.client, &c.delivery.client, &c.workflow.client, &c.wake.client},
 	} {
 		// Of a second's idle time each of its events has a part.
-		base, each := line(steady, func(m measurement.Cost) float64 { return process.of(m) - process.idle/float64(m.Rate) })
-		*process.delivery, *process.workflow = max(0, base-process.request), max(0, each)
+		var each [][3]float64
+		var took []float64
+		for _, m := range steady {
+			idle := max(0, 1-m.Total()*float64(m.Rate)/1000/oneMachineCores)
+			each = append(each, [3]float64{1, m.Workflows, idle})
+			took = append(took, process.of(m.CPU)-process.idle/float64(m.Rate)-process.request)
+		}
+		parts := positive(each, took)
+		*process.delivery, *process.workflow, *process.wake = parts[0], parts[1], parts[2]
 	}
 	burst, _ := find(all, func(m measurement.Cost) bool { return m.Rate == 0 && m.Delivered })
 	c.walBytes = burst.WALBytes
@@ -87,24 +96,24 @@ func find(all []measurement.Cost, is func(measurement.Cost) bool) (measurement.C
 	return all[i], true
 }
 
-// line is the least-squares line through a cost over workflows an event.
-func line(all []measurement.Cost, of func(measurement.Cost) float64) (base, each float64) {
-	x, y := average(all, func(m measurement.Cost) float64 { return m.Workflows }), average(all, of)
-	var xy, xx float64
-	for _, m := range all {
-		xy += (m.Workflows - x) * (of(m) - y)
-		xx += (m.Workflows - x) * (m.Workflows - x)
+// positive are the coefficients, none of them negative, by which the columns of x come closest to
+// y. It improves one after the other until nothing moves (coordinate descent).
+func positive(x [][3]float64, y []float64) (found [3]float64) {
+	const rounds = 100_000 // some thousand suffice for columns as alike as these
+	missed := slices.Clone(y)
+	for range rounds {
+		for c := range found {
+			var along, length float64
+			for i := range x {
+				along += x[i][c] * missed[i]
+				length += x[i][c] * x[i][c]
+			}
+			next := max(0, found[c]+along/length)
+			for i := range x {
+				missed[i] -= x[i][c] * (next - found[c])
+			}
+			found[c] = next
+		}
 	}
-	if each = xy / xx; math.IsNaN(each) {
-		each = 0
-	}
-	return y - each*x, each
-}
-
-func average(all []measurement.Cost, of func(measurement.Cost) float64) float64 {
-	sum := 0.0
-	for _, m := range all {
-		sum += of(m)
-	}
-	return sum / float64(len(all))
+	return found
 }

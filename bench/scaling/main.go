@@ -43,7 +43,7 @@ func printCosts(c costs) {
 		name string
 		part part
 	}{
-		{"a request with its event", c.request}, {"a delivery", c.delivery}, {"a workflow", c.workflow}, {"a second without load", c.idle},
+		{"a request with its event", c.request}, {"a delivery", c.delivery}, {"a workflow", c.workflow}, {"an event on idle processors more", c.wake}, {"a second without load", c.idle},
 	} {
 		fmt.Printf("%-32s %9.2f %9.2f %9.2f %9.2f\n", row.name, row.part.service, row.part.postgres, row.part.temporal, row.part.client)
 	}
@@ -117,16 +117,17 @@ type size struct {
 
 func sizeFor(c costs, rate float64) size {
 	s := size{rate: rate}
-	s.apis = max(2, processes(rate*c.request.service))
+	idle := 1 - utilisation
+	s.apis = max(2, processes(rate*(c.request.service+idle*c.wake.service/2)))
 	perStream := rate / float64(s.apis) / eventTypes
 	s.group = 1
 	if perStream > singleRate {
 		s.group = min(groupMax, max(1, perStream*busyInterval/1000))
 	}
 	workflows := rate / s.group
-	s.workers = max(2, processes(rate*c.delivery.service+workflows*c.workflow.service))
-	s.postgres = (rate*(c.request.postgres+c.delivery.postgres) + workflows*c.workflow.postgres) / 1000 / utilisation
-	s.temporal = (rate*c.delivery.temporal + workflows*c.workflow.temporal) / 1000 / utilisation
+	s.workers = max(2, processes(rate*(c.delivery.service+idle*c.wake.service/2)+workflows*c.workflow.service))
+	s.postgres = (rate*(c.request.postgres+c.delivery.postgres+idle*c.wake.postgres) + workflows*c.workflow.postgres) / 1000 / utilisation
+	s.temporal = (rate*(c.delivery.temporal+idle*c.wake.temporal) + workflows*c.workflow.temporal) / 1000 / utilisation
 	s.cells = max(1, int(math.Ceil(s.postgres/largestPostgres)))
 	s.shards = 1
 	for float64(s.shards) < workflows/float64(s.cells)*shardPerWorkflow/1000/shardBusy {

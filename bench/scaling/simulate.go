@@ -41,10 +41,13 @@ type machines struct {
 	tiers                                 []int // processors of each
 }
 
+// oneMachineCores are those of the machine that was measured.
+const oneMachineCores = 2
+
 // oneMachine is the stack of `make up` with its load on two processors.
 func oneMachine(c costs) machines {
 	all := func(w *world) *tier { return &w.tiers[0] }
-	return machines{costs: c, dispatchers: 1, streams: 1, api: all, worker: all, postgres: all, temporal: all, load: all, tiers: []int{2}}
+	return machines{costs: c, dispatchers: 1, streams: 1, api: all, worker: all, postgres: all, temporal: all, load: all, tiers: []int{oneMachineCores}}
 }
 
 // outcome is what a run came to.
@@ -111,6 +114,13 @@ func (m machines) world(perSecond float64) *world {
 
 func (w *world) after(took float64, do func()) { heap.Push(&w.agenda, event{w.now + took, do}) }
 
+// workOf is work for an event, which takes longer the more of the tier is idle: a half of what
+// waking takes comes with the request, and a half with the delivery.
+func (w *world) workOf(t *tier, took, wake float64, then func()) {
+	idle := float64(t.cores-t.busy) / float64(t.cores)
+	w.work(t, took+wake/2*idle, then)
+}
+
 // work takes a processor of the tier for so long, when one is free.
 func (w *world) work(t *tier, took float64, then func()) {
 	if t.busy == t.cores {
@@ -140,10 +150,10 @@ func (w *world) run() {
 
 // request is one post; done is called when its client has the answer.
 func (w *world) request(done func()) {
-	began, r := w.now, w.costs.request
-	w.work(w.load(w), r.client, func() {
-		w.work(w.api(w), r.service, func() {
-			w.work(w.postgres(w), r.postgres, func() {
+	began, r, wake := w.now, w.costs.request, w.costs.wake
+	w.workOf(w.load(w), r.client, wake.client, func() {
+		w.workOf(w.api(w), r.service, wake.service, func() {
+			w.workOf(w.postgres(w), r.postgres, wake.postgres, func() {
 				w.after(w.costs.wait/2, func() { // the commit's write
 					s := &w.streams[w.random.IntN(len(w.streams))]
 					s.waiting = append(s.waiting, began)
@@ -199,16 +209,16 @@ func (w *world) start(s *gatherer) {
 // attempts are made at once: claim, request, record.
 func (w *world) attempts(group []float64, then func()) {
 	left := len(group)
-	d := w.costs.delivery
+	d, wake := w.costs.delivery, w.costs.wake
 	for _, began := range group {
-		w.work(w.postgres(w), d.postgres/2, func() {
+		w.workOf(w.postgres(w), d.postgres/2, wake.postgres/2, func() {
 			w.after(w.costs.wait/2, func() {
-				w.work(w.worker(w), d.service, func() {
-					w.work(w.load(w), d.client, func() {
+				w.workOf(w.worker(w), d.service, wake.service, func() {
+					w.workOf(w.load(w), d.client, wake.client, func() {
 						w.arrivals = append(w.arrivals, w.now-began)
 						w.last = w.now
-						w.work(w.temporal(w), d.temporal, func() {})
-						w.work(w.postgres(w), d.postgres/2, func() {
+						w.workOf(w.temporal(w), d.temporal, 2*wake.temporal, func() {})
+						w.workOf(w.postgres(w), d.postgres/2, wake.postgres/2, func() {
 							if left--; left == 0 {
 								then()
 							}
