@@ -18,9 +18,10 @@ const (
 	guardLeast = 2.0 / 3
 	// Rounds and their length: the median of so many short ratios moves less than that of
 	// few long ones, because a neighbour that comes and goes disturbs only some of them.
-	guardRounds = 7
+	guardRounds = 6
 	guardPeriod = 700 * time.Millisecond
 	guardPosts  = 500
+	guardTries  = 3
 )
 
 // guarded are scenarios that everything else goes through, each with the floor it is held to.
@@ -56,35 +57,44 @@ func measureGuard(ctx context.Context, o options) (err error) {
 		}
 	}()
 	o.period, o.posts = guardPeriod, guardPosts
-	rounds, err := s.guardRounds(ctx, o)
-	if err != nil {
-		return err
-	}
-	found := map[string]ratio{}
-	for name, all := range rounds {
-		found[name] = ratio{middle(all, func(r ratio) float64 { return r.Speed }), middle(all, func(r ratio) float64 { return r.Work })}
-	}
-	if o.write {
-		text, err := json.MarshalIndent(found, "", "  ")
-		if err != nil {
-			return errors.Wrap(err, "encode the ratios")
+	all := map[string][]ratio{}
+	// What is committed, and what is found to be too slow, is the median of three times as many.
+	for try := 1; ; try++ {
+		if err := s.guardRounds(ctx, o, all); err != nil {
+			return err
 		}
-		return writeFile(guardFile, string(text)+"\n")
+		found := map[string]ratio{}
+		for name, rounds := range all {
+			found[name] = ratio{middle(rounds, func(r ratio) float64 { return r.Speed }), middle(rounds, func(r ratio) float64 { return r.Work })}
+		}
+		if o.write {
+			if try < guardTries {
+				continue
+			}
+			text, err := json.MarshalIndent(found, "", "  ")
+			if err != nil {
+				return errors.Wrap(err, "encode the ratios")
+			}
+			return writeFile(guardFile, string(text)+"\n")
+		}
+		if err := judge(found); err == nil || try == guardTries {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "too slow: looking again, because a neighbour may have come")
 	}
-	return judge(found)
 }
 
-func middle(all []ratio, of func(ratio) float64) float64 {
-	values := make([]float64, len(all))
-	for i, r := range all {
+func middle(rounds []ratio, of func(ratio) float64) float64 {
+	values := make([]float64, len(rounds))
+	for i, r := range rounds {
 		values[i] = of(r)
 	}
 	slices.Sort(values)
 	return values[len(values)/2]
 }
 
-// guardRounds runs everything once to warm up, and then in rounds.
-func (s *stack) guardRounds(ctx context.Context, o options) (map[string][]ratio, error) {
+// guardRounds runs everything in rounds, and once before the first one to warm up.
+func (s *stack) guardRounds(ctx context.Context, o options, all map[string][]ratio) error {
 	by := map[string]subject{}
 	// A floor takes half of the period.
 	twice := o
@@ -92,16 +102,19 @@ func (s *stack) guardRounds(ctx context.Context, o options) (map[string][]ratio,
 	for _, b := range slices.Concat(s.rest(o), s.arrivals(o), s.floors(twice)) {
 		by[b.name] = b
 	}
-	all := map[string][]ratio{}
+	warm := len(all) > 0
 	for round := range guardRounds + 1 {
+		if round == 0 && warm {
+			continue
+		}
 		for _, g := range guarded {
 			floor, err := s.once(ctx, o, by[g.floor])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			m, err := s.once(ctx, o, by[g.scenario])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if round == 0 {
 				continue
@@ -112,7 +125,7 @@ func (s *stack) guardRounds(ctx context.Context, o options) (map[string][]ratio,
 				round, guardRounds, g.scenario, m.PerSecond, m.CPU.Total(), floor.PerSecond, floor.CPU.Total(), r.Speed, r.Work)
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // judge holds the ratios against the committed ones.
