@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/failpoint"
+	"earshot/internal/feedback"
 	"earshot/internal/store"
 )
 
@@ -26,15 +27,16 @@ const (
 
 // Retention removes what is older than the deployment keeps.
 type Retention struct {
-	store *store.Store
-	keep  time.Duration
-	count *Counts
-	log   *slog.Logger
+	store    *store.Store
+	feedback *feedback.Service
+	keep     time.Duration
+	count    *Counts
+	log      *slog.Logger
 }
 
 // NewRetention makes the activity. Rows are kept for so long; 0 is for ever.
-func NewRetention(s *store.Store, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
-	return &Retention{store: s, keep: keep, count: counts, log: log}
+func NewRetention(s *store.Store, f *feedback.Service, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
+	return &Retention{store: s, feedback: f, keep: keep, count: counts, log: log}
 }
 
 // RemoveResult counts what was removed.
@@ -110,7 +112,9 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
 			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks, "unfinished", p.Result.Unfinished)
 	}
-	return p.Result, nil
+	// Nothing that is removed, but the only thing else that has to be done now and then, by
+	// one process: programs of a release before write rows without a hash while they run.
+	return p.Result, r.feedback.HashAuthors(ctx)
 }
 
 // removeDeleted removes webhooks that were deleted, with all that is theirs.
