@@ -5,6 +5,7 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -217,7 +218,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 		case fairness.Free:
 		}
 		all.Go(func() {
-			o, err := d.attempt(ctx, waiting, run, due, wait(due.Webhook))
+			o, err := d.attemptOrPanic(ctx, waiting, run, due, wait(due.Webhook))
 			if err != nil {
 				// Our own fault: the receiver's attempt isn't used up.
 				d.counts.fault(ctx)
@@ -241,6 +242,19 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run.ID, "error", err)
 	}
 	return d.settle(ctx, run, p.Deliveries, outcomes)
+}
+
+// attemptOrPanic is attempt with a panic as an error, a fault of our own: in a goroutine of
+// its own it would end the process, and all other attempts with it.
+func (d *Deliveries) attemptOrPanic(
+	ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration,
+) (_ outcome, err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			err = errors.Errorf("panic in an attempt: %v\n\n%s", what, debug.Stack())
+		}
+	}()
+	return d.attempt(ctx, waiting, run, due, wait)
 }
 
 // settle does what is left to do when all attempts are over.

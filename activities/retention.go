@@ -8,24 +8,35 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/failpoint"
+	"earshot/internal/feedback"
 	"earshot/internal/store"
 )
 
-// removeTime is how long one run removes. At some thousand rows a second a run
-// takes seconds; the first one of an old deployment goes on an hour later.
-const removeTime = 5 * time.Minute
+const (
+	// removeTime is how long one run removes. Runs come every hour, so at that the retention
+	// is at work three quarters of the time, and an activity's end is before the next run.
+	removeTime = 45 * time.Minute
+	// restPerPage is how many times as long as a page took the retention rests after it: it
+	// takes half a processor of Postgres at most, and leaves what runs beside it the other
+	// half of the time.
+	restPerPage = 1
+	// longestRest is for pages that take long because Postgres is busy; it has to be less
+	// than the activity's heartbeat timeout.
+	longestRest = 5 * time.Second
+)
 
 // Retention removes what is older than the deployment keeps.
 type Retention struct {
-	store *store.Store
-	keep  time.Duration
-	count *Counts
-	log   *slog.Logger
+	store    *store.Store
+	feedback *feedback.Service
+	keep     time.Duration
+	count    *Counts
+	log      *slog.Logger
 }
 
 // NewRetention makes the activity. Rows are kept for so long; 0 is for ever.
-func NewRetention(s *store.Store, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
-	return &Retention{store: s, keep: keep, count: counts, log: log}
+func NewRetention(s *store.Store, f *feedback.Service, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
+	return &Retention{store: s, feedback: f, keep: keep, count: counts, log: log}
 }
 
 // RemoveResult counts what was removed.
@@ -80,7 +91,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 		return p.Result, err
 	}
 	for r.keep > 0 && p.Step < len(removals) && !p.Result.Unfinished {
-		step := removals[p.Step]
+		step, pageBegan := removals[p.Step], time.Now()
 		removed, next, err := r.store.RemoveExpired(ctx, step.kind, began.Add(-r.keep), p.After)
 		if err != nil {
 			return p.Result, err
@@ -93,17 +104,23 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 		}
 		activity.RecordHeartbeat(ctx, p)
 		p.Result.Unfinished = p.Step < len(removals) && time.Since(began) > removeTime
+		if err := rest(ctx, pageBegan); err != nil {
+			return p.Result, err
+		}
 	}
 	if p.Result != (RemoveResult{}) {
 		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
 			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks, "unfinished", p.Result.Unfinished)
 	}
-	return p.Result, nil
+	// Nothing that is removed, but the only thing else that has to be done now and then, by
+	// one process: programs of a release before write rows without a hash while they run.
+	return p.Result, r.feedback.HashAuthors(ctx)
 }
 
 // removeDeleted removes webhooks that were deleted, with all that is theirs.
 func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progress) error {
 	for at := new(store.DeletedPlace); at != nil && !p.Result.Unfinished; {
+		pageBegan := time.Now()
 		deliveries, webhooks, next, err := r.store.RemoveDeleted(ctx, *at)
 		if err != nil {
 			return err
@@ -116,6 +133,21 @@ func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progr
 		activity.RecordHeartbeat(ctx, *p)
 		at = next
 		p.Result.Unfinished = at != nil && time.Since(began) > removeTime
+		if err := rest(ctx, pageBegan); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// rest waits after a page, and not longer than the activity lasts.
+func rest(ctx context.Context, pageBegan time.Time) error {
+	wait := time.NewTimer(min(restPerPage*time.Since(pageBegan), longestRest))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // Temporal asks which it is
+	}
 }

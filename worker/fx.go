@@ -11,6 +11,7 @@ import (
 	"earshot/activities"
 	"earshot/dispatch"
 	"earshot/internal/config"
+	"earshot/internal/feedback"
 	"earshot/internal/mail"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -64,8 +65,8 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, dispatcher, counts, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails,
-		func(s *store.Store, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
-			return activities.NewRetention(s, set.Retention, counts, log)
+		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
+			return activities.NewRetention(s, f, set.Retention, counts, log)
 		},
 		func(p parts) Activities {
 			return Activities{

@@ -81,8 +81,8 @@ var (
 	}
 
 	removeRound = workflow.ActivityOptions{
-		// It ends by itself after 5 minutes; the next run goes on.
-		StartToCloseTimeout: 10 * time.Minute,
+		// It ends by itself after 45 minutes; the next run goes on.
+		StartToCloseTimeout: 50 * time.Minute,
 		// A batch takes milliseconds.
 		HeartbeatTimeout: time.Minute,
 		RetryPolicy:      &temporal.RetryPolicy{MaximumAttempts: 3},

@@ -95,7 +95,7 @@ var allowed = map[string][]string{
 	"mcp":    {"api", "internal/problem"},
 	"client": nil,
 	"worker": {
-		"activities", "dispatch", "internal/config", "internal/mail", "internal/seal", "internal/send",
+		"activities", "dispatch", "internal/config", "internal/feedback", "internal/mail", "internal/seal", "internal/send",
 		"internal/store", "internal/telemetry", "workflows",
 	},
 	// What puts everything together, for use and for tests.

@@ -21,7 +21,7 @@ var Module = fx.Module("feedback", fx.Provide(
 ))
 
 // hashAuthors runs beside the service, because there may be a million rows, and no
-// request needs it to be through. After an error the next start goes on.
+// request needs it to be through. After an error the next run of the retention goes on.
 func hashAuthors(f *Service, log *slog.Logger) fx.Hook {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -30,7 +30,7 @@ func hashAuthors(f *Service, log *slog.Logger) fx.Hook {
 			go func() {
 				defer close(done)
 				if err := f.HashAuthors(ctx); err != nil && ctx.Err() == nil {
-					log.WarnContext(ctx, "some contacts' counts stay too low until the next start", "error", err)
+					log.WarnContext(ctx, "some contacts' counts stay too low until the next run of remove_expired", "error", err)
 				}
 			}()
 			return nil
