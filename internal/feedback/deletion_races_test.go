@@ -22,6 +22,7 @@ import (
 	"earshot/ent/db/tag"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -269,8 +270,19 @@ func deleteWebhookAmid(t *testing.T, n *tenant) {
 		h.once(t, hook)
 		require.Equal(t, map[int]int{http.StatusCreated: 3}, statuses(h.to(http.MethodPost, said.path)))
 		of := parsed[publicid.Webhook](t, idIn(hook))
+		n.removeDeleted(t)
 		require.Zero(t, n.App.Store.Client().Delivery.Query().Where(delivery.WebhookID(of)).CountX(n.Context(t.Context())))
 		require.Len(t, n.Payloads(t, event.CommentCreated), 4*(round+1))
+	}
+}
+
+// removeDeleted does what the retention does with webhooks that were deleted.
+func (n *tenant) removeDeleted(t *testing.T) {
+	t.Helper()
+	for from := (&store.DeletedPlace{}); from != nil; {
+		var err error
+		_, _, from, err = n.App.Store.RemoveDeleted(t.Context(), *from)
+		require.NoError(t, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
@@ -102,23 +103,23 @@ type Happened struct {
 	Type string
 	// Events by the row that they are about: where that isn't inserted, because another one
 	// is in its way, they aren't either.
-	subjects, events []uuid.UUID
+	subjects, events uuidArray
 	at               []time.Time
 	payloads         [][]byte
-	deliveries, of   []uuid.UUID
-	webhooks         []uuid.UUID
+	deliveries, of   uuidArray
+	webhooks         uuidArray
 }
 
 // Add adds the event of a row.
 func (h *Happened) Add(subject uuid.UUID, id publicid.Event, at time.Time, payload []byte) {
-	h.subjects, h.events = append(h.subjects, subject), append(h.events, id.UUID())
+	h.subjects, h.events = append(h.subjects, pgtype.UUID{Bytes: subject, Valid: true}), append(h.events, rawID(id))
 	h.at, h.payloads = append(h.at, at), append(h.payloads, payload)
 }
 
 // Send adds a delivery of an event, due at once.
 func (h *Happened) Send(id publicid.Delivery, of publicid.Event, to publicid.Webhook) {
-	h.deliveries, h.of = append(h.deliveries, id.UUID()), append(h.of, of.UUID())
-	h.webhooks = append(h.webhooks, to.UUID())
+	h.deliveries, h.of = append(h.deliveries, rawID(id)), append(h.of, rawID(of))
+	h.webhooks = append(h.webhooks, rawID(to))
 }
 
 func (h *Happened) args() []any {
@@ -161,11 +162,11 @@ WITH made AS (
 // slug is taken, the post isn't inserted.
 func (p *Pipeline) InsertPosts(posts []*db.Post, h *Happened, made *[]uuid.UUID) {
 	n := len(posts)
-	ids, boards, at := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]time.Time, n)
+	ids, boards, at := make(uuidArray, n), make(uuidArray, n), make([]time.Time, n)
 	titles, slugs, states, texts := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	documents, contacts, authors := make([]*string, n), make([]*uuid.UUID, n), make([]*uuid.UUID, n)
+	documents, contacts, authors := make([]*string, n), make(uuidArray, n), make(uuidArray, n)
 	for i, row := range posts {
-		ids[i], boards[i], at[i] = row.ID.UUID(), row.BoardID.UUID(), row.CreatedAt
+		ids[i], boards[i], at[i] = rawID(row.ID), rawID(row.BoardID), row.CreatedAt
 		titles[i], slugs[i], states[i], texts[i] = row.Title, row.Slug, string(row.Status), row.BodyText
 		documents[i], contacts[i], authors[i] = document(row.BodyJSON), maybe(row.ContactID), maybe(row.AuthorUserID)
 	}
@@ -190,10 +191,10 @@ WITH made AS (
 // them there. Made tells which: nobody votes twice.
 func (p *Pipeline) InsertVotes(votes []*db.Vote, h *Happened, made *[]uuid.UUID) {
 	n := len(votes)
-	ids, posts, voters := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]*uuid.UUID, n)
+	ids, posts, voters := make(uuidArray, n), make(uuidArray, n), make(uuidArray, n)
 	hashes, at := make([][]byte, n), make([]time.Time, n)
 	for i, v := range votes {
-		ids[i], posts[i], voters[i], at[i] = v.ID.UUID(), v.PostID.UUID(), maybe(v.UserID), v.CreatedAt
+		ids[i], posts[i], voters[i], at[i] = rawID(v.ID), rawID(v.PostID), maybe(v.UserID), v.CreatedAt
 		if v.EmailHash != nil {
 			hashes[i] = *v.EmailHash
 		}
@@ -218,11 +219,11 @@ WITH made AS (
 // them there.
 func (p *Pipeline) InsertComments(comments []*db.Comment, h *Happened, made *[]uuid.UUID) {
 	n := len(comments)
-	ids, posts, parents := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]*uuid.UUID, n)
-	texts, documents, authors := make([]string, n), make([]*string, n), make([]*uuid.UUID, n)
+	ids, posts, parents := make(uuidArray, n), make(uuidArray, n), make(uuidArray, n)
+	texts, documents, authors := make([]string, n), make([]*string, n), make(uuidArray, n)
 	hashes, at := make([][]byte, n), make([]time.Time, n)
 	for i, c := range comments {
-		ids[i], posts[i], parents[i], at[i] = c.ID.UUID(), c.PostID.UUID(), maybe(c.ParentID), c.CreatedAt
+		ids[i], posts[i], parents[i], at[i] = rawID(c.ID), rawID(c.PostID), maybe(c.ParentID), c.CreatedAt
 		texts[i], documents[i], authors[i] = c.BodyText, document(c.BodyJSON), maybe(c.AuthorUserID)
 		if c.EmailHash != nil {
 			hashes[i] = *c.EmailHash
@@ -233,21 +234,26 @@ func (p *Pipeline) InsertComments(comments []*db.Comment, h *Happened, made *[]u
 	}, h.args()...)...)
 }
 
-// raw are ids as pgx sends them quickest.
-func raw[ID interface{ UUID() uuid.UUID }](ids []ID) []uuid.UUID {
-	all := make([]uuid.UUID, len(ids))
+// uuidArray is one as pgx encodes it without reflection and without text.
+type uuidArray = pgtype.FlatArray[pgtype.UUID]
+
+func raw[ID interface{ UUID() uuid.UUID }](ids []ID) uuidArray {
+	all := make(uuidArray, len(ids))
 	for i, id := range ids {
-		all[i] = id.UUID()
+		all[i] = rawID(id)
 	}
 	return all
 }
 
-func maybe[ID interface{ UUID() uuid.UUID }](id *ID) *uuid.UUID {
+func rawID[ID interface{ UUID() uuid.UUID }](id ID) pgtype.UUID {
+	return pgtype.UUID{Bytes: id.UUID(), Valid: true}
+}
+
+func maybe[ID interface{ UUID() uuid.UUID }](id *ID) pgtype.UUID {
 	if id == nil {
-		return nil
+		return pgtype.UUID{}
 	}
-	value := (*id).UUID()
-	return &value
+	return rawID(*id)
 }
 
 // document is JSON whose text stays as it is, or null.
