@@ -71,7 +71,7 @@ const (
 // whether its title does by itself.
 func FirstFound[P ~func(*sql.Selector)](n int, of []P, order, q string) func(*sql.Selector) {
 	return func(s *sql.Selector) {
-		found := sql.Dialect(dialect.Postgres).SelectExpr(sql.Raw(s.TableName()+".*, d."+InTitle)).From(sql.Table(s.TableName()))
+		found := sql.Dialect(dialect.Postgres).SelectExpr(sql.Raw(s.TableName() + ".*, d." + InTitle)).From(sql.Table(s.TableName()))
 		First(n, of, order)(found)
 		// Skipping none keeps the planner from turning the join round.
 		found.AppendFromExpr(sql.ExprFunc(func(b *sql.Builder) {
