@@ -174,7 +174,12 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 	if in.q != "" {
 		return s.search(on, in, store.TitleOrText).First(ctx, limit)
 	}
-	rows, err = s.readPosts(ctx, store.PageOf[predicate.Post]{Where: in.on(on), Order: in.order(), Limit: limit, Most: page.FirstRead})
+	of := store.PageOf[predicate.Post]{Where: in.on(on), Order: in.order()}
+	if in.statuses == nil && in.contact == nil && len(in.tags) == 0 {
+		of = store.AlongBoard(on, in.columns(), in.behind())
+	}
+	of.Limit, of.Most = limit, page.FirstRead
+	rows, err = s.readPosts(ctx, of)
 	return rows, nil, err
 }
 
@@ -205,17 +210,29 @@ func (in *checkedPostQuery) on(board publicid.Board) []predicate.Post {
 	return append(in.filters(), post.BoardID(board), post.DeletedAtIsNil())
 }
 
-// column is what the list goes by before the id; "" is the id alone.
-func (in *checkedPostQuery) column() string {
-	return map[string]string{sortVotes: post.FieldVoteCount, sortActive: post.FieldLastActivityAt}[in.sort]
+// columns are what the list goes by, all falling.
+func (in *checkedPostQuery) columns() []string {
+	switch in.sort {
+	case sortVotes:
+		return []string{post.FieldVoteCount, post.FieldID}
+	case sortActive:
+		return []string{post.FieldLastActivityAt, post.FieldID}
+	}
+	return []string{post.FieldID}
 }
 
-func (in *checkedPostQuery) order() string {
-	if column := in.column(); column != "" {
-		return store.Falling(post.Table, column, post.FieldID)
+// behind are the values of the columns where the page before ended; nil is from the start.
+func (in *checkedPostQuery) behind() []any {
+	switch {
+	case in.last == nil:
+		return nil
+	case in.value == nil:
+		return []any{*in.last}
 	}
-	return newestPosts
+	return []any{in.value, *in.last}
 }
+
+func (in *checkedPostQuery) order() string { return store.Falling(post.Table, in.columns()...) }
 
 // newestPosts is the order of posts by their creation.
 var newestPosts = store.Falling(post.Table, post.FieldID)
@@ -231,13 +248,9 @@ func (in *checkedPostQuery) filters() (all []predicate.Post) {
 	if len(in.tags) > 0 {
 		all = append(all, tagged(in.tags))
 	}
-	switch column := in.column(); {
-	case in.last == nil:
-	case column == "":
-		all = append(all, post.IDLT(*in.last))
-	default:
+	if behind := in.behind(); behind != nil {
 		all = append(all, func(s *sql.Selector) {
-			s.Where(sql.CompositeLT([]string{s.C(column), s.C(post.FieldID)}, in.value, *in.last))
+			s.Where(sql.CompositeLT(s.Columns(in.columns()...), behind...))
 		})
 	}
 	return all

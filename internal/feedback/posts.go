@@ -204,15 +204,14 @@ func keepContact(ctx context.Context, c *change.Change, id *publicid.Contact) er
 
 // Post loads one post.
 func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
-	p, err := s.store.Client().Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).Only(ctx)
-	if db.IsNotFound(err) {
-		return nil, problem.Missing("post")
-	}
+	p, err := store.PostPages.One(ctx, s.store, id)
 	if err != nil {
 		return nil, errors.Wrap(err, "load the post")
 	}
-	tags, err := tagsOf(ctx, s.store.Client().PostTag, id)
-	return &Post{Post: p, TagIDs: tags}, err
+	if p == nil || p.DeletedAt != nil {
+		return nil, problem.Missing("post")
+	}
+	return &Post{Post: &p.Post, TagIDs: p.TagIDs}, nil
 }
 
 func (s *Service) mustHavePost(ctx context.Context, id publicid.Post) error {

@@ -3,6 +3,8 @@ package store
 import (
 	"strings"
 
+	"entgo.io/ent/dialect/sql"
+
 	"earshot/ent/db"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/comment"
@@ -57,4 +59,29 @@ func Falling(table string, columns ...string) string {
 		terms[i] = table + "." + column + " DESC"
 	}
 	return strings.Join(terms, ", ")
+}
+
+// mostAlongBoard is the largest page, and the row that says that there is another.
+const mostAlongBoard = 101
+
+// AlongBoard is the list of a board's live posts by further columns, all falling, behind
+// the place of such values; without values it is from its beginning.
+//
+// Its plan is kept, and is the best one for any board: the posts are asked for as a range of
+// the index that begins with the board and goes on with the columns, and no other index
+// gives them in that order. With equal signs, or beside a condition on the organization, the
+// database would take posts for so few in some tables that it sorted them all.
+func AlongBoard(on publicid.Board, by []string, behind []any) PageOf[predicate.Post] {
+	columns := append([]string{post.FieldBoardID}, by...)
+	return PageOf[predicate.Post]{
+		Order: Falling(post.Table, columns...), alongBoard: &on,
+		Where: []predicate.Post{post.DeletedAtIsNil(), func(s *sql.Selector) {
+			s.Where(sql.GTE(s.C(post.FieldBoardID), on))
+			if behind == nil {
+				s.Where(sql.LTE(s.C(post.FieldBoardID), on))
+			} else {
+				s.Where(sql.CompositeLT(s.Columns(columns...), append([]any{on}, behind...)...))
+			}
+		}},
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"earshot/internal/publicid"
 )
 
 // Extent says how much of a row was read. What a PageReader reads embeds it.
@@ -39,6 +41,8 @@ type PageReader[T any, P ~func(*sql.Selector)] struct {
 	// statement has places for the rows' order, how many bytes of large columns to read,
 	// the list, and columns that the list has beside the table's.
 	statement string
+	// one reads a row by its id and organization.
+	one string
 }
 
 // expression is a column of what is read that isn't one of the table: SQL that may refer
@@ -49,29 +53,31 @@ type expression struct{ column, sql string }
 // of the columns, of text or JSON, that may be large.
 func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns, large []string, also ...expression) PageReader[T, P] {
 	r := PageReader[T, P]{entity: entity, table: table, fields: fieldsOf(reflect.TypeFor[T]())}
-	var read, sizes []string
+	var plain, read, sizes []string
 	for _, column := range columns {
 		as := table + "." + column
+		plain = append(plain, as)
 		if slices.Contains(large, column) {
 			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%s::text), 0)::bigint", as))
-			as = fmt.Sprintf("CASE WHEN %s.bytes_so_far <= %%[2]d THEN %s END AS %s", table, as, column)
+			as = fmt.Sprintf("CASE WHEN @so_far <= %%[2]d THEN %s END AS %s", as, column)
 		}
 		r.columns, read = append(r.columns, column), append(read, as)
 	}
 	for _, e := range also {
-		r.columns, read = append(r.columns, e.column), append(read, e.sql+" AS "+e.column)
+		as := e.sql + " AS " + e.column
+		r.columns, plain, read = append(r.columns, e.column), append(plain, as), append(read, as)
 	}
 	for _, column := range r.columns {
 		if r.fields[column] == nil {
 			panic(fmt.Sprintf("%s has no field for the column %s", reflect.TypeFor[T](), column))
 		}
 	}
+	r.one = fmt.Sprintf("SELECT %[2]s, 0::bigint FROM %[1]s WHERE %[1]s.id = $1 AND %[1]s.organization_id = $2", table, strings.Join(plain, ", "))
 	// Rows are measured only once the list is cut: to measure the size of a row that is
 	// only sorted or skipped, the database would read it whole.
-	r.statement = fmt.Sprintf(`SELECT %[2]s%%[4]s, %[1]s.bytes_so_far
-FROM (SELECT %[1]s.*, sum(%[3]s) OVER (ORDER BY %%[1]s ROWS UNBOUNDED PRECEDING)::bigint AS bytes_so_far
-  FROM (%%[3]s) AS %[1]s) AS %[1]s
-ORDER BY %%[1]s`, table, strings.Join(read, ", "), strings.Join(sizes, " + "))
+	r.statement = strings.NewReplacer("@so_far", fmt.Sprintf("(sum(%s) OVER list)::bigint", strings.Join(sizes, " + "))).Replace(
+		"SELECT " + strings.Join(read, ", ") + "%[4]s, @so_far FROM (%[3]s) AS " + table +
+			" WINDOW list AS (ORDER BY %[1]s ROWS UNBOUNDED PRECEDING) ORDER BY %[1]s")
 	return r
 }
 
@@ -86,40 +92,79 @@ type PageOf[P ~func(*sql.Selector)] struct {
 	// Most is how many bytes of large columns to read. The rows from that on are read
 	// without them.
 	Most int
+	// alongBoard is the board that the list goes along the index of, see AlongBoard.
+	alongBoard *publicid.Board
 }
 
 // Read reads rows of the context's organization. It is planned anew for its arguments, as
-// the queries of Lists are.
+// the queries of Lists are, but where the list is AlongBoard.
 func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T, error) {
-	limit, all, err := limitOf(ctx, r.entity)
-	if err != nil {
-		return nil, err
-	}
 	list := sql.Dialect(dialect.Postgres).Select().From(sql.Table(r.table))
-	if !all {
-		limit(list)
+	if err := r.scope(ctx, list, p.alongBoard); err != nil {
+		return nil, err
 	}
 	for _, where := range p.Where {
 		where(list)
 	}
-	list.OrderExpr(sql.Expr(p.Order)).Limit(p.Limit)
-	if p.Offset > 0 {
-		list.Offset(p.Offset)
-	}
+	list.OrderExpr(sql.Expr(p.Order))
 	text, args := list.Query()
 	if err := list.Err(); err != nil {
 		return nil, errors.Wrap(err, "write the query of a page")
+	}
+	// Ent would write the numbers into the text, of which there would then be hundreds.
+	first, end := fmt.Sprintf(" LIMIT $%d", len(args)+1), ""
+	args = append(args, p.Limit)
+	if p.alongBoard != nil {
+		// A plan is kept only where it doesn't look worse than one for its arguments: without
+		// a number it would be for a tenth of the board.
+		first, end = fmt.Sprintf(" LIMIT %d", mostAlongBoard), first
+	} else {
+		first += fmt.Sprintf(" OFFSET %d", p.Offset)
+		args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
 	}
 	also := ""
 	for _, column := range p.Also {
 		also += ", " + r.table + "." + column
 	}
-	text = fmt.Sprintf(r.statement, p.Order, p.Most, text, also)
-	rows, err := s.pool.Query(ctx, text, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(r.statement, p.Order, p.Most, text+first, also)+end, args...)
 	if err != nil {
 		return nil, errors.Wrap(err, "read a page")
 	}
 	return r.scan(rows, slices.Concat(r.columns, p.Also), p.Most)
+}
+
+// scope limits a list to the organization of the context. The foreign keys keep what stands
+// on a board in the board's organization.
+func (r PageReader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publicid.Board) error {
+	limit, all, err := limitOf(ctx, r.entity)
+	switch {
+	case err != nil || all:
+		return err
+	case board == nil:
+		limit(list)
+		return nil
+	}
+	own := sql.Dialect(dialect.Postgres).SelectExpr(sql.Raw("1")).From(sql.Table("boards"))
+	limit(own)
+	list.Where(sql.Exists(own.Where(sql.EQ(own.C("id"), *board))))
+	return nil
+}
+
+// One reads a row of the context's organization whole; nil where there is none.
+func (r PageReader[T, P]) One(ctx context.Context, s *Store, id any) (*T, error) {
+	of, err := organizationOf(ctx, r.entity)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.pool.Query(ctx, r.one, id, of)
+	if err != nil {
+		return nil, errors.Wrap(err, "read a row")
+	}
+	found, err := r.scan(rows, r.columns, 0)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // scan reads the rows into one place and copies them from there, so that what belongs
@@ -144,7 +189,7 @@ func (r PageReader[T, P]) scan(rows pgx.Rows, columns []string, most int) ([]*T,
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Wrap(err, "read a page")
+		return nil, errors.Wrap(err, "read the rows")
 	}
 	return found, nil
 }

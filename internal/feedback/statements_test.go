@@ -1,0 +1,147 @@
+package feedback_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/contacts"
+	"earshot/internal/feedback"
+	"earshot/internal/page"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// useCases are the service without a dispatcher, on a store that counts.
+type useCases struct {
+	counted  *testkit.Statements
+	feedback *feedback.Service
+	contacts *contacts.Service
+	client   *db.Client
+	caller   *change.Caller
+	board    publicid.Board
+	contact  publicid.Contact
+	tag      publicid.Tag
+	posts    []publicid.Post
+}
+
+// countedPosts are more than a page, and more than a search looks at first.
+const countedPosts = page.FirstLook + 10
+
+func newUseCases(t *testing.T) (*useCases, context.Context) {
+	t.Helper()
+	u := &useCases{counted: &testkit.Statements{}}
+	s, err := store.Open(store.Options{URL: testkit.Database(t), MaxConns: 4, Tracer: u.counted})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	changes := change.NewRunner(s, nil)
+	u.feedback = feedback.New(s, changes, feedback.Settings{}, slog.New(slog.DiscardHandler))
+	u.contacts = contacts.New(s, changes, contacts.Settings{})
+	org, owner, err := access.New(s, changes, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
+		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
+	require.NoError(t, err)
+	u.caller, u.client = &change.Caller{Organization: org, User: owner}, s.Client()
+	ctx := change.WithCaller(t.Context(), u.caller)
+	u.board = u.client.Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(ctx).ID
+	u.contact = u.client.Contact.Create().SetMetadata(json.RawMessage(`{"seats": 12}`)).SetEmail("ada@example.com").
+		SetEmailHash([]byte("of it")).
+		SetSource("admin").SetConsentBasis("admin_created").SaveX(ctx).ID
+	u.tag = u.client.Tag.Create().SetBoardID(u.board).SetName("x").SetNameKey("x").SetColor("#6b7280").SaveX(ctx).ID
+	rows := make([]*db.PostCreate, countedPosts)
+	for i := range rows {
+		u.posts = append(u.posts, publicid.NewPost())
+		title := "Dark mode"
+		if i%5 == 0 {
+			title = "Export"
+		}
+		rows[i] = u.client.Post.Create().SetID(u.posts[i]).SetBoardID(u.board).SetTitle(title).SetSlug(fmt.Sprint(i)).
+			SetBodyText("a pdf of it").SetContactID(u.contact)
+	}
+	u.client.Post.CreateBulk(rows...).ExecX(ctx)
+	u.client.PostTag.Create().SetPostID(u.posts[0]).SetTagID(u.tag).ExecX(ctx)
+	return u, ctx
+}
+
+// What a use case costs the database: whoever adds a statement or a round trip changes the
+// number here on purpose.
+func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
+	t.Parallel()
+	u, ctx := newUseCases(t)
+	posts := func(q feedback.PostQuery) func() error {
+		return func() error { _, err := u.feedback.Posts(ctx, u.board, q); return err }
+	}
+	text := func(s string) *string { return &s }
+	for _, c := range []struct {
+		name              string
+		statements, trips int
+		do                func() error
+	}{
+		{"list posts", 1, 1, posts(feedback.PostQuery{})},
+		{"list posts by votes", 1, 1, posts(feedback.PostQuery{Sort: text("votes")})},
+		{"list posts of a status", 1, 1, posts(feedback.PostQuery{Statuses: &[]string{"open"}})},
+		{"list posts of a contact", 1, 1, posts(feedback.PostQuery{ContactID: text(u.contact.String())})},
+		{"list posts with a tag", 2, 2, posts(feedback.PostQuery{TagIDs: &[]string{u.tag.String()}})},
+		{"list posts where none are found", 2, 2, posts(feedback.PostQuery{Statuses: &[]string{"shipped"}})},
+		{"get a post", 1, 1, func() error { _, err := u.feedback.Post(ctx, u.posts[0]); return err }},
+		{"search a word of titles", 1, 1, posts(feedback.PostQuery{Q: text("export")})},
+		{"search a word of texts", 2, 2, posts(feedback.PostQuery{Q: text("pdf")})},
+		{"search a word, newest first", 1, 1, posts(feedback.PostQuery{Q: text("pdf"), Sort: text("newest")})},
+		{"list the posts of a contact", 1, 1, func() error {
+			_, err := u.feedback.ContactPosts(ctx, u.contact, page.Query{})
+			return err
+		}},
+		{"list contacts", 1, 1, func() error { _, err := u.contacts.Contacts(ctx, contacts.ContactQuery{}); return err }},
+		{"list comments", 2, 2, func() error { _, err := u.feedback.Comments(ctx, u.posts[0], page.Query{}); return err }},
+	} {
+		// What a connection learns of a statement when it first sees it is no cost of each.
+		require.NoError(t, c.do(), c.name)
+		u.counted.Reset()
+		require.NoError(t, c.do(), c.name)
+		statements, trips, texts := u.counted.Counted()
+		require.Equal(t, []int{c.statements, c.trips}, []int{statements, trips}, "%s:\n%s", c.name, strings.Join(texts, "\n"))
+	}
+}
+
+// Pages and single rows are read without Ent, so what they have is held against Ent's form.
+func TestAPageHasWhatEntReads(t *testing.T) {
+	t.Parallel()
+	u, ctx := newUseCases(t)
+	u.client.Post.UpdateOneID(u.posts[1]).SetBodyJSON(json.RawMessage(`{"a": [1.50, "ü"]}`)).SetMergedIntoID(u.posts[0]).
+		SetHideFromRoadmap(true).SetVoteCount(3).SetStatus("shipped").ExecX(ctx)
+	listed, err := u.feedback.ContactPosts(ctx, u.contact, page.Query{})
+	require.NoError(t, err)
+	for _, id := range []publicid.Post{u.posts[0], u.posts[1], listed.Items[3].ID} {
+		want, err := json.Marshal(u.client.Post.GetX(ctx, id))
+		require.NoError(t, err)
+		got, err := u.feedback.Post(ctx, id)
+		require.NoError(t, err)
+		requireSame(t, want, got.Post)
+	}
+	want, err := json.Marshal(u.client.Post.GetX(ctx, listed.Items[3].ID))
+	require.NoError(t, err)
+	requireSame(t, want, listed.Items[3].Post)
+	first, err := u.feedback.Post(ctx, u.posts[0])
+	require.NoError(t, err)
+	require.Equal(t, []publicid.Tag{u.tag}, first.TagIDs)
+	found, err := u.contacts.Contacts(ctx, contacts.ContactQuery{})
+	require.NoError(t, err)
+	want, err = json.Marshal(u.client.Contact.GetX(ctx, u.contact))
+	require.NoError(t, err)
+	requireSame(t, want, found.Items[0])
+}
+
+func requireSame(t *testing.T, want []byte, got any) {
+	t.Helper()
+	text, err := json.Marshal(got)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(text))
+}
