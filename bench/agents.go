@@ -25,7 +25,7 @@ func (t tenant) identifyByTool(ctx context.Context, externalID string, into *ide
 	if err != nil {
 		return errors.Wrap(err, "encode the message")
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+mcp.Path, bytes.NewReader(message)) //nolint:gosec // who measures names the service
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+mcp.Path, bytes.NewReader(message))
 	if err != nil {
 		return errors.Wrap(err, "make the request")
 	}
@@ -33,7 +33,7 @@ func (t tenant) identifyByTool(ctx context.Context, externalID string, into *ide
 		"Authorization": {"Bearer " + t.key}, "Content-Type": {"application/json"},
 		"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-06-18"},
 	}
-	answer, err := t.http.Do(r) //nolint:gosec // see above
+	answer, err := t.http.Do(r)
 	if err != nil {
 		return errors.Wrap(err, "call identify_contact")
 	}

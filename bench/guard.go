@@ -18,7 +18,7 @@ const (
 	guardLeast = 2.0 / 3
 	// Rounds and their length: the median of so many short ratios moves less than that of
 	// few long ones, because a neighbour that comes and goes disturbs only some of them.
-	guardRounds = 6
+	guardRounds = 5
 	guardPeriod = 700 * time.Millisecond
 	guardPosts  = 500
 	guardTries  = 3

@@ -44,13 +44,13 @@ func startService(ctx context.Context) (at addresses, stop func(), err error) {
 		"EARSHOT_SECRET_KEYS=guard:"+secret(), "EARSHOT_EMAIL_HASH_KEY="+secret(), "EARSHOT_DRAIN_DELAY=0s",
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true", "TEMPORAL_CONFIG_FILE="+os.DevNull)
 	for _, args := range [][]string{{"migrate"}, {"temporal", "setup"}} {
-		c := exec.CommandContext(ctx, filepath.FromSlash(program), args...)
+		c := exec.CommandContext(ctx, filepath.FromSlash(program), args...) //nolint:gosec // our own program and words
 		c.Env = env
 		if said, err := c.CombinedOutput(); err != nil {
 			return at, nil, errors.Wrapf(err, "earshot %s: %s", strings.Join(args, " "), said)
 		}
 	}
-	c := exec.CommandContext(ctx, filepath.FromSlash(program), "serve")
+	c := exec.CommandContext(ctx, filepath.FromSlash(program), "serve") //nolint:gosec // see above
 	c.Env, c.Stdout, c.Stderr = env, os.Stderr, os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	if err := c.Start(); err != nil {
@@ -60,7 +60,7 @@ func startService(ctx context.Context) (at addresses, stop func(), err error) {
 	go func() { ended <- c.Wait() }()
 	stop = func() {
 		_ = c.Process.Signal(syscall.SIGTERM) // fails only when it has ended
-		<-ended
+		<-ended                               //nolint:errcheck // that it was signaled is all that it could say
 	}
 	if err := ready(ctx, at.api, ended); err != nil {
 		stop()

@@ -133,7 +133,8 @@ func (s *stack) deliveriesAre(ctx context.Context, of publicid.Organization, to 
 		return err
 	}
 	var events int
-	err = s.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE organization_id = $1 AND created_at >= $2", of, since).Scan(&events)
+	err = s.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE organization_id = $1 AND created_at >= $2 AND type = 'post.created'",
+		of, since).Scan(&events)
 	if err != nil {
 		return errors.Wrap(err, "count the events")
 	}
