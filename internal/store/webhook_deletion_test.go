@@ -168,6 +168,22 @@ func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 	require.Equal(t, 1, app.Store.Client().Delivery.Query().CountX(n.Context(t.Context())), "nothing is left behind")
 }
 
+// Its log may have millions of rows, and batches hold some of them at any moment.
+func TestADeletionOfAWebhookWaitsForNoneOfItsDeliveries(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	o := of(t, app, n)
+	held := o.delivery()
+	tx, err := store.PoolOf(o.store).Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR UPDATE", held.UUID())
+	require.NoError(t, err)
+	n.Make(t, http.MethodDelete, "/v1/webhooks/"+o.webhook.String(), nil)
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, "/v1/webhooks/"+o.webhook.String(), nil)
+	require.NoError(t, tx.Rollback(t.Context()))
+}
+
 // deleted marks a webhook, as its owner's deletion does.
 func (o *outbox) deleted() {
 	o.t.Helper()

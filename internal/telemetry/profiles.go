@@ -2,7 +2,7 @@ package telemetry
 
 import (
 	"net/http"
-	"net/http/pprof" //nolint:gosec // it also registers itself with http.DefaultServeMux, which nothing serves
+	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which nothing serves
 	"time"
 )
 

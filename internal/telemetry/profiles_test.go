@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"log/slog"
@@ -22,24 +23,28 @@ func served(t *testing.T, profiles bool) (url string) {
 	return "http://" + m.Address()
 }
 
-func get(t *testing.T, url string) *http.Response {
+// get is what is answered, with its status.
+func get(t *testing.T, url string) (status int, body []byte) {
 	t.Helper()
 	answer, err := http.Get(url)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	return answer
+	defer func() { _ = answer.Body.Close() }()
+	body, err = io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode, body
 }
 
 func TestProfilesAreServedBesideTheMetricsWhenTheyAreWanted(t *testing.T) {
 	t.Parallel()
 	url := served(t, true)
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine?debug=1", "/debug/pprof/symbol", "/metrics"} {
-		require.Equal(t, http.StatusOK, get(t, url+path).StatusCode, path)
+		status, _ := get(t, url+path)
+		require.Equal(t, http.StatusOK, status, path)
 	}
 	for _, path := range []string{"heap", "allocs", "profile?seconds=1"} {
-		answer := get(t, url+"/debug/pprof/"+path)
-		require.Equal(t, http.StatusOK, answer.StatusCode, path)
-		profile, err := gzip.NewReader(answer.Body)
+		status, body := get(t, url+"/debug/pprof/"+path)
+		require.Equal(t, http.StatusOK, status, path)
+		profile, err := gzip.NewReader(bytes.NewReader(body))
 		require.NoError(t, err, "%s is a profile", path)
 		text, err := io.ReadAll(profile)
 		require.NoError(t, err)
@@ -51,6 +56,7 @@ func TestNoProfileIsServedUnlessItIsWanted(t *testing.T) {
 	t.Parallel()
 	url := served(t, false)
 	for _, path := range []string{"/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace"} {
-		require.Equal(t, http.StatusNotFound, get(t, url+path).StatusCode, path)
+		status, _ := get(t, url+path)
+		require.Equal(t, http.StatusNotFound, status, path)
 	}
 }
