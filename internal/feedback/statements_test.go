@@ -80,6 +80,14 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 		return func() error { _, err := u.feedback.Posts(ctx, u.board, q); return err }
 	}
 	text := func(s string) *string { return &s }
+	made := 0
+	fresh := func(what string) string { made++; return fmt.Sprint(what, " ", made) }
+	voter := func() context.Context {
+		member := u.client.User.Create().SetEmail(fresh("member") + "@example.com").SetName("x").SaveX(ctx)
+		u.counted.Reset()
+		return change.WithCaller(ctx, &change.Caller{Organization: u.caller.Organization, User: member})
+	}
+	identify := func(id string) error { _, _, err := u.contacts.IdentifyContact(ctx, id, contacts.Traits{}); return err }
 	for _, c := range []struct {
 		name              string
 		statements, trips int
@@ -100,6 +108,30 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 			return err
 		}},
 		{"list contacts", 1, 1, func() error { _, err := u.contacts.Contacts(ctx, contacts.ContactQuery{}); return err }},
+		// With BEGIN and COMMIT, and who subscribes.
+		{"create a post", 5, 2, func() error {
+			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: fresh("post")})
+			return err
+		}},
+		{"create a post with a tag", 7, 7, func() error {
+			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: fresh("tagged"), TagIDs: []string{u.tag.String()}})
+			return err
+		}},
+		{"create a post whose slug is taken", 12, 9, func() error {
+			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: "Taken"})
+			return err
+		}},
+		{"vote", 6, 2, func() error {
+			_, _, err := u.feedback.CastVote(voter(), u.posts[1])
+			return err
+		}},
+		{"vote again", 5, 2, func() error { _, _, err := u.feedback.CastVote(ctx, u.posts[0]); return err }},
+		{"comment", 5, 2, func() error {
+			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}})
+			return err
+		}},
+		{"identify a contact that is known", 1, 1, func() error { return identify("known") }},
+		{"identify a contact that is new", 7, 4, func() error { return identify(fresh("new")) }},
 		{"list comments", 2, 2, func() error { _, err := u.feedback.Comments(ctx, u.posts[0], page.Query{}); return err }},
 	} {
 		// What a connection learns of a statement when it first sees it is no cost of each.
