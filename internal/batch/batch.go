@@ -51,7 +51,8 @@ func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	case r := <-i.done:
 		return r.out, r.err
 	case <-ctx.Done():
-		return left[Out](ctx)
+		var none Out
+		return none, left(ctx)
 	}
 }
 
@@ -65,15 +66,14 @@ func (b *Batcher[In, Out]) DoOrNot(ctx context.Context, in In) (Out, error) {
 	case <-ctx.Done():
 	}
 	if b.remove(i) {
-		return left[Out](ctx)
+		var none Out
+		return none, left(ctx)
 	}
 	r := <-i.done
 	return r.out, r.err
 }
 
-func left[Out any](ctx context.Context) (none Out, err error) {
-	return none, errors.Wrap(context.Cause(ctx), "wait for a batch")
-}
+func left(ctx context.Context) error { return errors.Wrap(context.Cause(ctx), "wait for a batch") }
 
 func (b *Batcher[In, Out]) add(in In) item[In, Out] {
 	// One place in the buffer: the batch never waits for a caller that left.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -128,23 +129,24 @@ func (h *Happened) args() []any {
 
 // withEvents ends a statement whose first table, made, are the rows that it inserted: it
 // records their events, and answers with their ids. First is the number of its first
-// argument here.
+// argument here; they are those of Happened.args.
 func withEvents(insert string, first int) string {
-	n := make([]any, 8)
-	for i := range n {
-		n[i] = first + i
+	names := []string{"$type", "$subjects", "$events", "$times", "$payloads", "$deliveries", "$of", "$webhooks"}
+	var numbered []string
+	for i, name := range names {
+		numbered = append(numbered, name, fmt.Sprintf("$%d", first+i))
 	}
-	return insert + fmt.Sprintf(`, happened AS (
-  SELECT e.* FROM unnest($%[2]d::uuid[], $%[3]d::uuid[], $%[4]d::timestamptz[], $%[5]d::bytea[]) e(subject, id, at, payload)
+	return insert + strings.NewReplacer(numbered...).Replace(`, happened AS (
+  SELECT e.* FROM unnest($subjects::uuid[], $events::uuid[], $times::timestamptz[], $payloads::bytea[]) e(subject, id, at, payload)
   JOIN made ON made.id = e.subject
 ), recorded AS (
-  INSERT INTO events (id, organization_id, created_at, type, payload) SELECT id, $1, at, $%[1]d::text, payload FROM happened
+  INSERT INTO events (id, organization_id, created_at, type, payload) SELECT id, $1, at, $type::text, payload FROM happened
 ), sent AS (
   INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type)
-  SELECT d.id, $1, e.at, e.at, d.webhook_id, d.event_id, $%[1]d::text
-  FROM unnest($%[6]d::uuid[], $%[7]d::uuid[], $%[8]d::uuid[]) d(id, event_id, webhook_id) JOIN happened e ON e.id = d.event_id
+  SELECT d.id, $1, e.at, e.at, d.webhook_id, d.event_id, $type::text
+  FROM unnest($deliveries::uuid[], $of::uuid[], $webhooks::uuid[]) d(id, event_id, webhook_id) JOIN happened e ON e.id = d.event_id
 )
-SELECT id FROM made`, n...)
+SELECT id FROM made`)
 }
 
 var insertPostsSQL = withEvents(`
