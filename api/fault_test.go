@@ -20,9 +20,9 @@ func TestAFaultOfOursAnswersTheRequestsIdAndNothingOfTheInside(t *testing.T) {
 	requireFault(t, a, "the-one")
 	lines := book.await(t, "the-one", 2)
 	require.Equal(t, "ERROR", lines[0]["level"])
-	require.Contains(t, lines[0]["error"], "database is closed")
+	require.Contains(t, lines[0]["error"], "closed pool")
 	require.EqualValues(t, 500, lines[1]["status"])
-	require.NotContains(t, string(a.Raw), "database")
+	require.NotContains(t, string(a.Raw), "pool")
 }
 
 func requireFault(t *testing.T, a testkit.Answer, requestID string) {

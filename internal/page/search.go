@@ -24,10 +24,11 @@ type Search[P ~func(*sql.Selector), T any] struct {
 	Query func(ctx context.Context, limit, offset int, where ...P) ([]T, error)
 }
 
+// FirstLook is how many rows are looked at first, which takes half a millisecond, and finds
+// a page of 30 of whatever is in one row of ten.
+const FirstLook = 300
+
 const (
-	// Rows that are looked at first, which takes half a millisecond, and finds the page of
-	// whatever is in one row of ten.
-	FirstLook = 250
 	// Rows that are looked at before the index is asked, where the first look makes it
 	// likely that the page is found in them: some milliseconds, and one row of forty.
 	longLook = 1000

@@ -103,7 +103,9 @@ func (i *id[K]) UnmarshalText(text []byte) error {
 func encode(value uuid.UUID) string {
 	var padded [frontBytes + len(value)]byte
 	copy(padded[frontBytes:], value[:])
-	return encoding.EncodeToString(padded[:])[len(frontText):]
+	var text [len(frontText) + encodedLen]byte
+	encoding.Encode(text[:], padded[:])
+	return string(text[len(frontText):])
 }
 
 // Value gives the database driver the UUID's text form. Without it Ent's

@@ -76,10 +76,8 @@ func AlongBoard(on publicid.Board, by []string, behind []any) PageOf[predicate.P
 	return PageOf[predicate.Post]{
 		Order: Falling(post.Table, columns...), alongBoard: &on,
 		Where: []predicate.Post{post.DeletedAtIsNil(), func(s *sql.Selector) {
-			s.Where(sql.GTE(s.C(post.FieldBoardID), on))
-			if behind == nil {
-				s.Where(sql.LTE(s.C(post.FieldBoardID), on))
-			} else {
+			s.Where(sql.GTE(s.C(post.FieldBoardID), on)).Where(sql.LTE(s.C(post.FieldBoardID), on))
+			if behind != nil {
 				s.Where(sql.CompositeLT(s.Columns(columns...), append([]any{on}, behind...)...))
 			}
 		}},

@@ -126,11 +126,8 @@ func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T
 	for _, column := range p.Also {
 		also += ", " + r.table + "." + column
 	}
-	rows, err := s.pool.Query(ctx, fmt.Sprintf(r.statement, p.Order, p.Most, text+first, also)+end, args...)
-	if err != nil {
-		return nil, errors.Wrap(err, "read a page")
-	}
-	return r.scan(rows, slices.Concat(r.columns, p.Also), p.Most)
+	text = fmt.Sprintf(r.statement, p.Order, p.Most, text+first, also) + end
+	return r.read(ctx, s, slices.Concat(r.columns, p.Also), p.Most, text, args...)
 }
 
 // scope limits a list to the organization of the context. The foreign keys keep what stands
@@ -156,15 +153,27 @@ func (r PageReader[T, P]) One(ctx context.Context, s *Store, id any) (*T, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.pool.Query(ctx, r.one, id, of)
-	if err != nil {
-		return nil, errors.Wrap(err, "read a row")
-	}
-	found, err := r.scan(rows, r.columns, 0)
+	found, err := r.read(ctx, s, r.columns, 0, r.one, id, of)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return found[0], nil
+}
+
+// read asks for rows. It waits for a connection as long as the connector does.
+func (r PageReader[T, P]) read(ctx context.Context, s *Store, columns []string, most int, text string, args ...any) ([]*T, error) {
+	waiting, cancel := context.WithTimeout(ctx, connectionTimeout)
+	defer cancel()
+	c, err := s.pool.Acquire(waiting)
+	if err != nil {
+		return nil, errors.Wrap(err, "wait for a connection")
+	}
+	defer c.Release()
+	rows, err := c.Query(ctx, text, args...)
+	if err != nil {
+		return nil, errors.Wrap(err, "ask for the rows")
+	}
+	return r.scan(rows, columns, most)
 }
 
 // scan reads the rows into one place and copies them from there, so that what belongs

@@ -1,0 +1,80 @@
+package feedback_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/post"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// lastQuery notes the last statement, as a Tracer.
+type lastQuery struct{ pgx.TraceQueryStartData }
+
+func (l *lastQuery) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	l.TraceQueryStartData = q
+	return ctx
+}
+
+func (*lastQuery) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// The plan of a board's list is kept, so it must be good for a board that has all posts and
+// for one that has none.
+func TestTheKeptPlanOfABoardsListGoesAlongItsIndex(t *testing.T) {
+	t.Parallel()
+	url, last := testkit.Database(t), &lastQuery{}
+	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	// A large board of one organization, and a hundred of another with a post each.
+	_, err = c.Exec(t.Context(), `
+		INSERT INTO organizations (id, created_at, updated_at, name) SELECT gen_random_uuid(), now(), now(), n::text FROM generate_series(0, 1) n;
+		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)
+			SELECT gen_random_uuid(), o.id, now(), now(), n::text, n::text FROM organizations o, generate_series(0, 99) n WHERE o.name = '1' OR n = 0;
+		INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, vote_count, board_id)
+			SELECT gen_random_uuid(), b.organization_id, now(), now(), 'x', n::text, now(), n % 7, b.id
+			FROM boards b JOIN organizations o ON o.id = b.organization_id, generate_series(1, 8000) n WHERE o.name = '0' OR n = 1;
+		ANALYZE; SET plan_cache_mode = force_generic_plan`)
+	require.NoError(t, err)
+	ctx := store.WithOrganization(t.Context(), publicid.NewOrganization())
+	for column, value := range map[string]any{"": nil, post.FieldVoteCount: int64(3), post.FieldLastActivityAt: time.Now()} {
+		by, place := []string{post.FieldID}, []any{publicid.NewPost()}
+		if column != "" {
+			by, place = []string{column, post.FieldID}, []any{value, publicid.NewPost()}
+		}
+		for _, behind := range [][]any{nil, place} {
+			of := store.AlongBoard(publicid.NewBoard(), by, behind)
+			of.Limit = 26
+			_, err := store.PostPages.Read(ctx, s, of)
+			require.NoError(t, err)
+			plan := keptPlan(t, c, last.TraceQueryStartData)
+			require.Contains(t, plan, fmt.Sprintf("Index Scan Backward using post_board_id_%s on posts", strings.Join(by, "_")))
+			require.NotContains(t, plan, "Sort Key: posts") // tags may be sorted
+		}
+	}
+}
+
+// keptPlan is the plan of a statement whatever its arguments are.
+func keptPlan(t *testing.T, c *pgx.Conn, q pgx.TraceQueryStartData) string {
+	t.Helper()
+	_, err := c.Exec(t.Context(), "PREPARE kept AS "+q.SQL)
+	require.NoError(t, err)
+	rows, err := c.Query(t.Context(), "EXPLAIN EXECUTE kept ("+strings.Repeat("NULL, ", len(q.Args)-1)+"NULL)")
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "DEALLOCATE kept")
+	require.NoError(t, err)
+	return strings.Join(lines, "\n")
+}
