@@ -21,6 +21,10 @@ import (
 // on another machine, or as a user whom we may not look at.
 type meters struct {
 	service, postgres, temporal *process.Process
+	// postgresTotal is what the processes of Postgres have taken, and postgresBefore what each
+	// had at the last reading, by pid.
+	postgresTotal  float64
+	postgresBefore map[int32]float64
 	// postgresPeak is the most that its processes had together at the end of a run, in bytes.
 	postgresPeak uint64
 }
@@ -80,45 +84,54 @@ func (m *meters) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// cpu is what everything has taken so far.
+// cpu is what everything has taken since the meters were opened.
 func (m *meters) cpu(ctx context.Context) (c measurement.CPU, err error) {
 	for _, p := range []struct {
-		into     *float64
-		of       *process.Process
-		children bool
+		into *float64
+		of   *process.Process
 	}{
-		// `make up` has the servers for children of the service. Those of Postgres do its work.
-		{&c.Service, m.service, false}, {&c.Postgres, m.postgres, true}, {&c.Temporal, m.temporal, false},
+		{&c.Service, m.service}, {&c.Temporal, m.temporal},
 	} {
 		if p.of == nil {
 			continue
 		}
-		if *p.into, err = cpuOf(ctx, p.of, p.children); err != nil {
+		if *p.into, err = cpuOf(ctx, p.of); err != nil {
 			return c, err
 		}
 	}
-	c.Client = milliseconds(ownCPU())
+	m.addPostgres(ctx)
+	c.Postgres, c.Client = m.postgresTotal, milliseconds(ownCPU())
 	return c, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func cpuOf(ctx context.Context, p *process.Process, andChildren bool) (float64, error) {
+func cpuOf(ctx context.Context, p *process.Process) (float64, error) {
 	times, err := p.TimesWithContext(ctx)
 	if err != nil {
 		return 0, errors.Wrap(err, "read a process's times")
 	}
-	sum := (times.User + times.System) * 1000
-	if !andChildren {
-		return sum, nil
+	return (times.User + times.System) * 1000, nil
+}
+
+// addPostgres adds what its processes took since the reading before. They come and go, so a sum of
+// what there is would fall when one ends.
+func (m *meters) addPostgres(ctx context.Context) {
+	if m.postgres == nil {
+		return
 	}
-	for _, child := range childrenOf(ctx, p) {
-		// It may have ended since.
-		if more, err := cpuOf(ctx, child, false); err == nil {
-			sum += more
+	now := map[int32]float64{}
+	for _, p := range append(childrenOf(ctx, m.postgres), m.postgres) {
+		taken, err := cpuOf(ctx, p)
+		if err != nil {
+			continue // it has just ended
+		}
+		now[p.Pid] = taken
+		if m.postgresBefore != nil {
+			m.postgresTotal += max(0, taken-m.postgresBefore[p.Pid])
 		}
 	}
-	return sum, nil
+	m.postgresBefore = now
 }
 
 // childrenOf are asked of Linux, where it tells: the library looks at all processes.

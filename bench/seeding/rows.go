@@ -2,7 +2,6 @@ package seeding
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
 	"strings"
@@ -34,15 +33,21 @@ func at(n int64) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
 
 // id goes with time, as ours do.
 func id(n int64, kind int) [16]byte {
-	var of [16]byte
-	binary.BigEndian.PutUint64(of[:], uint64(n))
-	binary.BigEndian.PutUint64(of[8:], uint64(kind))
-	sum := sha256.Sum256(of[:])
 	var made [16]byte
-	binary.BigEndian.PutUint64(made[:], uint64(at(n).UnixMilli())<<16)
-	copy(made[6:], sum[:10])
+	first := mixed(uint64(n)<<4 | uint64(kind))
+	binary.BigEndian.PutUint64(made[:], uint64(at(n).UnixMilli())<<16|first>>48)
+	binary.BigEndian.PutUint64(made[8:], mixed(first))
 	made[6], made[8] = 0x70|made[6]&0x0f, 0x80|made[8]&0x3f // a UUIDv7
 	return made
+}
+
+// mixed is a number that looks random and is another one for each: the last step of SplitMix64,
+// because millions are wanted.
+func mixed(n uint64) uint64 {
+	n += 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
 }
 
 // seededFor is when everything is created that there is one of.
@@ -184,8 +189,12 @@ func (f *filling) votes(ctx context.Context) error {
 }
 
 func hashOf(n int64) []byte {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
-	return sum[:]
+	hash := make([]byte, 0, 32)
+	for range 4 {
+		n = int64(mixed(uint64(n)))
+		hash = binary.BigEndian.AppendUint64(hash, uint64(n))
+	}
+	return hash
 }
 
 const firstComment = int64(4)

@@ -138,7 +138,7 @@ func Unchecked(ctx context.Context, url string, do func(tx pgx.Tx) error) error 
 	for _, sql := range []string{
 		"SET LOCAL session_replication_role = replica",
 		// Sorting a million index entries in memory.
-		"SET LOCAL maintenance_work_mem = '512MB'",
+		"SET LOCAL maintenance_work_mem = '1GB'",
 		"SET LOCAL synchronous_commit = off",
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
