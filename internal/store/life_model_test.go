@@ -62,9 +62,9 @@ func (r *lifeRow) pending() bool                { return r.there() && r.status =
 func (r *lifeRow) leased(now time.Time) bool    { return r.lease.After(now) }
 func (r *lifeRow) claimable(now time.Time) bool { return r.pending() && !r.leased(now) }
 
-// fail ends a delivery without an attempt.
+// fail ends a delivery without an attempt. One that is under way keeps its lease.
 func (r *lifeRow) fail(reason string) {
-	r.status, r.failure, r.due, r.lease = "failed", reason, time.Time{}, time.Time{}
+	r.status, r.failure, r.due = "failed", reason, time.Time{}
 }
 
 // born takes in the deliveries of a change, and starts runs for those whose start isn't

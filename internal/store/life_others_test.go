@@ -151,7 +151,7 @@ func (l *life) reset(t *rapid.T) {
 	run, r := &lifeRun{workflow: old.workflow, id: l.name("run "), row: old.row}, old.row
 	for range rapid.IntRange(1, 2).Draw(t, "times") {
 		if revives := r.there() && r.status == "failed"; revives {
-			r.status, r.start, r.due, r.lease = "pending", len(r.attempts), l.now(), time.Time{}
+			r.status, r.start, r.due = "pending", len(r.attempts), l.now()
 		}
 		got, err := l.store.ReviveDeliveries(l.ctx, run.id, []publicid.Delivery{r.id})
 		require.NoError(t, err)

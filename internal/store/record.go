@@ -84,7 +84,7 @@ WITH o AS (
 ), locked AS (
   SELECT h.id, h.consecutive_failures AS had
   FROM webhooks h JOIN streak s ON s.webhook_id = h.id
-  WHERE s.failures > 0 OR (s.broken AND h.consecutive_failures > 0)
+  WHERE h.deleted_at IS NULL AND (s.failures > 0 OR (s.broken AND h.consecutive_failures > 0))
   ORDER BY h.id FOR NO KEY UPDATE OF h
 ), counted AS (
   UPDATE webhooks h SET consecutive_failures = CASE WHEN s.broken THEN 0 ELSE l.had END + s.failures
@@ -133,13 +133,15 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bo
 	return moved, nil
 }
 
+// An attempt that is under way keeps its lease, here and in reviveSQL: whoever revives the
+// delivery meanwhile mustn't attempt it beside that one.
 const endSQL = `
 WITH held AS (
   SELECT d.id FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
   WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL ORDER BY d.id FOR NO KEY UPDATE OF d
 )
 UPDATE deliveries d
-SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NULL, lease_until = NULL,
+SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NULL,
   workflow_run_id = coalesce(nullif($3, ''), d.workflow_run_id)
 FROM held WHERE d.id = held.id AND d.status = 'pending'`
 
@@ -164,7 +166,7 @@ WITH held AS (
   SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE deliveries d
-SET status = 'pending', failed_at = NULL, schedule_start = d.attempt_count, next_attempt_at = now(), lease_until = NULL
+SET status = 'pending', failed_at = NULL, schedule_start = d.attempt_count, next_attempt_at = now()
 FROM held WHERE d.id = held.id AND d.status = 'failed' AND d.workflow_run_id IS DISTINCT FROM $2`
 
 const pendingSQL = `

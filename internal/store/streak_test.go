@@ -135,6 +135,23 @@ func TestADeliveryThatFailedBeginsItsScheduleAnewForAnotherRun(t *testing.T) {
 	require.Equal(t, delivery.StatusSucceeded, o.row(kept).Status)
 }
 
+func TestADeliveryThatIsGivenUpAndRevivedDuringAnAttemptIsNotAttemptedBesideIt(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	id := o.delivery()
+	first := o.claim(id, 1)
+	n, err := o.store.EndDeliveries(t.Context(), "first", "given_up", []publicid.Delivery{id})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	_, err = o.store.ReviveDeliveries(t.Context(), "second", []publicid.Delivery{id})
+	require.NoError(t, err)
+	require.True(t, o.claim(id, 1).Wait, "the first attempt is under way")
+	result := success(id, 1)
+	result.Lease = first.Lease
+	o.record(result)
+	require.Equal(t, delivery.StatusSucceeded, o.row(id).Status, "and is the one that counts")
+}
+
 func TestOnlyWhatNobodyElseTookOnIsAbandoned(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
