@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/go-faster/errors"
 	"golang.org/x/sync/singleflight"
 
 	"earshot/internal/access"
@@ -29,8 +28,6 @@ const lookUpTimeout = 5 * time.Second
 // a key, and no key is ever compared with another.
 type keyring struct {
 	authenticate func(ctx context.Context, key string) (*change.Caller, error)
-	// there tells of a hash whether some key has it, see newKeyLookup.
-	there *keyLookup
 
 	flight singleflight.Group
 	mu     sync.Mutex
@@ -69,9 +66,6 @@ func (k *keyring) find(ctx context.Context, key string) (*change.Caller, error) 
 func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*change.Caller, error) {
 	// Taken before the look-up: a revocation that comes during it counts.
 	until := time.Now().Add(rememberKey)
-	if err := k.mustBeThere(ctx, hash); err != nil {
-		return nil, err
-	}
 	caller, err := k.authenticate(ctx, key)
 	if err != nil {
 		k.forget(hash)
@@ -87,24 +81,6 @@ func (k *keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string
 	}
 	k.known[hash] = remembered{caller, until}
 	return caller, nil
-}
-
-// mustBeThere keeps what was never a key here from the rest of the look-up.
-func (k *keyring) mustBeThere(ctx context.Context, hash [sha256.Size]byte) error {
-	k.mu.Lock()
-	_, familiar := k.known[hash]
-	k.mu.Unlock()
-	if familiar {
-		return nil
-	}
-	there, err := k.there.Do(ctx, hash)
-	if err != nil {
-		return errors.Wrap(err, "look for the API key")
-	}
-	if !there {
-		return access.BadKey()
-	}
-	return nil
 }
 
 func (k *keyring) forget(hash [sha256.Size]byte) {

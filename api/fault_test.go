@@ -57,7 +57,7 @@ func TestAPanicAnswersLikeAnyFaultAndTheLogSaysWhereItWas(t *testing.T) {
 	require.Contains(t, lines[0]["stack"], "api_test.(*fragile).Write")
 }
 
-// Without a domain the look-up of a key panics, in a goroutine of its own.
+// Without a domain the look-up of a key panics.
 func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/v1/me", nil)
@@ -68,7 +68,7 @@ func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
 	require.JSONEq(t, `{"error":{"code":"ERR_INTERNAL","message":"Something went wrong on our side.","details":{"requestId":"the-one"}}}`,
 		w.Body.String())
 	require.Contains(t, lines[0]["error"], "nil pointer")
-	require.Contains(t, lines[0]["error"], "access.(*Service).KeysThere", "and where it was")
+	require.Contains(t, lines[0]["error"], "access.(*Service).Authenticate", "and where it was")
 	require.EqualValues(t, 500, lines[1]["status"])
 }
 

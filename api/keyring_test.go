@@ -22,7 +22,6 @@ func TestAKeyIsRememberedFromTheStartOfItsLookUp(t *testing.T) {
 		asked := 0
 		k := &keyring{
 			known: map[[sha256.Size]byte]remembered{},
-			there: newKeyLookup(func(_ context.Context, all [][]byte) ([][]byte, error) { return all, nil }),
 			authenticate: func(context.Context, string) (*change.Caller, error) {
 				asked++
 				time.Sleep(slow)

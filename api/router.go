@@ -89,9 +89,7 @@ func New(u UseCases, o Options) (*API, error) {
 		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
 		traces: o.Traces,
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
-		keys: &keyring{
-			authenticate: u.Access.Authenticate, there: newKeyLookup(u.Access.KeysThere), known: map[[32]byte]remembered{},
-		},
+		keys: &keyring{authenticate: u.Access.Authenticate, known: map[[32]byte]remembered{}},
 	}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()

@@ -3,8 +3,10 @@
 package access
 
 import (
+	"crypto/sha256"
 	"log/slog"
 
+	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/store"
 )
@@ -14,9 +16,13 @@ type Service struct {
 	store   *store.Store
 	changes *change.Runner
 	log     *slog.Logger
+	// callers are looked up together for keys that are used at once.
+	callers *batch.Batcher[[sha256.Size]byte, *change.Caller]
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, log *slog.Logger) *Service {
-	return &Service{store: s, changes: changes, log: log}
+	all := &Service{store: s, changes: changes, log: log}
+	all.callers = batch.New(callersMax, callersTimeout, all.findCallers)
+	return all
 }

@@ -174,10 +174,7 @@ func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQu
 	if in.q != "" {
 		return s.search(on, in, store.TitleOrText).First(ctx, limit)
 	}
-	of := store.PageOf[predicate.Post]{Where: in.on(on), Order: in.order()}
-	if in.statuses == nil && in.contact == nil && len(in.tags) == 0 {
-		of = store.AlongBoard(on, in.columns(), in.behind())
-	}
+	of := in.rows(on)
 	of.Limit, of.Most = limit, page.FirstRead
 	rows, err = s.readPosts(ctx, of)
 	return rows, nil, err
@@ -230,6 +227,14 @@ func (in *checkedPostQuery) behind() []any {
 		return []any{*in.last}
 	}
 	return []any{in.value, *in.last}
+}
+
+// rows are the list but for the search: along the board's index where nothing is filtered.
+func (in *checkedPostQuery) rows(on publicid.Board) store.PageOf[predicate.Post] {
+	if in.statuses == nil && in.contact == nil && len(in.tags) == 0 {
+		return store.AlongBoard(on, in.columns(), in.behind())
+	}
+	return store.PageOf[predicate.Post]{Where: in.on(on), Order: in.order()}
 }
 
 func (in *checkedPostQuery) order() string { return store.Falling(post.Table, in.columns()...) }

@@ -22,12 +22,12 @@ const (
 
 // search is what a board holds of a search, in a part of its posts.
 func (s *Service) search(on publicid.Board, in checkedPostQuery, part store.Part) page.Search[predicate.Post, *store.ListedPost] {
-	order := in.order()
+	list := in.rows(on)
 	return page.Search[predicate.Post, *store.ListedPost]{
-		List: in.on(on), Order: order, Match: store.PostMatches(in.q, part),
+		List: list.Where, Order: list.Order, Match: store.PostMatches(in.q, part),
 		Query: func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*store.ListedPost, error) {
 			return s.readPosts(ctx, store.PageOf[predicate.Post]{
-				Where: where, Order: order, Limit: limit, Offset: offset, Most: page.FirstRead,
+				Where: where, Order: list.Order, Limit: limit, Offset: offset, Most: page.FirstRead,
 			})
 		},
 		Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
@@ -89,9 +89,10 @@ func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checke
 // of both steps, which mostly is the page or its titles, or its texts.
 func (s *Service) mostRelevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (relevance, error) {
 	wanted := in.limit + 1
+	list := in.rows(on)
 	seen, err := s.readPosts(ctx, store.PageOf[predicate.Post]{
-		Where: []predicate.Post{store.FirstFound(page.FirstLook, in.on(on), newestPosts, in.q)},
-		Order: store.TitlesFirst + newestPosts, Also: []string{store.InTitle}, Limit: wanted, Most: page.FirstRead,
+		Where: []predicate.Post{store.FirstFound(page.FirstLook, list.Where, list.Order, in.q)},
+		Order: store.TitlesFirst + list.Order, Also: []string{store.InTitle}, Limit: wanted, Most: page.FirstRead,
 	})
 	if err != nil {
 		return relevance{}, err

@@ -2,39 +2,68 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/ent/db/organization"
+	"earshot/ent/db/user"
 	"earshot/internal/publicid"
 )
 
-const keysThereSQL = `SELECT hash FROM api_keys WHERE hash = ANY($1)`
+// The columns by name: a schema that is ahead may have more.
+var (
+	keysSQL          = "SELECT " + strings.Join(apikey.Columns, ", ") + " FROM api_keys WHERE hash = ANY($1)"
+	keyUsersSQL      = "SELECT " + strings.Join(user.Columns, ", ") + " FROM users WHERE id IN (SELECT user_id FROM api_keys WHERE hash = ANY($1))"
+	organizationsSQL = "SELECT " + strings.Join(organization.Columns, ", ") +
+		" FROM organizations WHERE id IN (SELECT organization_id FROM api_keys WHERE hash = ANY($1))"
+)
 
-// KeysThere returns those of the hashes that some API key has, of whatever
-// organization and valid or not.
-func (s *Store) KeysThere(ctx context.Context, hashes [][]byte) ([][]byte, error) {
-	rows, err := s.pool.Query(ctx, keysThereSQL, hashes)
+// KeysWithOwners loads the API keys with the hashes, of whatever organization, with their
+// members, and the organizations of these by id: in one round trip for all that are asked for at once.
+func (s *Store) KeysWithOwners(ctx context.Context, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
+	conn, err := s.acquire(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "look for API keys")
+		return nil, nil, err
 	}
-	there, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	if err != nil {
-		return nil, errors.Wrap(err, "look for API keys")
+	defer conn.Release()
+	p := &Pipeline{conn: conn, queued: &pgx.Batch{}}
+	var keys []*db.APIKey
+	var users []*db.User
+	var organizations []*db.Organization
+	collect(p, &keys, pgx.RowToAddrOfStructByNameLax[db.APIKey], keysSQL, hashes)
+	collect(p, &users, pgx.RowToAddrOfStructByNameLax[db.User], keyUsersSQL, hashes)
+	collect(p, &organizations, pgx.RowToAddrOfStructByNameLax[db.Organization], organizationsSQL, hashes)
+	if err := p.Send(ctx); err != nil {
+		return nil, nil, errors.Wrap(err, "load API keys")
 	}
-	return there, nil
+	member := make(map[publicid.User]*db.User, len(users))
+	for _, u := range users {
+		member[u.ID] = u
+	}
+	for _, k := range keys {
+		k.Edges.User = member[k.UserID]
+	}
+	byID := make(map[publicid.Organization]*db.Organization, len(organizations))
+	for _, o := range organizations {
+		byID[o.ID] = o
+	}
+	return keys, byID, nil
 }
 
-const noteKeyUseSQL = `
+const noteKeyUsesSQL = `
 UPDATE api_keys SET last_used_at = $2
-WHERE id IN (SELECT id FROM api_keys WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED)`
+WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`
 
-// NoteKeyUse writes down when an API key, of any organization, was used. Where somebody
-// holds its row, it doesn't: the next use will do.
-func (s *Store) NoteKeyUse(ctx context.Context, id publicid.APIKey, at time.Time) error {
-	if _, err := s.pool.Exec(ctx, noteKeyUseSQL, id, at); err != nil {
-		return errors.Wrap(err, "note the use of an API key")
+// NoteKeyUses writes down when API keys, of any organization, were used. Where somebody
+// holds the row of one, it doesn't: the next use will do.
+func (s *Store) NoteKeyUses(ctx context.Context, ids []publicid.APIKey, at time.Time) error {
+	if _, err := s.pool.Exec(ctx, noteKeyUsesSQL, raw(ids), at); err != nil {
+		return errors.Wrap(err, "note the use of API keys")
 	}
 	return nil
 }
