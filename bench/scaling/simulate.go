@@ -10,7 +10,7 @@ import (
 // The rules by which deliveries gather (internal/fairness/rules.go), in milliseconds.
 const (
 	singleRate   = 60.0 // a second, of one stream in one process
-	busyInterval = 40.0
+	busyInterval = 30.0
 	groupMax     = 60
 	startsAtOnce = 2
 	// The share of a workflow's cost that comes before its attempts: the start and the first

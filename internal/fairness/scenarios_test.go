@@ -65,6 +65,14 @@ func flaky(w *world, d *delivery) (time.Duration, bool) {
 	return 10 * time.Millisecond, d.attempt > 1 || w.random.IntN(10) > 0
 }
 
+// uneven hangs, but answers one attempt in five at once.
+func uneven(w *world, _ *delivery) (time.Duration, bool) {
+	if w.random.IntN(5) == 0 {
+		return 10 * time.Millisecond, true
+	}
+	return 10 * time.Second, false
+}
+
 // until behaves so until it comes back.
 func until(before behaviour) behaviour {
 	return func(w *world, d *delivery) (time.Duration, bool) {
@@ -113,6 +121,7 @@ func scenarios() []scenario {
 		{name: "hangs", behaviours: []behaviour{hangs}, length: short},
 		{name: "drips, 768 KiB each", behaviours: []behaviour{hangs}, bytes: largestPayload, length: short},
 		{name: "answers after 3 s", behaviours: []behaviour{slow}, length: short},
+		{name: "hangs four times of five", behaviours: []behaviour{uneven}, length: short},
 		{name: "24 webhooks hang", behaviours: slices.Repeat([]behaviour{hangs}, 24), length: short, unjudged: true},
 		{name: "200 of all kinds", behaviours: slices.Repeat(kinds, 29), length: short, unjudged: true},
 		{name: "24 drip, 768 KiB each", behaviours: slices.Repeat([]behaviour{hangs}, 24), bytes: largestPayload, length: short, optional: true},
@@ -120,7 +129,7 @@ func scenarios() []scenario {
 		{name: "40 a second", behaviours: []behaviour{well}, length: short, events: 4000, rate: 40, unjudged: true},
 		{name: "500 a second, refuses", behaviours: []behaviour{until(refuses)}, length: comesBack + 11*time.Minute, events: 20_000, rate: 500, back: true, optional: true},
 		{name: "200 organizations", behaviours: slices.Repeat([]behaviour{well}, 200), length: short, rate: 200, apart: true, unjudged: true},
-		{name: "500 a second", behaviours: []behaviour{well}, length: short, events: 20_000, rate: 500, unjudged: true, optional: true},
+		{name: "800 a second", behaviours: []behaviour{well}, length: short, events: 20_000, rate: 800, unjudged: true, optional: true},
 		{name: "Temporal is away", behaviours: []behaviour{well}, length: 2 * short, events: 60_000, rate: 500, away: 2*time.Minute + neighbourBegins, unjudged: true, optional: true},
 		{name: "hangs, comes back", behaviours: []behaviour{until(hangs)}, length: comesBack + 11*time.Minute, back: true},
 		{name: "refuses, comes back", behaviours: []behaviour{until(refuses)}, length: comesBack + 11*time.Minute, back: true},

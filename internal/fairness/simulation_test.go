@@ -17,8 +17,8 @@ import (
 // delivery 1 ms, and a round of the later queue as much as a first one.
 const (
 	processors = 2
-	// A request of the API with its transaction.
-	perRequest = 2 * time.Millisecond
+	// A request of the API with its part of a transaction, at some hundred a second.
+	perRequest = time.Millisecond
 	// The start with its first workflow task; the timer with its task and its activity's.
 	beforeRound = 4 * time.Millisecond
 	// Before the request, and behind it.
