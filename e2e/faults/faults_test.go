@@ -68,7 +68,7 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, cuts, 2, "one that refuses and one that is silent")
-	require.Len(t, f.Points, 7, "the points that every delivery passes")
+	require.Len(t, f.Points, 8, "the points that every change and delivery passes")
 }
 
 // TestHostileReceiversAreSurvivedWithinTheBoundOfMemory has one of each kind; `make faults`

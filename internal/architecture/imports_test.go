@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	// never sees a workflow.
 	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
-		"ent/db/...", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
+		"ent/db/...", "internal/batch", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
 		"internal/telemetry",
 	},
 	"internal/access": {
@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 		"internal/store",
 	},
 	"internal/contacts": {
-		"ent/db/...", "internal/change", "internal/config", "internal/event", "internal/page", "internal/problem",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/page", "internal/problem",
 		"internal/publicid", "internal/store",
 	},
 	"internal/webhooks": {
@@ -87,7 +87,7 @@ var allowed = map[string][]string{
 	// The edges.
 	"api/gen": nil,
 	"api": {
-		"api/gen", "ent/db/...", "internal/access", "internal/batch", "internal/change", "internal/config",
+		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
 		"internal/contacts", "internal/feedback", "internal/memory", "internal/page", "internal/problem",
 		"internal/publicid", "internal/telemetry", "internal/webhooks",
 	},

@@ -151,12 +151,16 @@ func settings(port int, durable bool) []string {
 		"max_connections=" + strconv.Itoa(maxConnections),
 		"timezone=UTC",
 		"log_timezone=UTC",
+		"shared_buffers=256MB", // what a test or a trial works on fits, and a laptop has it to spare
 	}
-	if !durable {
+	if durable {
+		// A checkpoint each few minutes under load, and not each minute: the first change of a
+		// page after it writes the whole page into the log.
+		pairs = append(pairs, "max_wal_size=2GB")
+	} else {
 		pairs = append(pairs,
 			"fsync=off", "synchronous_commit=off", "full_page_writes=off",
 			"wal_level=minimal", "max_wal_senders=0", // minimal refuses to start with senders
-			"shared_buffers=256MB", // the data of a test run fits
 		)
 	}
 	var args []string
