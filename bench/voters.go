@@ -90,5 +90,9 @@ func (s *stack) active(ctx context.Context, of publicid.Organization) error {
 	if err != nil {
 		return errors.Wrap(err, "note the use of the voters' keys")
 	}
+	// They came all at once, and the database would learn of it some minutes later.
+	if _, err := s.pool.Exec(ctx, "VACUUM (ANALYZE) users, api_keys"); err != nil {
+		return errors.Wrap(err, "have the database know the voters")
+	}
 	return nil
 }
