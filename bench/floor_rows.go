@@ -232,5 +232,10 @@ func (s *stack) copyContacts(ctx context.Context, of publicid.Organization, n in
 	if err != nil {
 		return errors.Wrap(err, "make contacts")
 	}
+	// They came all at once, and the database would learn of the organization some minutes
+	// later: until then it takes it for one of no contacts.
+	if _, err := s.pool.Exec(ctx, "ANALYZE contacts"); err != nil {
+		return errors.Wrap(err, "have the database know the contacts")
+	}
 	return nil
 }

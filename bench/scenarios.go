@@ -219,6 +219,9 @@ func (s *stack) identifyKnown(ctx context.Context, o options) (measured, error) 
 const knownPerSecond = 3000
 
 func (s *stack) identifyNew(ctx context.Context, o options) (measured, error) {
+	if err := s.copyContacts(ctx, s.organization, known, func(i int) string { return contactID(uuid.NewString(), i) }); err != nil {
+		return measured{}, err
+	}
 	round := uuid.NewString()
 	told, since := &identified{told: map[string]string{}}, now()
 	m, err := s.loop(ctx, o, func(ctx context.Context, i int) error { return s.identify(ctx, contactID(round, i), "", true, told) })

@@ -21,10 +21,14 @@ import (
 // The columns by name: a schema that is ahead may have more.
 var contactColumns = strings.Join(contact.Columns, ", ")
 
+// Each id is looked for by itself: for all at once the database would rather go through an
+// organization that it takes for small, because it grew since its statistics were made.
 const seeSQL = `
 WITH seen AS (
-  SELECT id AS seen_id FROM contacts WHERE organization_id = $1 AND external_user_id = ANY ($2)%s
-  ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+  SELECT c.id AS seen_id FROM unnest($2::text[]) w(external_user_id), LATERAL (
+    SELECT id FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id%s
+    LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+  ) c
 )
 UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) FROM seen WHERE id = seen_id RETURNING `
 
@@ -54,7 +58,10 @@ func (s *Store) SeeContacts(ctx context.Context, of publicid.Organization, ids [
 	return found, nil
 }
 
-const contactsThereSQL = `SELECT external_user_id FROM contacts WHERE organization_id = $1 AND external_user_id = ANY ($2)`
+const contactsThereSQL = `
+SELECT w.external_user_id FROM unnest($2::text[]) w(external_user_id), LATERAL (
+  SELECT FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id LIMIT 1
+) c`
 
 // ContactsThere finds which of the callers' own ids contacts have.
 func (p *Pipeline) ContactsThere(ids []string, found *[]string) {
