@@ -115,10 +115,14 @@ func (m machines) world(perSecond float64) *world {
 func (w *world) after(took float64, do func()) { heap.Push(&w.agenda, event{w.now + took, do}) }
 
 // workOf is work for an event, which takes longer the more of the tier is idle: a half of what
-// waking takes comes with the request, and a half with the delivery.
+// waking takes comes with the request, and a half with the delivery. Half of each is spent when
+// nobody waits for it any more, on the way back to being idle.
 func (w *world) workOf(t *tier, took, wake float64, then func()) {
-	idle := float64(t.cores-t.busy) / float64(t.cores)
-	w.work(t, took+wake/2*idle, then)
+	more := wake / 4 * float64(t.cores-t.busy) / float64(t.cores)
+	w.work(t, took+more, func() {
+		then()
+		w.work(t, more, func() {})
+	})
 }
 
 // work takes a processor of the tier for so long, when one is free.
