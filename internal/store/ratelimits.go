@@ -69,29 +69,40 @@ ON CONFLICT DO NOTHING`
 // once. Grants are in the order of the asks.
 func (s *Store) TakeTokens(ctx context.Context, asks []TokenAsk) ([]TokenGrant, error) {
 	grants, missed, err := s.takeTokens(ctx, asks)
-	if err != nil || len(missed) == 0 {
-		return grants, err
+	// A bucket that is made is full, and may be removed as such before it is taken from.
+	for tries := 0; err == nil && len(missed) > 0; tries++ {
+		if tries == bucketTries {
+			return nil, errors.New("the bucket of an API key is gone")
+		}
+		keys, rest := make([]string, len(missed)), make([]TokenAsk, len(missed))
+		for i, place := range missed {
+			keys[i], rest[i] = asks[place].Key.UUID().String(), asks[place]
+		}
+		if _, err := s.pool.Exec(ctx, fullBucketsSQL, keys); err != nil {
+			return nil, errors.Wrap(err, "make the buckets of API keys")
+		}
+		var late []TokenGrant
+		var lost []int
+		late, lost, err = s.takeTokens(ctx, rest)
+		if err != nil {
+			break
+		}
+		for i, grant := range late {
+			grants[missed[i]] = grant
+		}
+		for i, place := range lost {
+			lost[i] = missed[place]
+		}
+		missed = lost
 	}
-	keys, rest := make([]string, len(missed)), make([]TokenAsk, len(missed))
-	for i, place := range missed {
-		keys[i], rest[i] = asks[place].Key.UUID().String(), asks[place]
-	}
-	if _, err := s.pool.Exec(ctx, fullBucketsSQL, keys); err != nil {
-		return nil, errors.Wrap(err, "make the buckets of API keys")
-	}
-	late, lost, err := s.takeTokens(ctx, rest)
 	if err != nil {
 		return nil, err
 	}
-	if len(lost) > 0 {
-		// Removed in this very moment, or the server crashed.
-		return nil, errors.New("the bucket of an API key is gone")
-	}
-	for i, place := range missed {
-		grants[place] = late[i]
-	}
 	return grants, nil
 }
+
+// bucketTries bounds how often a bucket is made: buckets are removed once a minute at most.
+const bucketTries = 10
 
 // takeTokens tells which of the buckets have no row.
 func (s *Store) takeTokens(ctx context.Context, asks []TokenAsk) (grants []TokenGrant, missed []int, err error) {
