@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// groupMax bounds what a group holds in memory and keeps locked. Twice as many gain
-	// nothing: the round trips and the commit are less than a tenth of it then.
-	groupMax = 64
-	// joinTimeout is how long a change waits for the group before its own, and groupTimeout
+	// GroupMax bounds what a group holds in memory, 1 MiB of bodies of 16 KiB at most, and how
+	// many rows it keeps locked.
+	GroupMax = 64
+	// joinTimeout is how long a change waits for the group before its own, and GroupTimeout
 	// how long that may take: some thousand times what it does, and as long as one change waits
 	// for a transaction and then for a lock.
 	joinTimeout  = 5 * time.Second
-	groupTimeout = 15 * time.Second
+	GroupTimeout = 15 * time.Second
 )
 
 // Group makes one kind of change for many callers: those of an organization that come while a
@@ -65,7 +65,7 @@ func NewGroup[In, Out any](
 ) *Group[In, Out] {
 	g := &Group[In, Out]{runner: r, event: of, perform: perform, waits: waits}
 	g.batches = batch.NewKeyed(func(key groupKey) *batch.Batcher[*member[In], outcome[Out]] {
-		return batch.New(groupMax, groupTimeout, func(ctx context.Context, members []*member[In]) ([]outcome[Out], error) {
+		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, members []*member[In]) ([]outcome[Out], error) {
 			return g.together(ctx, key, members)
 		})
 	})

@@ -29,37 +29,22 @@ func NewRunner(s *store.Store, d Dispatcher) *Runner { return &Runner{store: s, 
 // organization's other changes take too long to end.
 // Fn runs again from its start where the database ended it because of a deadlock.
 func (r *Runner) Run(ctx context.Context, fn func(c *Change) error) error {
-	release, err := r.Acquire(ctx)
-	if err != nil {
+	if err := MayWrite(CallerOf(ctx)); err != nil {
 		return err
 	}
-	defer release()
-	return r.RunAcquired(ctx, fn)
+	return r.RunUnpaid(ctx, fn)
 }
 
 // RunUnpaid is Run in the read-only billing state too, for what only stops something:
 // a key that leaked, or a webhook.
 func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error {
-	release, err := r.acquire(ctx)
+	caller := CallerOf(ctx)
+	release, err := r.store.AcquireTransaction(ctx, caller.Organization.ID)
 	if err != nil {
-		return err
+		return busy(err)
 	}
 	defer release()
-	return r.RunAcquired(ctx, fn)
-}
-
-// Acquire refuses what Run refuses. Until release is called, the caller has one of the
-// transactions that its organization may have. Whatever may wait for a row needs one.
-func (r *Runner) Acquire(ctx context.Context) (release func(), err error) {
-	if err := MayWrite(CallerOf(ctx)); err != nil {
-		return nil, err
-	}
-	return r.acquire(ctx)
-}
-
-func (r *Runner) acquire(ctx context.Context) (release func(), err error) {
-	release, err = r.store.AcquireTransaction(ctx, CallerOf(ctx).Organization.ID)
-	return release, busy(err)
+	return r.perform(ctx, &Change{Caller: caller}, fn)
 }
 
 // busy is the caller's problem where the organization's other changes took too long.
@@ -68,11 +53,6 @@ func busy(err error) error {
 		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
 	}
 	return err
-}
-
-// RunAcquired is Run for who has acquired a transaction.
-func (r *Runner) RunAcquired(ctx context.Context, fn func(c *Change) error) error {
-	return r.perform(ctx, &Change{Caller: CallerOf(ctx)}, fn)
 }
 
 // RunForService is Run for the service itself, in an organization and whatever its
@@ -106,8 +86,8 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 		return err
 	}
 	// What may be there is dispatched, too: who finds no row ends, and the sweep would come
-	// for those that there are a minute later. The process may die here: the rows are committed and pending, the sweep
-	// starts them.
+	// for those that there are a minute later. The process may die here: the rows are
+	// committed and pending, and the sweep starts them.
 	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
 		r.dispatch.PublishWhenDue(c.schedules)

@@ -6,21 +6,16 @@
 package config
 
 import (
-	"cmp"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/go-faster/errors"
-
-	"earshot/webhook"
 )
 
 // DefaultHealthListen gives way when it is taken: who runs several workers on one
@@ -191,109 +186,6 @@ func wanted(t reflect.Type, err error) string {
 	default:
 		return err.Error()
 	}
-}
-
-// problems checks what a type can't. It leaves out variables that are named
-// already, so that each problem is told once.
-func (c *Config) problems(known string) (found []string) {
-	complain := func(name, format string, args ...any) {
-		if !strings.Contains(known, name+":") {
-			found = append(found, name+": "+fmt.Sprintf(format, args...))
-		}
-	}
-	if err := databaseProblem(c.DatabaseURL); err != nil {
-		complain("DATABASE_URL", "%v", err)
-	}
-	for _, listen := range [][2]string{
-		{"EARSHOT_LISTEN", c.Listen}, {"EARSHOT_HEALTH_LISTEN", c.HealthListen}, {"EARSHOT_METRICS_LISTEN", cmp.Or(c.MetricsListen, ":")},
-	} {
-		if _, _, err := net.SplitHostPort(listen[1]); err != nil {
-			complain(listen[0], "wants host:port")
-		}
-	}
-	if c.Profiles && c.MetricsListen == "" {
-		complain("EARSHOT_PROFILES", "needs EARSHOT_METRICS_LISTEN, where profiles are served")
-	}
-	if (c.WorkerDeployment == "") != (c.WorkerBuildID == "") {
-		complain("EARSHOT_WORKER_DEPLOYMENT", "goes together with EARSHOT_WORKER_BUILD_ID: set both, or none")
-	}
-	// Temporal writes the two as one: deployment.build.
-	if strings.ContainsAny(c.WorkerDeployment, ".:") {
-		complain("EARSHOT_WORKER_DEPLOYMENT", "must not have a dot or a colon")
-	}
-	if len(c.SecretKeys) == 0 {
-		complain("EARSHOT_SECRET_KEYS", "is missing; make one with: echo \"k1:$(openssl rand -base64 32)\"")
-	}
-	for _, complaint := range c.SecretKeys.problems() {
-		complain("EARSHOT_SECRET_KEYS", "%s", complaint)
-	}
-	if len(c.EmailHashKey) != 32 {
-		complain("EARSHOT_EMAIL_HASH_KEY", "must be the base64 of 32 bytes; make one with: openssl rand -base64 32")
-	}
-	if (c.SMTP != SMTP{} || strings.Contains(known, "EARSHOT_SMTP_URL:")) && c.MailFrom.Address == "" {
-		complain("EARSHOT_MAIL_FROM", "is missing; EARSHOT_SMTP_URL needs a sender, such as Earshot <no-reply@example.com>")
-	}
-	if w := c.WebhookDisableCounts; w != CountDeliveries && w != CountAttempts {
-		complain("EARSHOT_WEBHOOK_DISABLE_COUNTS", "must be deliveries or attempts")
-	}
-	// A delivery takes more than an hour to fail for good, and who wants to replay
-	// it needs time to notice.
-	if c.Retention != 0 && c.Retention < 24*time.Hour {
-		complain("EARSHOT_RETENTION", "must be at least 24h, or 0 to keep everything")
-	}
-	if c.LogFormat != "json" && c.LogFormat != "text" {
-		complain("EARSHOT_LOG_FORMAT", "must be json or text")
-	}
-	if c.DrainDelay < 0 {
-		complain("EARSHOT_DRAIN_DELAY", "must not be negative")
-	}
-	if c.DrainTimeout < 0 {
-		complain("EARSHOT_DRAIN_TIMEOUT", "must not be negative")
-	}
-	if len(c.WebhookRetryDelays) != webhook.MaxAttempts-1 || slices.Min(c.WebhookRetryDelays) < 0 {
-		complain("EARSHOT_WEBHOOK_RETRY_DELAYS", "wants four durations, none of them negative")
-	}
-	for _, count := range []struct {
-		name  string
-		value int
-	}{
-		{"EARSHOT_DATABASE_MAX_CONNS", int(c.DatabaseMaxConns)}, {"EARSHOT_RATE_LIMIT", c.RateLimit},
-		{"EARSHOT_CONTACT_CAP_FREE", c.ContactCapFree}, {"EARSHOT_CONTACT_CAP_PRO", c.ContactCapPro},
-		{"EARSHOT_WEBHOOK_CAP", c.WebhookCap},
-	} {
-		if count.value < 1 {
-			complain(count.name, "must be at least 1")
-		}
-	}
-	// A run is found by the ids of its deliveries, and Temporal allows 2,048
-	// bytes for one search attribute: 62 ids of 30 characters.
-	if c.DeliveryGroupMax < 1 || c.DeliveryGroupMax > 60 {
-		complain("EARSHOT_DELIVERY_GROUP_MAX", "must be 1 to 60")
-	}
-	return found
-}
-
-// problems tells keys apart by their place: an id may be a key by mistake.
-func (k SecretKeys) problems() (found []string) {
-	named := map[string]bool{}
-	for i, key := range k {
-		// An older key may have any id: it stands in all that it has sealed.
-		if len(key.Key) != 32 || len(key.ID) > 64 || (i == 0 && !isPlain(key.ID)) {
-			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 letters, digits, dots, hyphens and underscores", i+1))
-		}
-		if named[key.ID] {
-			found = append(found, fmt.Sprintf("key number %d has the id of another", i+1))
-		}
-		named[key.ID] = true
-	}
-	return found
-}
-
-// isPlain says that an id reads the same in SQL, in JSON and on a command line.
-func isPlain(id string) bool {
-	return !strings.ContainsFunc(id, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
-	})
 }
 
 // LogValue prints every setting by its variable's name, secrets masked.

@@ -17,7 +17,7 @@ func (s *Service) Alone() *Service {
 			return make([]*db.Contact, len(in)), nil
 		})
 	alone.sightings = batch.NewKeyed(func(sighting) *batch.Batcher[string, *db.Contact] {
-		return batch.New(1, seeTimeout, func(_ context.Context, ids []string) ([]*db.Contact, error) {
+		return batch.New(1, change.GroupTimeout, func(_ context.Context, ids []string) ([]*db.Contact, error) {
 			return make([]*db.Contact, len(ids)), nil
 		})
 	})

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"time"
 
 	"earshot/ent/db"
 	"earshot/internal/batch"
@@ -34,19 +33,12 @@ type Service struct {
 	newcomers *change.Group[newContact, db.Contact]
 }
 
-// A statement that sees contacts again has as much time as it may wait for a transaction, and
-// some, and takes as many contacts as a group has changes.
-const (
-	seeTimeout = 15 * time.Second
-	seeMax     = 64
-)
-
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
 	all := &Service{store: s, changes: changes, settings: settings}
 	all.newcomers = change.NewGroup(changes, event.ContactCreated, false, all.insertNewcomers)
 	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, *db.Contact] {
-		return batch.New(seeMax, seeTimeout, func(ctx context.Context, ids []string) ([]*db.Contact, error) {
+		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []string) ([]*db.Contact, error) {
 			return all.see(ctx, of, ids)
 		})
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
@@ -68,70 +69,51 @@ ON CONFLICT DO NOTHING`
 // TakeTokens takes tokens out of the buckets of API keys, each of which is asked for
 // once. Grants are in the order of the asks.
 func (s *Store) TakeTokens(ctx context.Context, asks []TokenAsk) ([]TokenGrant, error) {
-	grants, missed, err := s.takeTokens(ctx, asks)
-	// A bucket that is made is full, and may be removed as such before it is taken from.
-	for tries := 0; err == nil && len(missed) > 0; tries++ {
-		if tries == bucketTries {
-			return nil, errors.New("the bucket of an API key is gone")
-		}
-		keys, rest := make([]string, len(missed)), make([]TokenAsk, len(missed))
-		for i, place := range missed {
-			keys[i], rest[i] = asks[place].Key.UUID().String(), asks[place]
-		}
-		if _, err := s.pool.Exec(ctx, fullBucketsSQL, keys); err != nil {
-			return nil, errors.Wrap(err, "make the buckets of API keys")
-		}
-		var late []TokenGrant
-		var lost []int
-		late, lost, err = s.takeTokens(ctx, rest)
+	grants, missing := make([]TokenGrant, len(asks)), make([]int, len(asks))
+	for place := range asks {
+		missing[place] = place
+	}
+	// A bucket that is there may be removed as full before it is taken from.
+	for range bucketTries {
+		taken, err := s.takeTokens(ctx, asks, missing, grants)
 		if err != nil {
-			break
+			return nil, errors.Wrap(err, "take tokens of API keys")
 		}
-		for i, grant := range late {
-			grants[missed[i]] = grant
+		missing = slices.DeleteFunc(missing, func(place int) bool { return taken[place] })
+		if len(missing) == 0 {
+			return grants, nil
 		}
-		for i, place := range lost {
-			lost[i] = missed[place]
-		}
-		missed = lost
 	}
-	if err != nil {
-		return nil, err
-	}
-	return grants, nil
+	return nil, errors.New("the bucket of an API key is gone")
 }
 
 // bucketTries bounds how often a bucket is made: buckets are removed once a minute at most.
 const bucketTries = 10
 
-// takeTokens tells which of the buckets have no row.
-func (s *Store) takeTokens(ctx context.Context, asks []TokenAsk) (grants []TokenGrant, missed []int, err error) {
-	keys, budgets := make([]string, len(asks)), make([]float64, len(asks))
-	needed, ahead, owed := make([]float64, len(asks)), make([]float64, len(asks)), make([]float64, len(asks))
-	for i, a := range asks {
+// takeTokens makes the buckets that aren't there and takes out of all, in one round trip, for
+// the asks at these places. It tells of which it took.
+func (s *Store) takeTokens(ctx context.Context, asks []TokenAsk, places []int, grants []TokenGrant) (taken map[int]bool, err error) {
+	keys, budgets := make([]string, len(places)), make([]float64, len(places))
+	needed, ahead, owed := make([]float64, len(places)), make([]float64, len(places)), make([]float64, len(places))
+	for i, place := range places {
+		a := asks[place]
 		keys[i], budgets[i] = a.Key.UUID().String(), float64(a.PerMinute)
 		needed[i], ahead[i], owed[i] = float64(a.Needed), float64(a.Ahead), float64(a.Owed)
 	}
-	rows, err := s.pool.Query(ctx, takeFromBucketsSQL, keys, budgets, needed, ahead, owed)
-	if err != nil {
-		return nil, nil, errors.Wrap(err, "take tokens of API keys")
-	}
-	grants, found := make([]TokenGrant, len(asks)), make([]bool, len(asks))
-	var place int
-	var g TokenGrant
-	_, err = pgx.ForEachRow(rows, []any{&place, &g.Granted, &g.Missing}, func() error {
-		grants[place-1], found[place-1] = g, true
-		return nil
+	var both pgx.Batch
+	both.Queue(fullBucketsSQL, keys)
+	taken = make(map[int]bool, len(places))
+	both.Queue(takeFromBucketsSQL, keys, budgets, needed, ahead, owed).Query(func(rows pgx.Rows) error {
+		var i int
+		var g TokenGrant
+		_, err := pgx.ForEachRow(rows, []any{&i, &g.Granted, &g.Missing}, func() error {
+			place := places[i-1]
+			grants[place], taken[place] = g, true
+			return nil
+		})
+		return err
 	})
-	if err != nil {
-		return nil, nil, errors.Wrap(err, "take tokens of API keys")
-	}
-	for i := range found {
-		if !found[i] {
-			missed = append(missed, i)
-		}
-	}
-	return grants, missed, nil
+	return taken, s.pool.SendBatch(ctx, &both).Close()
 }
 
 const removeFullBucketsSQL = `
