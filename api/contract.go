@@ -82,6 +82,14 @@ func ginPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
+// placeOf is where the contract has a parameter, the nth of an operation.
+func placeOf(p *openapi3.ParameterRef, path, method string, n int) string {
+	if p.Ref != "" {
+		return p.Ref
+	}
+	return fmt.Sprintf("#/paths/%s/%s/parameters/%d", strings.ReplaceAll(path, "/", "~1"), strings.ToLower(method), n)
+}
+
 func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, method string) (operation, error) {
 	op := operation{id: o.OperationID, query: map[string]*input{}}
 	if o.Security != nil && len(*o.Security) > 0 {
@@ -93,11 +101,7 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 		if p.Value.In != openapi3.ParameterInQuery {
 			continue
 		}
-		at := p.Ref
-		if at == "" {
-			at = fmt.Sprintf("#/paths/%s/%s/parameters/%d", strings.ReplaceAll(path, "/", "~1"), strings.ToLower(method), i)
-		}
-		schema, err := compiler.Compile("contract.json" + at + "/schema")
+		schema, err := compiler.Compile("contract.json" + placeOf(p, path, method, i) + "/schema")
 		if err != nil {
 			return op, errors.Wrap(err, "compile a parameter's schema")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 
@@ -196,12 +197,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 			update.SetEvents(distinct(*in.Events))
 		}
 		if in.Enabled != nil && *in.Enabled != old.Enabled {
-			update.SetEnabled(*in.Enabled)
-			if *in.Enabled {
-				update.ClearDisabledAt().ClearDisabledReason().SetConsecutiveFailures(0)
-			} else {
-				update.SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested)
-			}
+			setEnabled(update, *in.Enabled, at)
 			c.EndStreak(old)
 		}
 		if changed = old; change.Unchanged(update.Mutation()) {
@@ -214,6 +210,15 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		return nil
 	})
 	return changed, err
+}
+
+func setEnabled(update *db.WebhookUpdateOne, enabled bool, at time.Time) {
+	update.SetEnabled(enabled)
+	if enabled {
+		update.ClearDisabledAt().ClearDisabledReason().SetConsecutiveFailures(0)
+	} else {
+		update.SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested)
+	}
 }
 
 // DeleteWebhook takes a webhook and its log away: for everybody at once, and from the

@@ -1,0 +1,82 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+const (
+	// A month: a longer overlap is no rotation.
+	maxKeyOverlap = 30 * 24 * 60 * 60
+	// A day to carry the new key everywhere.
+	standardKeyOverlap = 24 * 60 * 60
+)
+
+// RotateAPIKey makes a key that may do what an old one may, for as long anew as
+// that was made for. The old one ends after the overlap, in seconds, or when it
+// would have anyway; nil is a day. A key that ended already is problem.Conflict.
+func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
+	seconds := standardKeyOverlap
+	if overlap != nil {
+		seconds = *overlap
+	}
+	var bad problem.Fields
+	if seconds < 0 {
+		bad.Add("overlapSeconds", "minimum", "must be at least 0")
+	}
+	if seconds > maxKeyOverlap {
+		bad.Add("overlapSeconds", "maximum", "must be at most %d", maxKeyOverlap)
+	}
+	if err := bad.Err(); err != nil {
+		return "", nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if err := mustHaveRoomForKey(ctx, c); err != nil {
+			return err
+		}
+		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
+		if err != nil {
+			return err
+		}
+		at := store.Now()
+		if err := mayRotate(c.Caller, old, at); err != nil {
+			return err
+		}
+		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
+		ends := at.Add(time.Duration(seconds) * time.Second)
+		if old.ExpiresAt != nil {
+			lifetime := at.Add(old.ExpiresAt.Sub(old.CreatedAt))
+			in.ExpiresAt = &lifetime
+		}
+		if until := KeyEnds(old); until == nil || ends.Before(*until) {
+			if err := c.APIKey.UpdateOne(old).SetSupersededAt(ends).Exec(ctx); err != nil {
+				return errors.Wrap(err, "end the old API key")
+			}
+		}
+		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit)
+		return err
+	})
+	return secret, key, err
+}
+
+func mayRotate(caller *change.Caller, old *db.APIKey, at time.Time) error {
+	switch {
+	case old.UserID != caller.User.ID:
+		// It would let one member act as another.
+		return problem.New(problem.Forbidden, "The API key is another member's.").With("reason", "not_your_key")
+	case old.RevokedAt != nil:
+		return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")
+	case ended(old, at):
+		return problem.New(problem.Conflict, "The API key has expired.").With("reason", "key_expired")
+	}
+	return nil
+}
