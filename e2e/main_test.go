@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// commandTimeout bounds every command. The longest one starts a whole stack
+	// commandTimeout bounds every command. The longest one measures everything once,
 	// while other tests keep both cores busy.
-	commandTimeout = 3 * time.Minute
+	commandTimeout = 6 * time.Minute
 	// patience is for what follows at once on an idle machine.
 	patience = 30 * time.Second
 	// glance lies between two looks at a condition.
@@ -80,13 +80,25 @@ func newStack(t *testing.T, env ...string) *stack {
 	s.env = append(s.env, env...)
 	t.Cleanup(func() {
 		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "earshot.log")) // there may be none yet
-			t.Logf("the service's log:\n%s", log)
+			t.Logf("the service's log, what isn't routine:\n%s", troubles(filepath.Join(dir, "earshot.log")))
 		}
 		out, err := s.command(context.Background(), earshot, "reset", "--yes").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
 	return s
+}
+
+// troubles are the lines of a log that don't report what goes well: a load has thousands of
+// those, and why the test failed would be lost among them.
+func troubles(file string) string {
+	log, _ := os.ReadFile(file) // there may be none yet
+	var lines strings.Builder
+	for line := range strings.Lines(string(log)) {
+		if !strings.Contains(line, `"level":"INFO"`) {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
 }
 
 // cleanEnviron is ours without what would choose another stack or setting.
