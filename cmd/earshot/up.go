@@ -163,7 +163,8 @@ func (u *up) decide() (err error) {
 	if u.secrets, err = loadSecrets(u.dir); err != nil {
 		return err
 	}
-	_, err = config.Load(append(u.settings(), config.DatabaseURL+"=postgres://later"))
+	// The addresses are settled, or will be.
+	_, err = config.Load(append(u.settings(), config.DatabaseURL+"=postgres://later", metricsVariable+"="+u.metricsAddress()))
 	return err
 }
 

@@ -110,39 +110,34 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string) ([]*db.Con
 
 // insertNewcomers inserts those who aren't there yet, and whom nobody inserts meanwhile.
 func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []newContact) ([]*db.Contact, error) {
-	ids := make([]string, len(in))
-	for i, c := range in {
-		ids[i] = *c.externalUserID
-	}
-	var there []string
-	j.ContactsThere(ids, &there)
-	if err := j.Read(ctx); err != nil {
-		return nil, err
-	}
 	var rows []map[string]any
 	caller := map[string]int{}
 	for i, c := range in {
-		if _, twice := caller[ids[i]]; twice || slices.Contains(there, ids[i]) {
+		if _, twice := caller[*c.externalUserID]; twice {
 			continue
 		}
 		id, row := publicid.NewContact(), s.store.Client().Contact.Create()
 		if err := s.fillRow(row, id, c); err != nil {
 			return nil, err
 		}
-		caller[ids[i]], rows = i, append(rows, store.Columns(id.UUID(), row.Mutation()))
+		caller[*c.externalUserID], rows = i, append(rows, store.Columns(id.UUID(), row.Mutation()))
 	}
-	out := make([]*db.Contact, len(in))
-	if len(rows) == 0 {
-		return out, nil
-	}
+	// In one order: who inserts the same ones waits, but never in a circle.
+	slices.SortFunc(rows, func(a, b map[string]any) int {
+		return strings.Compare(a[contact.FieldExternalUserID].(string), b[contact.FieldExternalUserID].(string))
+	})
 	// What they are is read before their events are written: a default of the database may
 	// be part of it.
 	var made []*db.Contact
 	if err := j.InsertContacts(rows, &made); err != nil {
 		return nil, err
 	}
-	if err := j.Send(ctx); err != nil {
+	if err := j.Read(ctx); err != nil {
 		return nil, err
+	}
+	out := make([]*db.Contact, len(in))
+	if len(made) == 0 {
+		return out, nil
 	}
 	for _, c := range made {
 		i := caller[*c.ExternalUserID]

@@ -131,7 +131,7 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 			return err
 		}},
 		{"identify a contact that is known", 1, 1, func() error { return identify("known") }},
-		{"identify a contact that is new", 7, 4, func() error { return identify(fresh("new")) }},
+		{"identify a contact that is new", 6, 3, func() error { return identify(fresh("new")) }},
 		{"list comments", 2, 2, func() error { _, err := u.feedback.Comments(ctx, u.posts[0], page.Query{}); return err }},
 	} {
 		// What a connection learns of a statement when it first sees it is no cost of each.

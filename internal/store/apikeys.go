@@ -15,13 +15,17 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The columns by name: a schema that is ahead may have more.
+// The columns by name: a schema that is ahead may have more. Arrays are selected as in seeSQL.
 var (
-	keysSQL          = "SELECT " + strings.Join(apikey.Columns, ", ") + " FROM api_keys WHERE hash = ANY($1)"
-	keyUsersSQL      = "SELECT " + strings.Join(user.Columns, ", ") + " FROM users WHERE id IN (SELECT user_id FROM api_keys WHERE hash = ANY($1))"
-	organizationsSQL = "SELECT " + strings.Join(organization.Columns, ", ") +
-		" FROM organizations WHERE id IN (SELECT organization_id FROM api_keys WHERE hash = ANY($1))"
+	keysSQL          = oneEach(apikey.Columns, "api_keys", "WHERE hash = w.hash")
+	keyUsersSQL      = oneEach(user.Columns, "users", "WHERE id = (SELECT user_id FROM api_keys WHERE hash = w.hash)")
+	organizationsSQL = oneEach(organization.Columns, "organizations", "WHERE id = (SELECT organization_id FROM api_keys WHERE hash = w.hash)")
 )
+
+func oneEach(columns []string, table, of string) string {
+	return "SELECT f.* FROM unnest((SELECT $1::bytea[])) w(hash), LATERAL (SELECT " +
+		strings.Join(columns, ", ") + " FROM " + table + " " + of + " LIMIT 1) f"
+}
 
 // KeysWithOwners loads the API keys with the hashes, of whatever organization, with their
 // members, and the organizations of these by id: in one round trip for all that are asked for at once.

@@ -23,9 +23,13 @@ var contactColumns = strings.Join(contact.Columns, ", ")
 
 // Each id is looked for by itself: for all at once the database would rather go through an
 // organization that it takes for small, because it grew since its statistics were made.
+//
+// The array is selected: where the database saw how long it is, it would plan the statement
+// for that length each time, which takes longer than to execute it. So it keeps one plan, here
+// and wherever arrays are selected. It may: LATERAL with LIMIT 1 is by an index in any plan.
 const seeSQL = `
 WITH seen AS (
-  SELECT c.id AS seen_id FROM unnest($2::text[]) w(external_user_id), LATERAL (
+  SELECT c.id AS seen_id FROM unnest((SELECT $2::text[])) w(external_user_id), LATERAL (
     SELECT id FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id%s
     LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
   ) c
@@ -56,16 +60,6 @@ func (s *Store) SeeContacts(ctx context.Context, of publicid.Organization, ids [
 		return nil, errors.Wrap(err, "note that contacts were seen")
 	}
 	return found, nil
-}
-
-const contactsThereSQL = `
-SELECT w.external_user_id FROM unnest($2::text[]) w(external_user_id), LATERAL (
-  SELECT FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id LIMIT 1
-) c`
-
-// ContactsThere finds which of the callers' own ids contacts have.
-func (p *Pipeline) ContactsThere(ids []string, found *[]string) {
-	collect(p, found, pgx.RowTo[string], contactsThereSQL, p.of, ids)
 }
 
 var (

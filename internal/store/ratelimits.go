@@ -40,13 +40,14 @@ type TokenGrant struct {
 
 // Rows are locked in the order of their ids, and the clock is read when they are: who
 // has waited for a row meets no moment from before it changed. Postgres keeps
-// microseconds, so a token is there when a thousandth of it lacks.
+// microseconds, so a token is there when a thousandth of it lacks. The array is selected as
+// in seeSQL.
 const takeFromBucketsSQL = `
 WITH asked AS (
-  SELECT * FROM unnest($1::uuid[], $2::float8[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
+  SELECT * FROM unnest((SELECT $1::uuid[]), $2::float8[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
     AS a(api_key_id, budget, needed, ahead, owed, place)
 ), held AS (
-  SELECT api_key_id, full_at FROM rate_limits WHERE api_key_id = ANY ($1::uuid[])
+  SELECT api_key_id, full_at FROM rate_limits WHERE api_key_id = ANY ((SELECT $1::uuid[])::uuid[])
   ORDER BY api_key_id FOR NO KEY UPDATE
 ), found AS MATERIALIZED (
   SELECT a.*, full_at, clock_timestamp() AS at FROM held JOIN asked a USING (api_key_id)

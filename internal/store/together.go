@@ -42,24 +42,28 @@ type LockedPost struct {
 	Merged bool
 }
 
+// The array is selected as in seeSQL.
 const lockPostsSQL = `
-SELECT id, board_id, merged_into_id IS NOT NULL FROM posts
-WHERE organization_id = $1 AND id = ANY ($2) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE`
+SELECT p.* FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
+  SELECT id, board_id, merged_into_id IS NOT NULL FROM posts
+  WHERE organization_id = $1 AND id = w.id AND deleted_at IS NULL LIMIT 1 FOR NO KEY UPDATE%s
+) p`
 
 // LockPosts finds which of the posts are live and keeps others from changing them until the
 // transaction ends. Posts that somebody else holds are waited for, or left out.
 func (p *Pipeline) LockPosts(ids []publicid.Post, wait bool, found *[]LockedPost) {
-	query := lockPostsSQL
-	if !wait {
-		query += " SKIP LOCKED"
+	skip := " SKIP LOCKED"
+	if wait {
+		skip = ""
 	}
-	collect(p, found, pgx.RowToStructByPos[LockedPost], query, p.of, raw(ids))
+	collect(p, found, pgx.RowToStructByPos[LockedPost], fmt.Sprintf(lockPostsSQL, skip), p.of, raw(ids))
 }
 
 const votesSQL = `
-SELECT v.id, v.organization_id, v.post_id, v.user_id, v.email_hash, v.created_at
-FROM unnest($2::uuid[], $3::uuid[]) w(post_id, user_id) JOIN votes v ON v.post_id = w.post_id AND v.user_id = w.user_id
-WHERE v.organization_id = $1`
+SELECT v.* FROM unnest((SELECT $2::uuid[]), $3::uuid[]) w(post_id, user_id), LATERAL (
+  SELECT id, organization_id, post_id, user_id, email_hash, created_at FROM votes
+  WHERE organization_id = $1 AND post_id = w.post_id AND user_id = w.user_id LIMIT 1
+) v`
 
 // Votes finds those of members on posts; posts and voters go in pairs.
 func (p *Pipeline) Votes(posts []publicid.Post, voters []publicid.User, found *[]*db.Vote) {
