@@ -3,13 +3,16 @@
 package feedback
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"earshot/ent/db"
+	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
+	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
@@ -33,6 +36,7 @@ type Service struct {
 	postGroup    *change.Group[*db.Post, Post]
 	voteGroup    *change.Group[newVote, castVote]
 	commentGroup *change.Group[*db.Comment, db.Comment]
+	reads        *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
 }
 
 // joinMax is how large a body may be that is written together with others: what most are far
@@ -41,12 +45,18 @@ const joinMax = 16 << 10
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings, log *slog.Logger) *Service {
-	return &Service{
+	all := &Service{
 		store: s, changes: changes, settings: settings, log: log,
 		postGroup:    change.NewGroup(changes, event.PostCreated, false, createPosts),
 		voteGroup:    change.NewGroup(changes, event.VoteCreated, true, castVotes),
 		commentGroup: change.NewGroup(changes, event.CommentCreated, true, createComments),
 	}
+	all.reads = batch.NewKeyed(func(of publicid.Organization) *batch.Batcher[publicid.Post, *store.ListedPost] {
+		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
+			return all.loadPosts(ctx, of, ids)
+		})
+	})
+	return all
 }
 
 // emailHash is what votes and comments are matched with contacts by.

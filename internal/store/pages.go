@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -41,8 +42,8 @@ type PageReader[T any, P ~func(*sql.Selector)] struct {
 	// statement has places for the rows' order, how many bytes of large columns to read,
 	// the list, and columns that the list has beside the table's.
 	statement string
-	// one reads a row by its id and organization.
-	one string
+	// whole reads rows of an organization by their ids.
+	whole string
 }
 
 // expression is a column of what is read that isn't one of the table: SQL that may refer
@@ -72,7 +73,9 @@ func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns,
 			panic(fmt.Sprintf("%s has no field for the column %s", reflect.TypeFor[T](), column))
 		}
 	}
-	r.one = fmt.Sprintf("SELECT %[2]s, 0::bigint FROM %[1]s WHERE %[1]s.id = $1 AND %[1]s.organization_id = $2", table, strings.Join(plain, ", "))
+	// The array is selected as in seeSQL.
+	r.whole = fmt.Sprintf("SELECT %[2]s, 0::bigint FROM unnest((SELECT $2::uuid[])) w(wanted), LATERAL ("+
+		"SELECT * FROM %[1]s WHERE organization_id = $1 AND id = w.wanted LIMIT 1) %[1]s", table, strings.Join(plain, ", "))
 	// Rows are measured only once the list is cut: to measure the size of a row that is
 	// only sorted or skipped, the database would read it whole.
 	r.statement = strings.NewReplacer("@so_far", fmt.Sprintf("(sum(%s) OVER list)::bigint", strings.Join(sizes, " + "))).Replace(
@@ -147,17 +150,9 @@ func (r PageReader[T, P]) scope(ctx context.Context, list *sql.Selector, board *
 	return nil
 }
 
-// One reads a row of the context's organization whole; nil where there is none.
-func (r PageReader[T, P]) One(ctx context.Context, s *Store, id any) (*T, error) {
-	of, err := organizationOf(ctx, r.entity)
-	if err != nil {
-		return nil, err
-	}
-	found, err := r.read(ctx, s, r.columns, 0, r.one, id, of)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
+// Whole reads those of the rows that the organization has, in any order.
+func (r PageReader[T, P]) Whole(ctx context.Context, s *Store, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
+	return r.read(ctx, s, r.columns, 0, r.whole, of.UUID(), ids)
 }
 
 // read asks for rows. It waits for a connection as long as the connector does.
