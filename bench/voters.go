@@ -30,21 +30,29 @@ func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int)
 	for i := range users {
 		keys[i], users[i] = "esk_"+rand.Text()+rand.Text()[:14], publicid.NewUser().UUID()
 	}
-	_, err := s.pool.CopyFrom(ctx, pgx.Identifier{"users"}, []string{"id", "organization_id", "created_at", "updated_at", "email", "name"},
-		pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-			return []any{users[i], organization, now, now, fmt.Sprintf(voterMail, i), "Voter"}, nil
+	// Each key would be looked for among members of whom the database's statistics don't know yet,
+	// by any index of the organization: minutes.
+	err := seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"users"}, []string{"id", "organization_id", "created_at", "updated_at", "email", "name"},
+			pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+				return []any{users[i], organization, now, now, fmt.Sprintf(voterMail, i), "Voter"}, nil
+			}))
+		if err != nil {
+			return errors.Wrap(err, "make the voters")
+		}
+		columns := []string{"id", "organization_id", "created_at", "name", "hash", "prefix", "scope", "rate_limit", "user_id"}
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+			hash := sha256.Sum256([]byte(keys[i]))
+			id := publicid.NewAPIKey().UUID()
+			return []any{id, organization, now, "bench", hash[:], keys[i][:12], "read:write", unlimited, users[i]}, nil
 		}))
+		if err != nil {
+			return errors.Wrap(err, "make the voters' keys")
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, errors.Wrap(err, "make the voters")
-	}
-	columns := []string{"id", "organization_id", "created_at", "name", "hash", "prefix", "scope", "rate_limit", "user_id"}
-	_, err = s.pool.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-		hash := sha256.Sum256([]byte(keys[i]))
-		id := publicid.NewAPIKey().UUID()
-		return []any{id, organization, now, "bench", hash[:], keys[i][:12], "read:write", unlimited, users[i]}, nil
-	}))
-	if err != nil {
-		return nil, errors.Wrap(err, "make the voters' keys")
+		return nil, err
 	}
 	return keys, nil
 }
