@@ -27,7 +27,7 @@ type result struct {
 // one before left behind.
 func TestTheStackOfADeveloper(t *testing.T) {
 	t.Parallel()
-	s := newStack(t)
+	s := newStack(t, "EARSHOT_PROFILES=true")
 
 	first := s.mustRun(earshot, "up", "--detach")
 	key := s.sourced("EARSHOT_API_KEY")
@@ -53,12 +53,15 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		require.Contains(t, s.paste(first), `"name":"Development"`)
 		require.Equal(t, []string{"Feature requests"}, s.boards())
 	})
-	t.Run("metrics are where it says", func(t *testing.T) {
-		require.Contains(t, first, s.sourced("EARSHOT_METRICS_URL"))
-		answer, err := http.Get(s.sourced("EARSHOT_METRICS_URL"))
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
-		require.Equal(t, http.StatusOK, answer.StatusCode)
+	t.Run("metrics are where it says, and profiles beside them", func(t *testing.T) {
+		metrics := s.sourced("EARSHOT_METRICS_URL")
+		require.Contains(t, first, metrics)
+		for _, url := range []string{metrics, strings.TrimSuffix(metrics, "/metrics") + "/debug/pprof/heap"} {
+			answer, err := http.Get(url)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, http.StatusOK, answer.StatusCode)
+		}
 	})
 	t.Run("a second up says that it runs already", func(t *testing.T) {
 		require.Contains(t, s.mustRun(earshot, "up", "--detach"), "runs already: "+s.sourced("EARSHOT_BASE_URL"))
