@@ -13,6 +13,18 @@ const (
 	HeaderSignature = "X-Service-Signature"
 )
 
+// Names of the headers that every delivery carries besides, so that a receiver may verify it
+// by a library of Standard Webhooks (https://www.standardwebhooks.com). They are in the form
+// that Go has them in; HTTP doesn't tell capitals from small letters.
+const (
+	// HeaderStandardID holds the id of the delivery, as HeaderDelivery does.
+	HeaderStandardID = "Webhook-Id"
+	// HeaderStandardTimestamp holds the seconds that HeaderSignature has as t.
+	HeaderStandardTimestamp = "Webhook-Timestamp"
+	// HeaderStandardSignature holds what SignStandard returns.
+	HeaderStandardSignature = "Webhook-Signature"
+)
+
 // UserAgent is the User-Agent header of every delivery (specification,
 // Delivery headers).
 const UserAgent = "Service-Webhooks/1.0"

@@ -3,6 +3,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Webhook } from "standardwebhooks";
 import type { AnyPayload } from "./api.js";
 
 const tolerance = 300; // seconds
@@ -21,6 +22,16 @@ export function verify(secret: string, header: string, body: Buffer, now: number
     const given = Buffer.from(hex, "hex");
     return name === "v1" && given.length === expected.length && timingSafeEqual(given, expected);
   });
+}
+
+// standard says whether the library of Standard Webhooks takes the request for genuine.
+function standard(secret: string, headers: IncomingMessage["headers"], body: Buffer): boolean {
+  try {
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // Attempt is one request as it came in, with the status that it was answered.
@@ -69,7 +80,8 @@ export class Receiver {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const header = (name: string) => String(request.headers[name] ?? "");
-    const valid = verify(this.secret, header("x-service-signature"), body, Date.now() / 1000);
+    const valid = verify(this.secret, header("x-service-signature"), body, Date.now() / 1000)
+      && standard(this.secret, request.headers, body);
     let answered = 204;
     if (!valid) answered = 401;
     else if (this.failures > 0) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"time"
 
 	"earshot/webhook"
@@ -183,8 +184,8 @@ func (s *Sender) attempt(ctx context.Context, r Request, started time.Time, out 
 }
 
 // newRequest makes the request with the specified headers (specification, Delivery
-// headers), and traceparent where the attempt is traced; HTTP itself adds Host and
-// Content-Length.
+// headers), those of Standard Webhooks, and traceparent where the attempt is traced; HTTP
+// itself adds Host and Content-Length.
 //
 // There is no Idempotency-Key header and must never be one: with it, the
 // transport takes a POST for repeatable and sends it again when a kept
@@ -212,6 +213,11 @@ func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *
 		Body:          first,
 		GetBody:       body,
 		ContentLength: int64(len(r.Body)),
+	}
+	if signature := webhook.SignStandard(r.Secret, r.DeliveryID, at, r.Body); signature != "" {
+		request.Header.Set(webhook.HeaderStandardID, r.DeliveryID)
+		request.Header.Set(webhook.HeaderStandardTimestamp, strconv.FormatInt(at.Unix(), 10))
+		request.Header.Set(webhook.HeaderStandardSignature, signature)
 	}
 	if r.TraceParent != "" {
 		request.Header.Set("Traceparent", r.TraceParent)

@@ -13,7 +13,7 @@ import (
 	"earshot/webhook"
 )
 
-func TestADeliveryCarriesTheSpecifiedHeadersAndNoOther(t *testing.T) {
+func TestADeliveryCarriesTheSpecifiedHeadersAndThoseOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	r := receive(t, answering(response("200 OK", "thanks")))
 	before := time.Now().Truncate(time.Second)
@@ -33,9 +33,24 @@ func TestADeliveryCarriesTheSpecifiedHeadersAndNoOther(t *testing.T) {
 		"X-Service-Event":     {"post.created"},
 		"X-Service-Delivery":  {"dlv_1"},
 		"X-Service-Signature": {signature},
+		"Webhook-Id":          {"dlv_1"},
+		"Webhook-Timestamp":   {strconv.FormatInt(out.StartedAt.Unix(), 10)},
+		"Webhook-Signature":   {webhook.SignStandard(testSecret, "dlv_1", out.StartedAt, []byte(got[0].body))},
 	}, got[0].header)
 	require.NoError(t, webhook.Verify(testSecret, signature, []byte(got[0].body), out.StartedAt))
 	require.False(t, out.StartedAt.Before(before))
+}
+
+func TestASecretThatIsNoBase64SignsByOurSchemeOnly(t *testing.T) {
+	t.Parallel()
+	r := receive(t, answering(response("200 OK", "")))
+	out := newSender(t, opened()).Send(t.Context(), Request{URL: r.url("/"), Secret: "whsec_not base64", EventType: "e", DeliveryID: "d"})
+	require.True(t, out.OK())
+	header := r.got()[0].header
+	require.NoError(t, webhook.Verify("whsec_not base64", header.Get(webhook.HeaderSignature), nil, out.StartedAt))
+	for _, name := range []string{webhook.HeaderStandardID, webhook.HeaderStandardTimestamp, webhook.HeaderStandardSignature} {
+		require.Empty(t, header.Values(name))
+	}
 }
 
 func TestAnOutcomeTellsStatusBodyAndTimes(t *testing.T) {
