@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -185,6 +186,32 @@ func (s *stack) list(ctx context.Context, o options, query, wanted string) (meas
 		return measured{}, err
 	}
 	return s.loop(ctx, o, again)
+}
+
+// differentPages are more than are read at once.
+const differentPages = 200
+
+// listPages reads pages of one list, none of them twice at once: what costs where nobody shares.
+func (s *stack) listPages(ctx context.Context, o options) (measured, error) {
+	reads, cursor := make([]operation, differentPages), ""
+	for i := range reads {
+		first, again, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(cursor))
+		if err != nil {
+			return measured{}, err
+		}
+		var page struct {
+			Data       []struct{ ID string }
+			NextCursor string
+		}
+		if err := json.Unmarshal(first, &page); err != nil {
+			return measured{}, errors.Wrap(err, "decode the list")
+		}
+		if len(page.Data) != listed || page.NextCursor == "" {
+			return measured{}, errors.Errorf("page %d of the list has %d posts, and is the last: %t", i+1, len(page.Data), page.NextCursor == "")
+		}
+		reads[i], cursor = again, "&cursor="+page.NextCursor
+	}
+	return s.loop(ctx, o, func(ctx context.Context, i int) error { return reads[i%len(reads)](ctx, i) })
 }
 
 func (s *stack) getPosts(ctx context.Context, o options) (measured, error) {

@@ -49,6 +49,7 @@ const (
 	voteMany          = "vote, each of another voter, on a post with all seeded votes"
 	commentOne        = "comment, all on one post"
 	listPosts         = "list 30 posts"
+	listPages         = "list 30 posts, each another page"
 	searchTitles      = "search a frequent word"
 	searchTexts       = "search a word of all texts and no title"
 	getPost           = "get one post"
@@ -113,6 +114,7 @@ func (s *stack) rest(o options) []subject {
 		{name: listPosts, floors: []string{floorList}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.list(ctx, o, "", newest)
 		}},
+		{name: listPages, floors: []string{listPosts}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.listPages(ctx, o) }},
 		{name: searchTitles, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.list(ctx, o, "&q="+wordOfTitles, fmt.Sprintf(found, "title", wordOfTitles))
 		}},

@@ -25,6 +25,13 @@ func NewKeyed[K comparable, In, Out any](of func(key K) *Batcher[In, Out]) *Keye
 	return &Keyed[K, In, Out]{of: of, batches: map[K]*used[In, Out]{}}
 }
 
+// Do is the one of the key's batcher.
+func (k *Keyed[K, In, Out]) Do(ctx context.Context, key K, in In) (Out, error) {
+	b := k.use(key)
+	defer k.leave(key, b)
+	return b.Do(ctx, in)
+}
+
 // DoOrNot is the one of the key's batcher.
 func (k *Keyed[K, In, Out]) DoOrNot(ctx context.Context, key K, in In) (Out, error) {
 	b := k.use(key)

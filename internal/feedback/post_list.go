@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
+	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -50,6 +51,7 @@ type checkedPostQuery struct {
 	sort     string
 	limit    int
 	list     string
+	cursor   string
 	memory   *page.Reservation
 
 	// Where the page before ended: an id, and the part before it of the order.
@@ -121,6 +123,9 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 	default:
 		in.last = page.After[publicid.Post](bad, in.list, q)
 	}
+	if q.Cursor != nil {
+		in.cursor = *q.Cursor
+	}
 	if ok {
 		in.last = &last
 	}
@@ -137,7 +142,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 			return page.Page[*Post]{}, err
 		}
 	}
-	found, place, err := s.postPlaces(ctx, on, in)
+	found, place, err := s.samePlaces(ctx, on, in)
 	if err != nil {
 		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
@@ -151,6 +156,39 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 }
 
 type postPlace = func(*store.ListedPost) []string
+
+// pageKey names a page of a list. Who asks for one while it is read shares the next read with
+// all others who do: most look at the first page of a board, and nobody gets what was read
+// before he asked.
+type pageKey struct {
+	organization publicid.Organization
+	board        publicid.Board
+	// list is of the filters and the sort (page.ListOf).
+	list, cursor string
+	limit        int
+}
+
+// placedPage is a page of posts that several callers may have, and where a post of it stands.
+type placedPage struct {
+	page.Page[*store.ListedPost]
+	place postPlace
+}
+
+// samePlaces is postPlaces for all who ask for the same page at once.
+func (s *Service) samePlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
+	of := pageKey{change.CallerOf(ctx).Organization.ID, on, in.list, in.cursor, in.limit}
+	found, err := s.pages.Do(ctx, of, in)
+	return found.Page, found.place, err
+}
+
+// readPage reads a page for all who asked for it.
+func (s *Service) readPage(ctx context.Context, of pageKey, asked []checkedPostQuery) ([]placedPage, error) {
+	found, place, err := s.postPlaces(store.WithOrganization(ctx, of.organization), of.board, asked[0])
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat([]placedPage{{found, place}}, len(asked)), nil
+}
 
 // postPlaces finds a page of posts, and says where a post of it stands in the list.
 func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
@@ -325,5 +363,11 @@ func (s *Service) wholePosts(
 		},
 		Size: func(p *store.ListedPost) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
 	}.Filled(ctx, rows)
-	return page.Each(whole, func(p *store.ListedPost) *Post { return &Post{Post: &p.Post, TagIDs: p.TagIDs} }), err
+	return page.Each(whole, wholePost), err
+}
+
+// wholePost is a post as one caller of several gets it.
+func wholePost(p *store.ListedPost) *Post {
+	own := p.Post
+	return &Post{Post: &own, TagIDs: p.TagIDs}
 }

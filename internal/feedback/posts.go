@@ -205,15 +205,14 @@ func keepContact(ctx context.Context, c *change.Change, id *publicid.Contact) er
 
 // Post loads one post.
 func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
-	p, err := s.reads.DoOrNot(ctx, change.CallerOf(ctx).Organization.ID, id)
+	p, err := s.reads.Do(ctx, change.CallerOf(ctx).Organization.ID, id)
 	if err != nil {
 		return nil, err
 	}
 	if p == nil || p.DeletedAt != nil {
 		return nil, problem.Missing("post")
 	}
-	own := p.Post // others may have asked for it too
-	return &Post{Post: &own, TagIDs: p.TagIDs}, nil
+	return wholePost(p), nil
 }
 
 // loadPosts loads posts of an organization for all who ask at once, nil where there is none.

@@ -55,6 +55,7 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"move one contact to an id that is identified":   patchAndIdentifyAtOnce,
 		"exchange the ids of two contacts":               exchangeIDsAtOnce,
 		"move one board and one entry to one slug":       patchSlugsAtOnce,
+		"read what they wrote before":                    readOwnWritesAtOnce,
 	}, "EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3")
 }
 
@@ -605,4 +606,33 @@ func manyVotes(t *testing.T, member *tenant, post string, i int) []testkit.Answe
 		votes = append(votes, member.Do(t, http.MethodPost, post+"/votes", nil))
 	}
 	return slices.DeleteFunc(votes, func(a testkit.Answer) bool { return a.Status != http.StatusCreated })
+}
+
+// Reads are shared by all who ask at once, but nobody gets what was read before he asked.
+func readOwnWritesAtOnce(t *testing.T, n *tenant) {
+	posts := "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Ideas"}) + "/posts"
+	problems := make([]string, many)
+	atOnce(many, func(i int) (last testkit.Answer) {
+		see := func(what string, path, wanted string, there bool) {
+			last = n.Do(t, http.MethodGet, path, nil)
+			if strings.Contains(string(last.Raw), wanted) != there {
+				problems[i] += fmt.Sprintf("%s: %d\n", what, last.Status)
+			}
+		}
+		for k := range repeated {
+			title := fmt.Sprintf("Idea %d of %d", k, i)
+			made := n.Do(t, http.MethodPost, posts, object{"title": title})
+			id := made.Data()["id"].(string)
+			see("the list lacks a new post", posts+"?limit=100", id, true)
+			see("the search lacks a new post", posts+"?limit=100&q=idea&sort=newest", id, true)
+			n.Do(t, http.MethodPatch, "/v1/posts/"+id, object{"title": title + " again"})
+			see("the post lacks its new title", "/v1/posts/"+id, title+" again", true)
+			see("the list lacks a new title", posts+"?limit=100", title+" again", true)
+			n.Do(t, http.MethodDelete, "/v1/posts/"+id, nil)
+			see("the list still has a deleted post", posts+"?limit=100", id, false)
+			see("a deleted post is still there", "/v1/posts/"+id, title, false)
+		}
+		return last
+	})
+	require.Equal(t, make([]string, many), problems)
 }

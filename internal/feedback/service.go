@@ -37,11 +37,16 @@ type Service struct {
 	voteGroup    *change.Group[newVote, castVote]
 	commentGroup *change.Group[*db.Comment, db.Comment]
 	reads        *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
+	pages        *batch.Keyed[pageKey, checkedPostQuery, placedPage]
 }
 
 // joinMax is how large a body may be that is written together with others: what most are far
 // below, and a group of bytes that a process has to spare.
 const joinMax = 16 << 10
+
+// readTimeout is how long what several read together may take: as long as a statement may, and
+// as an operation has.
+const readTimeout = time.Minute
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings, log *slog.Logger) *Service {
@@ -52,8 +57,13 @@ func New(s *store.Store, changes *change.Runner, settings Settings, log *slog.Lo
 		commentGroup: change.NewGroup(changes, event.CommentCreated, true, createComments),
 	}
 	all.reads = batch.NewKeyed(func(of publicid.Organization) *batch.Batcher[publicid.Post, *store.ListedPost] {
-		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
+		return batch.New(change.GroupMax, readTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
 			return all.loadPosts(ctx, of, ids)
+		})
+	})
+	all.pages = batch.NewKeyed(func(of pageKey) *batch.Batcher[checkedPostQuery, placedPage] {
+		return batch.New(change.GroupMax, readTimeout, func(ctx context.Context, asked []checkedPostQuery) ([]placedPage, error) {
+			return all.readPage(ctx, of, asked)
 		})
 	})
 	return all

@@ -2,6 +2,7 @@ package store
 
 import (
 	"strings"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 
@@ -78,8 +79,35 @@ func AlongBoard(on publicid.Board, by []string, behind []any) PageOf[predicate.P
 		Where: []predicate.Post{post.DeletedAtIsNil(), func(s *sql.Selector) {
 			s.Where(sql.GTE(s.C(post.FieldBoardID), on)).Where(sql.LTE(s.C(post.FieldBoardID), on))
 			if behind != nil {
-				s.Where(sql.CompositeLT(s.Columns(columns...), append([]any{on}, behind...)...))
+				s.Where(lessThanSelected(s.Columns(columns...), append([]any{on}, behind...)))
 			}
 		}},
+	}
+}
+
+// lessThanSelected says that columns, together, are less than values. These are selected, as
+// arrays are in seeSQL, so that one plan is kept for all of them.
+func lessThanSelected(columns []string, values []any) *sql.Predicate {
+	return sql.P(func(b *sql.Builder) {
+		b.Wrap(func(b *sql.Builder) { b.IdentComma(columns...) }).WriteString(" < ").Wrap(func(b *sql.Builder) {
+			for i, value := range values {
+				if i > 0 {
+					b.Comma()
+				}
+				b.WriteString("(SELECT ").Arg(value).WriteString("::" + typeOf(value) + ")")
+			}
+		})
+	})
+}
+
+// typeOf is the database's type of what a list goes by.
+func typeOf(value any) string {
+	switch value.(type) {
+	case int64:
+		return "bigint"
+	case time.Time:
+		return "timestamptz"
+	default: // an id
+		return "uuid"
 	}
 }
