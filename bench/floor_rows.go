@@ -190,7 +190,8 @@ func (f *floorRows) contact(ctx context.Context, _ int) error {
 // The rows of a page, newest first; $1 is the board. A word in all posts is found fastest by
 // looking at one after the other.
 var (
-	pageRows   = fmt.Sprintf("SELECT p.* FROM posts p WHERE p.board_id = $1 AND p.deleted_at IS NULL ORDER BY p.id DESC LIMIT %d", listed)
+	pageRows = fmt.Sprintf("SELECT p.* FROM posts p WHERE p.board_id >= $1 AND p.board_id <= $1 AND p.deleted_at IS NULL "+
+		"ORDER BY p.board_id DESC, p.id DESC LIMIT %d", listed)
 	searchRows = fmt.Sprintf(`SELECT p.* FROM posts p JOIN post_documents d ON d.post_id = p.id
 WHERE p.board_id = $1 AND p.deleted_at IS NULL AND d.words @@ to_tsquery('english', '%s') ORDER BY p.id DESC LIMIT %d`, wordOfTexts, listed)
 	postRow = "SELECT * FROM posts WHERE id = $1 AND deleted_at IS NULL"
