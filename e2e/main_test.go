@@ -155,6 +155,15 @@ func (s *stack) sourced(variable string) string {
 	return strings.TrimSuffix(out, "\n")
 }
 
+// isThere asks for a page that needs no key.
+func (s *stack) isThere(url string) {
+	s.t.Helper()
+	answer, err := http.Get(url)
+	require.NoError(s.t, err)
+	require.NoError(s.t, answer.Body.Close())
+	require.Equal(s.t, http.StatusOK, answer.StatusCode, url)
+}
+
 // get asks the API with the key of dev.env and decodes the answer.
 func (s *stack) get(path string, into any) {
 	s.t.Helper()

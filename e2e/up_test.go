@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -56,11 +55,8 @@ func TestTheStackOfADeveloper(t *testing.T) {
 	t.Run("metrics are where it says, and profiles beside them", func(t *testing.T) {
 		metrics := s.sourced("EARSHOT_METRICS_URL")
 		require.Contains(t, first, metrics)
-		for _, url := range []string{metrics, strings.TrimSuffix(metrics, "/metrics") + "/debug/pprof/heap"} {
-			answer, err := http.Get(url)
-			require.NoError(t, err)
-			require.NoError(t, answer.Body.Close())
-			require.Equal(t, http.StatusOK, answer.StatusCode)
+		for _, path := range []string{"/metrics", "/debug/pprof/heap"} {
+			s.isThere(strings.TrimSuffix(metrics, "/metrics") + path)
 		}
 	})
 	t.Run("a second up says that it runs already", func(t *testing.T) {

@@ -19,11 +19,11 @@ const (
 	// GroupMax bounds what a group holds in memory, 1 MiB of bodies of 16 KiB at most, and how
 	// many rows it keeps locked.
 	GroupMax = 64
-	// joinTimeout is how long a change waits for the group before its own, and GroupTimeout
-	// how long that may take: some thousand times what it does, and as long as one change waits
-	// for a transaction and then for a lock.
-	joinTimeout  = 5 * time.Second
+	// GroupTimeout is how long a group may take: some thousand times what it does, and as long
+	// as one change waits for a transaction and then for a lock.
 	GroupTimeout = 15 * time.Second
+	// joinTimeout is how long a change waits for the group before its own.
+	joinTimeout = 5 * time.Second
 )
 
 // Group makes one kind of change for many callers: those of an organization that come while a
