@@ -32,7 +32,7 @@ func (s *stack) newFloorRows(ctx context.Context) (*floorRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	hook, _, err := t.register(ctx, s.receiver.url, "post.created")
+	hook, _, err := t.register(ctx, s.receiver.url+floorPath, "post.created")
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,8 @@ func (r *receiver) got(sent map[string]bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forged > 0 || r.strays > 0 {
-		return errors.Errorf("the receiver got %d requests whose signature isn't right, and %d of no post of this run", r.forged, r.strays)
+		return errors.Errorf("the receiver got %d requests whose signature isn't right, and %d of no post of this run; the first was %s",
+			r.forged, r.strays, r.oddity)
 	}
 	for id, times := range r.deliveries {
 		if times != 1 || !sent[id] {

@@ -31,6 +31,8 @@ type receiver struct {
 	// strays those that no post of the round explains.
 	deliveries     map[string]int
 	forged, strays int
+	// oddity says what the first of them was.
+	oddity string
 }
 
 func newReceiver() *receiver {
@@ -49,7 +51,7 @@ func (r *receiver) expect(n int, secret string) <-chan struct{} {
 	r.secret = secret
 	r.began, r.arrived = make([]time.Time, n), make([]time.Duration, n)
 	r.left, r.done, r.round = n, make(chan struct{}), uuid.NewString()
-	r.deliveries, r.forged, r.strays = map[string]int{}, 0, 0
+	r.deliveries, r.forged, r.strays, r.oddity = map[string]int{}, 0, 0, ""
 	return r.done
 }
 
@@ -65,9 +67,16 @@ func (r *receiver) begin(i int, at time.Time) {
 	r.began[i] = at
 }
 
+// floorPath is where the floors' webhook points to. Theirs are the posts that floors need to be
+// there, of which no run waits for the webhook.
+const floorPath = "/floor"
+
 // ServeHTTP takes a webhook. Only the first arrival of a post is timed.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	at := time.Now()
+	if q.URL.Path == floorPath {
+		return
+	}
 	r.mu.Lock()
 	secret := r.secret
 	r.mu.Unlock()
@@ -81,9 +90,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	switch {
 	case err != nil:
 		r.forged++
+		r.note(q, err.Error())
 		return
 	case m == nil || string(m[2]) != r.round:
 		r.strays++
+		r.note(q, "another post's")
 		return
 	}
 	r.deliveries[event.DeliveryID]++
@@ -94,6 +105,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.arrived[i] = at.Sub(r.began[i])
 	if r.left--; r.left == 0 {
 		close(r.done)
+	}
+}
+
+// note keeps what is odd about a request, where it is the first.
+func (r *receiver) note(q *http.Request, what string) {
+	if r.oddity == "" {
+		r.oddity = fmt.Sprintf("%s %s: %s", q.Header.Get(webhook.HeaderEvent), q.Header.Get(webhook.HeaderDelivery), what)
 	}
 }
 

@@ -188,8 +188,9 @@ func (s *stack) list(ctx context.Context, o options, query, wanted string) (meas
 	return s.loop(ctx, o, again)
 }
 
-// differentPages are more than are read at once.
-const differentPages = 200
+// differentPages are more than are read at once, and no more than a hundredth of the seeded
+// posts has.
+const differentPages = 60
 
 // listPages reads pages of one list, none of them twice at once: what costs where nobody shares.
 func (s *stack) listPages(ctx context.Context, o options) (measured, error) {

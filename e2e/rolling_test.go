@@ -177,6 +177,8 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	a := p.worker(build("a")...)
 	makeCurrent(t, namespace, "a")
 	r.Await(t, 2)
+	c := dial(t, namespace)
+	awaitDeliveryRuns(t, c) // a stop would leave the end of the run to the next build
 	second := p.post()
 	r.Await(t, 3)
 	require.Zero(t, a.signal(syscall.SIGTERM))
@@ -185,7 +187,6 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	r.Await(t, 4)
 	require.Equal(t, map[string]int{first: 2, second: 2}, arrived(t, r))
 
-	c := dial(t, namespace)
 	all := awaitDeliveryRuns(t, c)
 	requireNoFailedTask(t, c, all)
 	built := map[string]int{}

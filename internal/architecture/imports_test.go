@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"internal/feedback": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
 		"internal/problem", "internal/publicid", "internal/store",
 	},
 	// Who shares what with whom, without any I/O.
