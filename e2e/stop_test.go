@@ -25,6 +25,8 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 		clients = 64
 		// askEvery is how often a balancer looks, much more often than the service waits.
 		askEvery = 50 * time.Millisecond
+		// heed is how often a balancer is told before it heeds it at the latest.
+		heed = 20
 	)
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_DELAY=2s")...)
 	api := p.serveAlone()
@@ -62,6 +64,7 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return answered.Load() > 10*clients }, patience, glance)
 	all.Go(func() {
+		told := 0
 		for ask := (&http.Client{Timeout: patience}); ; {
 			answer, err := ask.Get(p.url + "/readyz")
 			if !assert.NoError(t, err, "it says that it leaves before it is gone") {
@@ -70,6 +73,10 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 			}
 			_ = answer.Body.Close()
 			if answer.StatusCode == http.StatusServiceUnavailable {
+				told++
+			}
+			// Clients stay until some connection ended, for half of the time that they have.
+			if told > 0 && (closed.Load() > 0 || told == heed) {
 				leaving.Store(true)
 				return
 			}

@@ -63,14 +63,15 @@ type Kill struct {
 	At, Back time.Time
 }
 
-// Pending is how many deliveries haven't ended.
+// Pending is how many deliveries haven't ended, of webhooks that are there.
 func Pending(ctx context.Context, database string) (n int, err error) {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {
 		return 0, errors.Wrap(err, "reach the database")
 	}
 	defer func() { _ = c.Close(ctx) }()
-	if err := c.QueryRow(ctx, `SELECT count(*) FROM deliveries WHERE status = 'pending'`).Scan(&n); err != nil {
+	if err := c.QueryRow(ctx, `SELECT count(*) FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
+		WHERE d.status = 'pending' AND h.deleted_at IS NULL`).Scan(&n); err != nil {
 		return 0, errors.Wrap(err, "count pending deliveries")
 	}
 	return n, nil

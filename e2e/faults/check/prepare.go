@@ -40,6 +40,14 @@ const (
 	lateness = 5 * time.Second
 )
 
+// A webhook that was deleted is gone for everybody, with its log, though its rows are removed
+// page by page later. Names in the rules mean these views.
+const livingSQL = `
+CREATE TEMP VIEW attempts AS SELECT a.* FROM public.attempts a JOIN public.deliveries d ON d.id = a.delivery_id
+  JOIN public.webhooks h ON h.id = d.webhook_id WHERE h.deleted_at IS NULL;
+CREATE TEMP VIEW deliveries AS SELECT d.* FROM public.deliveries d JOIN public.webhooks h ON h.id = d.webhook_id WHERE h.deleted_at IS NULL;
+CREATE TEMP VIEW webhooks AS SELECT * FROM public.webhooks WHERE deleted_at IS NULL`
+
 // An outage is from at to over: a moment where a process died, and else all the time
 // that something was away. Until settled it may show in a transaction.
 //
@@ -164,6 +172,7 @@ func prepare(ctx context.Context, tx pgx.Tx, _ Input) error {
 		sql  string
 		args []any
 	}{
+		{livingSQL, nil},
 		{outagesSQL, nil},
 		{outageTimesSQL, []any{dying, settling, claimed, heartbeat}},
 		{settledSQL, nil},

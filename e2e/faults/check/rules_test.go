@@ -149,6 +149,10 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 			w.exec(`DELETE FROM webhooks WHERE id = $1`, w.hooks["dead"])
 			w.in.Deleted = []string{"dead"}
 		}},
+		{name: "rows of a webhook that was deleted and isn't removed yet", change: func(w *world) {
+			w.exec(`UPDATE webhooks SET deleted_at = now(), enabled = false, disabled_at = now() WHERE id = $1`, w.hooks["dead"])
+			w.in.Deleted = []string{"dead"}
+		}},
 		{name: "an answer that was under way at a kill", change: entries("third to healthy", func(n int, e *ledger.Entry) {
 			if n == 1 {
 				e.Kind, e.Status = ledger.Broken, 0
