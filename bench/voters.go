@@ -22,6 +22,8 @@ const (
 	voterMail = "bench-voter-%d@example.com"
 )
 
+var keyColumns = []string{"id", "organization_id", "created_at", "name", "hash", "prefix", "scope", "rate_limit", "user_id"}
+
 // makeVoters makes members with a key each, and returns the keys. A vote's voter is the member
 // that the key belongs to.
 func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int) ([]string, error) {
@@ -40,8 +42,7 @@ func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int)
 		if err != nil {
 			return errors.Wrap(err, "make the voters")
 		}
-		columns := []string{"id", "organization_id", "created_at", "name", "hash", "prefix", "scope", "rate_limit", "user_id"}
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{"api_keys"}, keyColumns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
 			hash := sha256.Sum256([]byte(keys[i]))
 			id := publicid.NewAPIKey().UUID()
 			return []any{id, organization, now, "bench", hash[:], keys[i][:12], "read:write", unlimited, users[i]}, nil

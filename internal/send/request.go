@@ -1,0 +1,61 @@
+package send
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"earshot/webhook"
+)
+
+// newRequest makes the request with the specified headers (specification, Delivery
+// headers), those of Standard Webhooks, and traceparent where the attempt is traced; HTTP
+// itself adds Host and Content-Length.
+//
+// There is no Idempotency-Key header and must never be one: with it, the
+// transport takes a POST for repeatable and sends it again when a kept
+// connection breaks. GetBody is safe without it. It serves the one case in
+// which the transport found a kept connection dead before it wrote a byte,
+// and takes a fresh one.
+func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *http.Request {
+	body := func() (io.ReadCloser, error) {
+		if len(r.Body) == 0 {
+			return http.NoBody, nil
+		}
+		return io.NopCloser(bytes.NewReader(r.Body)), nil
+	}
+	first, _ := body()
+	request := &http.Request{
+		Method: http.MethodPost,
+		URL:    target,
+		Header: http.Header{
+			"Content-Type":          {"application/json"},
+			"User-Agent":            {webhook.UserAgent},
+			webhook.HeaderEvent:     {r.EventType},
+			webhook.HeaderDelivery:  {r.DeliveryID},
+			webhook.HeaderSignature: {webhook.Sign(r.Secret, at, r.Body)},
+		},
+		Body:          first,
+		GetBody:       body,
+		ContentLength: int64(len(r.Body)),
+	}
+	signStandard(request.Header, r, at)
+	if r.TraceParent != "" {
+		request.Header.Set("Traceparent", r.TraceParent)
+	}
+	return request.WithContext(ctx)
+}
+
+// signStandard adds the headers of Standard Webhooks, where the secret is one that its
+// libraries take.
+func signStandard(h http.Header, r Request, at time.Time) {
+	if signature := webhook.SignStandard(r.Secret, r.DeliveryID, at, r.Body); signature != "" {
+		h.Set(webhook.HeaderStandardID, r.DeliveryID)
+		h.Set(webhook.HeaderStandardTimestamp, strconv.FormatInt(at.Unix(), 10))
+		h.Set(webhook.HeaderStandardSignature, signature)
+	}
+}
