@@ -17,8 +17,8 @@ import (
 	"earshot/internal/testkit"
 )
 
-// glance lies between two looks at a condition.
-const glance = 10 * time.Millisecond
+// lookEvery lies between two looks at a condition.
+const lookEvery = 10 * time.Millisecond
 
 // hold locks a post's row until release.
 func hold(t *testing.T, app *testkit.App, post string) (release func()) {
@@ -45,7 +45,7 @@ func awaitWaiting(t *testing.T, app *testkit.App, n int) {
 		err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 		return err == nil && waiting >= n
-	}, testkit.Wait, glance)
+	}, testkit.Wait, lookEvery)
 }
 
 // What comes at once for the post goes together, so one connection waits for it; what comes

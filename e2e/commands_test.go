@@ -64,7 +64,7 @@ func TestAnOperatorMakesListsAndRevokesKeys(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _ := p.send(http.MethodGet, "/v1/me", nil)
 		return status == http.StatusUnauthorized
-	}, patience, glance)
+	}, waitLimit, lookEvery)
 	var keys []map[string]any
 	p.json(&keys, "key", "list", "--json")
 	require.Equal(t, "revoked", keys[len(keys)-1]["state"])

@@ -46,7 +46,7 @@ func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {
 			}
 		}
 		return true
-	}, afterKill, glance, "not every acknowledged post arrived")
+	}, afterKill, lookEvery, "not every acknowledged post arrived")
 }
 
 // TestNothingAcknowledgedIsLostWhenTheProcessIsKilled kills the process in the
@@ -117,7 +117,7 @@ func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
 	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
 	p.worker()
 	sweep := dial(t, namespace).ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
-	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, patience, glance)
+	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, waitLimit, lookEvery)
 	// Port 1 is nobody's: this process commits and gets no further.
 	cutOff := p.start([]string{"serve", "--no-worker"}, "TEMPORAL_ADDRESS=127.0.0.1:1")
 	p.awaitStatus("/healthz", http.StatusOK)
@@ -178,7 +178,7 @@ func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 	id := p.post()
 	require.Zero(t, <-stopped, "exit code of an orderly stop")
 	p.serve()
-	require.Eventually(t, func() bool { return p.deliveryStatus() == "succeeded" }, patience, glance)
+	require.Eventually(t, func() bool { return p.deliveryStatus() == "succeeded" }, waitLimit, lookEvery)
 	require.Equal(t, map[string]int{id: 1}, arrived(t, r))
 }
 
@@ -202,7 +202,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 		default:
 			return false
 		}
-	}, patience, glance)
+	}, waitLimit, lookEvery)
 	require.Equal(t, -1, running.cmd.ProcessState.ExitCode(), "ended by the signal, not by the drain")
 }
 

@@ -23,10 +23,10 @@ const (
 	// commandTimeout bounds every command. The longest one measures everything once,
 	// while other tests keep both cores busy.
 	commandTimeout = 6 * time.Minute
-	// patience is for what follows at once on an idle machine.
-	patience = 30 * time.Second
-	// glance lies between two looks at a condition.
-	glance = 50 * time.Millisecond
+	// waitLimit is for what follows at once on an idle machine.
+	waitLimit = 30 * time.Second
+	// lookEvery lies between two looks at a condition.
+	lookEvery = 50 * time.Millisecond
 )
 
 // repository is the root, where tools/go.mod and temporal-dev.yaml lie.

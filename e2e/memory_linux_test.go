@@ -56,8 +56,8 @@ func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *t
 		}
 	}
 	// Those that find room for their body are waited for, and the others refused.
-	inRoom := int64(memory.Bodies / memory.BodyCost >> 20)
-	require.Eventually(t, func() bool { return bodies.Load() >= each-inRoom && pages.Load() == each }, 2*patience, 10*time.Millisecond)
+	withMemory := int64(memory.Bodies / memory.BodyCost >> 20)
+	require.Eventually(t, func() bool { return bodies.Load() >= each-withMemory && pages.Load() == each }, 2*waitLimit, 10*time.Millisecond)
 	p.requireAnswers()
 	during, most := s.memory("VmRSS"), s.memory("VmHWM")
 	t.Logf("%d MiB before, %d MiB with 2,000 slow connections, %d MiB at most; the budget is %d",

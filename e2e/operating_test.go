@@ -74,7 +74,7 @@ func (r *recipes) awaitState(delivery, webhook, want string) {
 	require.EventuallyWithT(r.t, func(c *assert.CollectT) {
 		status, _ := r.state(delivery, webhook)
 		require.Equal(c, want, status)
-	}, patience, glance)
+	}, waitLimit, lookEvery)
 }
 
 // TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays plays the situations of
@@ -86,7 +86,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	log := "/v1/webhooks/" + webhook + "/deliveries"
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
 	r.post()
-	require.Eventually(t, func() bool { return r.first(log)["attemptCount"] == 1.0 }, patience, glance)
+	require.Eventually(t, func() bool { return r.first(log)["attemptCount"] == 1.0 }, waitLimit, lookEvery)
 	delivery := r.first(log)["id"].(string)
 	r.vars = append(r.vars, "WEBHOOK="+webhook, "DELIVERY="+delivery)
 
@@ -107,7 +107,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	require.Contains(t, r.do(night, 1), `"eventType":"webhook.test"`)
 	require.Eventually(t, func() bool {
 		return r.first("/v1/webhooks/" + webhook + "/recoveries")["status"] == "completed"
-	}, patience, glance)
+	}, waitLimit, lookEvery)
 	require.Contains(t, r.do(night, 1), `"replayed":3`)
 
 	everything := "Replay everything since 3 am"
@@ -171,7 +171,7 @@ func (r *recipes) failed(log string, n int) {
 			d := r.first(log)
 			id, _ = d["id"].(string)
 			return d["status"] == "pending" && d["attemptCount"] == 1.0
-		}, patience, glance)
+		}, waitLimit, lookEvery)
 		r.stack.mustRun("env", "TEMPORAL_ADDRESS="+r.stack.sourced("TEMPORAL_ADDRESS"),
 			"temporal", "workflow", "update", "execute", "--workflow-id", id, "--name", "give_up")
 	}
@@ -189,5 +189,5 @@ func (r *recipes) disabled(t *testing.T, webhook string) {
 	all.Wait()
 	require.Eventually(t, func() bool {
 		return r.first("/v1/webhooks")["disabledReason"] == "failures"
-	}, patience, glance, "webhook %s", webhook)
+	}, waitLimit, lookEvery, "webhook %s", webhook)
 }

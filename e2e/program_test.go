@@ -151,7 +151,7 @@ func (p *program) serveAlone(settings ...string) *process {
 func (p *program) worker(settings ...string) *process {
 	p.t.Helper()
 	s := p.start([]string{"worker"}, settings...)
-	require.Eventually(p.t, func() bool { return strings.Contains(s.log.String(), `"worker runs"`) }, patience, glance)
+	require.Eventually(p.t, func() bool { return strings.Contains(s.log.String(), `"worker runs"`) }, waitLimit, lookEvery)
 	return s
 }
 
@@ -164,7 +164,7 @@ func (p *program) awaitStatus(path string, status int) {
 		}
 		_ = answer.Body.Close()
 		return answer.StatusCode == status
-	}, patience, glance, "%s never answered %d", path, status)
+	}, waitLimit, lookEvery, "%s never answered %d", path, status)
 }
 
 // signal sends one and waits for the end; the exit code is -1 after a kill.

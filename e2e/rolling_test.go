@@ -73,7 +73,7 @@ func (l *load) await(t *testing.T, n int) {
 	t.Helper()
 	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.posts) }
 	before := count()
-	require.Eventually(t, func() bool { return count() >= before+n }, patience, glance)
+	require.Eventually(t, func() bool { return count() >= before+n }, waitLimit, lookEvery)
 }
 
 // dial is a client in the namespace that temporalSettings point at.
@@ -105,7 +105,7 @@ func awaitDeliveryRuns(t *testing.T, c client.Client) []*workflow.WorkflowExecut
 	const deliveries = "WorkflowType = 'deliver_webhooks'"
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		require.Empty(collect, runs(collect, c, deliveries+" AND ExecutionStatus = 'Running'"))
-	}, afterKill, glance)
+	}, afterKill, lookEvery)
 	return runs(t, c, deliveries)
 }
 
@@ -210,5 +210,5 @@ func makeCurrent(t *testing.T, namespace client.Options, build string) {
 		out, code = s.run(binary, "worker", "deployment", "set-current-version",
 			"--deployment-name", "earshot", "--build-id", build, "--yes")
 		return code == 0
-	}, patience, glance, "%s", out)
+	}, waitLimit, lookEvery, "%s", out)
 }

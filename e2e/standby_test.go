@@ -88,7 +88,7 @@ func (p *program) setUpTemporal() client.Client {
 	require.Eventually(p.t, func() bool {
 		_, err := c.ListWorkflow(p.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: "DeliveryID = 'none'"})
 		return err == nil
-	}, patience, glance)
+	}, waitLimit, lookEvery)
 	return c
 }
 
@@ -173,7 +173,7 @@ func (b *book) load(p *program, stop <-chan struct{}) {
 				select {
 				case <-stop:
 					return
-				case <-time.After(glance): // twenty posts a second of each are load enough
+				case <-time.After(lookEvery): // twenty posts a second of each are load enough
 				}
 			}
 		})
@@ -188,7 +188,7 @@ func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.R
 	require.Eventually(t, func() bool {
 		n, err := check.Pending(t.Context(), database)
 		return err == nil && n == 0
-	}, swept, glance, "deliveries are pending")
+	}, swept, lookEvery, "deliveries are pending")
 	report, err := check.Run(t.Context(), check.Input{
 		LedgerPath: b.path, Database: database, Acknowledged: b.acknowledged, Kills: kills,
 		MaxAttempts: 5, DisabledAfter: 50, Endpoints: b.endpoints,
@@ -230,12 +230,12 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	end := sync.OnceFunc(func() { close(stop); <-stopped })
 	t.Cleanup(end)
 	began := time.Now()
-	require.Eventually(t, func() bool { return b.since(began) >= 100 }, patience, glance)
+	require.Eventually(t, func() bool { return b.since(began) >= 100 }, waitLimit, lookEvery)
 	killed := time.Now()
 	primary.Kill()
 	require.NoError(t, standby.Promote(t.Context()))
 	promoted := time.Now()
-	require.Eventually(t, func() bool { return b.since(promoted) >= 100 }, patience, glance, "the API goes on")
+	require.Eventually(t, func() bool { return b.since(promoted) >= 100 }, waitLimit, lookEvery, "the API goes on")
 	end()
 	t.Logf("promoted after %s; other answers: %v", promoted.Sub(killed), b.refused)
 	for status := range b.refused {

@@ -25,8 +25,8 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 		clients = 64
 		// askEvery is how often a balancer looks, much more often than the service waits.
 		askEvery = 50 * time.Millisecond
-		// heed is how often a balancer is told before it heeds it at the latest.
-		heed = 20
+		// mostAsks are answered with 503 before the balancer's clients leave at the latest.
+		mostAsks = 20
 	)
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_DELAY=2s")...)
 	api := p.serveAlone()
@@ -37,7 +37,7 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 		closed   atomic.Int64 // connections that the service asked to end
 	)
 	for i := range clients {
-		own := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+		own := &http.Client{Transport: &http.Transport{}, Timeout: waitLimit}
 		all.Go(func() {
 			for n := 0; !leaving.Load(); n++ {
 				// In another rhythm each, so that some connection is idle at any moment.
@@ -62,10 +62,10 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return answered.Load() > 10*clients }, patience, glance)
+	require.Eventually(t, func() bool { return answered.Load() > 10*clients }, waitLimit, lookEvery)
 	all.Go(func() {
 		told := 0
-		for ask := (&http.Client{Timeout: patience}); ; {
+		for ask := (&http.Client{Timeout: waitLimit}); ; {
 			answer, err := ask.Get(p.url + "/readyz")
 			if !assert.NoError(t, err, "it says that it leaves before it is gone") {
 				leaving.Store(true)
@@ -76,7 +76,7 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 				told++
 			}
 			// Clients stay until some connection ended, for half of the time that they have.
-			if told > 0 && (closed.Load() > 0 || told == heed) {
+			if told > 0 && (closed.Load() > 0 || told == mostAsks) {
 				leaving.Store(true)
 				return
 			}

@@ -93,7 +93,7 @@ func (a *authority) client() *http.Client {
 	require.NoError(a.t, err)
 	roots := x509.NewCertPool()
 	require.True(a.t, roots.AppendCertsFromPEM(text))
-	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	return &http.Client{Timeout: waitLimit, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 }
 
 // postgresWithTLS starts one that has a certificate, and returns the URL of its database.

@@ -80,7 +80,7 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		running := s.result("up", "--detach", "--json")
 		require.Equal(t, "already_running", running.Status)
 		require.NoError(t, syscall.Kill(running.PID, syscall.SIGKILL))
-		require.Eventually(t, func() bool { return s.result("down", "--json").Status == "not_running" }, patience, glance)
+		require.Eventually(t, func() bool { return s.result("down", "--json").Status == "not_running" }, waitLimit, lookEvery)
 		require.Equal(t, "started", s.result("up", "--detach", "--json").Status)
 		require.Equal(t, key, s.sourced("EARSHOT_API_KEY"))
 		require.Len(t, s.boards(), 2)
@@ -138,7 +138,7 @@ func (s *stack) upInForeground() *foreground {
 	f.cmd = s.command(s.t.Context(), earshot, "up")
 	f.cmd.Stdout, f.cmd.Stderr = f.out, f.out
 	require.NoError(s.t, f.cmd.Start())
-	require.Eventually(s.t, func() bool { return strings.Contains(f.out.String(), "Ctrl-C stops everything") }, commandTimeout, glance,
+	require.Eventually(s.t, func() bool { return strings.Contains(f.out.String(), "Ctrl-C stops everything") }, commandTimeout, lookEvery,
 		"the stack doesn't come up")
 	return f
 }

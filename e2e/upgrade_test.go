@@ -64,7 +64,7 @@ func before(t *testing.T, back int) release {
 		// Several may have come at once. A state that an older one came behind was never released.
 		had := strings.Fields(git(t, "ls-tree", "--name-only", r.commit, "ent/migrations/"))
 		missing := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(had, "ent/migrations/"+name) })
-		last := slices.IndexFunc(names, func(name string) bool { return name == names[len(names)-1] })
+		last := len(names) - 1
 		for last >= 0 && !slices.Contains(had, "ent/migrations/"+names[last]) {
 			last--
 		}
@@ -148,7 +148,7 @@ func (f *fleet) through(i int, requests func(p *program)) {
 func (f *fleet) worker(binary string) *process {
 	f.t.Helper()
 	p := f.run(exec.Command(binary, "worker"))
-	require.Eventually(f.t, func() bool { return strings.Contains(p.log.String(), `"worker runs"`) }, patience, glance)
+	require.Eventually(f.t, func() bool { return strings.Contains(p.log.String(), `"worker runs"`) }, waitLimit, lookEvery)
 	return p
 }
 
@@ -217,7 +217,7 @@ func (t *traffic) await(n int) {
 	t.f.t.Helper()
 	count := func() int { t.mu.Lock(); defer t.mu.Unlock(); return len(t.posts) }
 	before := count()
-	require.Eventually(t.f.t, func() bool { return count() >= before+n }, afterKill, glance)
+	require.Eventually(t.f.t, func() bool { return count() >= before+n }, afterKill, lookEvery)
 }
 
 func (t *traffic) end() {

@@ -117,7 +117,7 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 
 // Each page here takes some 3 MiB of the room for large pages, which is 256 MiB. An
 // answer of a batch holds what all its calls answered, so they take it together.
-func TestThePagesOfABatchKeepTheirRoomUntilItIsAnswered(t *testing.T) {
+func TestThePagesOfABatchKeepTheirMemoryUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("moves many megabytes")

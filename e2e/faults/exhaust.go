@@ -55,7 +55,7 @@ func (r *run) exhaust(ctx context.Context) (held int, err error) {
 	for range dialers {
 		all.Go(func() { hold(dialing, ours, taken) })
 	}
-	for err == nil && pause(dialing, 5*glance) == nil {
+	for err == nil && pause(dialing, 5*lookEvery) == nil {
 		// Those that aren't ours end, and we are faster than their pools, or in the next
 		// round.
 		_, err = ender.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -80,7 +80,7 @@ func hold(ctx context.Context, url string, taken chan<- *pgx.Conn) {
 	for ctx.Err() == nil {
 		c, err := pgx.Connect(ctx, url)
 		if err != nil {
-			_ = pause(ctx, glance) // none is free
+			_ = pause(ctx, lookEvery) // none is free
 			continue
 		}
 		taken <- c

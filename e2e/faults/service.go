@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// glance lies between two looks at a condition.
-	glance = 20 * time.Millisecond
+	// lookEvery lies between two looks at a condition.
+	lookEvery = 20 * time.Millisecond
 	// waitTimeout bounds whatever has to happen, on a busy machine too. The longest thing is
 	// an activity without heartbeats that a kill cut off: 2 min.
 	waitTimeout = 4 * time.Minute
@@ -293,7 +293,7 @@ func (s *service) stop() {
 func await(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("waited %s for %s in vain", waitTimeout, what))
 	defer cancel()
-	tick := time.NewTicker(glance)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for !holds() {
 		select {

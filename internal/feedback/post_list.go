@@ -11,7 +11,6 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
-	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -142,7 +141,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 			return page.Page[*Post]{}, err
 		}
 	}
-	found, place, err := s.samePlaces(ctx, on, in)
+	found, place, err := s.sharedPage(ctx, on, in)
 	if err != nil {
 		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
@@ -156,39 +155,6 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 }
 
 type postPlace = func(*store.ListedPost) []string
-
-// pageKey names a page of a list. Who asks for one while it is read shares the next read with
-// all others who do: most look at the first page of a board, and nobody gets what was read
-// before he asked.
-type pageKey struct {
-	organization publicid.Organization
-	board        publicid.Board
-	// list is of the filters and the sort (page.ListOf).
-	list, cursor string
-	limit        int
-}
-
-// placedPage is a page of posts that several callers may have, and where a post of it stands.
-type placedPage struct {
-	page.Page[*store.ListedPost]
-	place postPlace
-}
-
-// samePlaces is postPlaces for all who ask for the same page at once.
-func (s *Service) samePlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
-	of := pageKey{change.CallerOf(ctx).Organization.ID, on, in.list, in.cursor, in.limit}
-	found, err := s.pages.Do(ctx, of, in)
-	return found.Page, found.place, err
-}
-
-// readPage reads a page for all who asked for it.
-func (s *Service) readPage(ctx context.Context, of pageKey, asked []checkedPostQuery) ([]placedPage, error) {
-	found, place, err := s.postPlaces(store.WithOrganization(ctx, of.organization), of.board, asked[0])
-	if err != nil {
-		return nil, err
-	}
-	return slices.Repeat([]placedPage{{found, place}}, len(asked)), nil
-}
 
 // postPlaces finds a page of posts, and says where a post of it stands in the list.
 func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
@@ -364,10 +330,4 @@ func (s *Service) wholePosts(
 		Size: func(p *store.ListedPost) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
 	}.Filled(ctx, rows)
 	return page.Each(whole, wholePost), err
-}
-
-// wholePost is a post as one caller of several gets it.
-func wholePost(p *store.ListedPost) *Post {
-	own := p.Post
-	return &Post{Post: &own, TagIDs: p.TagIDs}
 }

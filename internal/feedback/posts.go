@@ -7,7 +7,6 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
@@ -213,27 +212,6 @@ func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
 		return nil, problem.Missing("post")
 	}
 	return wholePost(p), nil
-}
-
-// loadPosts loads posts of an organization for all who ask at once, nil where there is none.
-func (s *Service) loadPosts(ctx context.Context, of publicid.Organization, ids []publicid.Post) ([]*store.ListedPost, error) {
-	raw := make([]uuid.UUID, len(ids))
-	for i, id := range ids {
-		raw[i] = id.UUID()
-	}
-	found, err := store.PostPages.Whole(ctx, s.store, of, raw)
-	if err != nil {
-		return nil, errors.Wrap(err, "load posts")
-	}
-	out := make([]*store.ListedPost, len(ids))
-	for _, p := range found {
-		for i, id := range ids {
-			if p.ID == id {
-				out[i] = p
-			}
-		}
-	}
-	return out, nil
 }
 
 func (s *Service) mustHavePost(ctx context.Context, id publicid.Post) error {

@@ -19,8 +19,8 @@ const (
 	// migrationLock is the advisory lock of goose's own locker, which programs before
 	// this one take.
 	migrationLock = lock.DefaultLockID
-	// glance is how often it is looked whether the lock is free, and what a migration does.
-	glance = time.Second
+	// lookEvery is how often it is looked whether the lock is free, and what a migration does.
+	lookEvery = time.Second
 	// sayAgain is how often the same is told once more.
 	sayAgain = 15 * time.Second
 	// goneAfter is how long Postgres goes on with a statement whose process has died.
@@ -85,7 +85,7 @@ func (m *migrating) turn(ctx context.Context, c *stdsql.Conn) error {
 		select {
 		case <-ctx.Done():
 			return errors.Wrap(ctx.Err(), "wait for another migration")
-		case <-time.After(glance):
+		case <-time.After(lookEvery):
 		}
 	}
 }

@@ -160,7 +160,8 @@ func TestProcessesThatMigrateTogetherApplyEachMigrationOnce(t *testing.T) {
 	}
 	all.Wait()
 	require.Empty(t, failed)
-	require.Equal(t, names(t), applied)
+	// They take turns: one may have begun what the other goes on with, and end first.
+	require.ElementsMatch(t, names(t), applied)
 }
 
 func TestAnEmptyDatabaseIsBehindAndSaysWhatToRun(t *testing.T) {

@@ -25,7 +25,7 @@ func (m *migrating) watch(ctx context.Context, pid int) (end func()) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(glance):
+			case <-time.After(lookEvery):
 			}
 			kind, text := m.doing(ctx, pid)
 			if kind == "" || kind == last && time.Since(told) < sayAgain {
