@@ -2,6 +2,7 @@ package contacts_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -20,6 +21,7 @@ func TestAContactThatIsIdentifiedTogetherWithOthers(t *testing.T) {
 	together(t, map[string]func(*testing.T, *tenant){
 		"is written as alone":                          asAlone,
 		"doesn't wait for another that somebody holds": heldContact,
+		"is found where many others are new":           imported,
 	})
 }
 
@@ -59,6 +61,26 @@ func identifySome(t *testing.T, n *tenant, s *contacts.Service) {
 	_, created, err := s.IdentifyContact(ctx, "none", contacts.Traits{Name: nullable.NewNullableWithValue("Bo")})
 	require.NoError(t, err)
 	require.False(t, created)
+}
+
+// imported identifies many new contacts, known ones among them.
+func imported(t *testing.T, n *tenant) {
+	n.Listen(t, event.ContactCreated)
+	n.Identify(t, object{"externalUserId": "known", "name": "Ada"})
+	for i := range 100 {
+		a := n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": fmt.Sprint("new ", i)})
+		require.Equal(t, http.StatusCreated, a.Status)
+		if i%40 != 39 {
+			continue
+		}
+		known := n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "known", "name": "Bo"})
+		require.Equal(t, http.StatusOK, known.Status)
+		require.Equal(t, "Ada", known.Data()["name"])
+		filled := n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "known", "plan": "pro"})
+		require.Equal(t, http.StatusOK, filled.Status)
+		require.Equal(t, "pro", filled.Data()["plan"])
+	}
+	require.Len(t, n.Payloads(t, event.ContactCreated), 101, "one each")
 }
 
 // heldContact identifies a contact that somebody holds, and others.

@@ -32,14 +32,9 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := bad.Err(); err != nil {
 		return nil, false, err
 	}
-	if found, err = s.seeAgain(ctx, externalUserID, in); found != nil || err != nil {
-		return found, false, err
-	}
-	if s.capOf(change.CallerOf(ctx).Organization.Plan) == 0 {
-		found, err = s.newcomers.Do(ctx, newIdentified(externalUserID, in))
-		if found != nil || err != nil {
-			return found, true, err
-		}
+	found, created, err = s.identifyTogether(ctx, externalUserID, in)
+	if found != nil || err != nil {
+		return found, created, err
 	}
 	err = s.changes.Run(ctx, func(c *change.Change) error {
 		// Again where another request inserted it between the two looks, and a
@@ -60,6 +55,36 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 		}
 		return errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
 	})
+	return found, created, err
+}
+
+// identifyTogether is identify for what most of it is: a contact that is known and of whom
+// nothing new is told, and one that is new where there is no cap. It returns nil, and has
+// changed nothing, for all else.
+func (s *Service) identifyTogether(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
+	of := change.CallerOf(ctx).Organization
+	uncapped := s.capOf(of.Plan) == 0
+	insertFirst := uncapped && s.imports.likely(of.ID)
+	insert := func() error {
+		found, err = s.newcomers.Do(ctx, newIdentified(externalUserID, in))
+		if created = found != nil; created {
+			s.imports.inserted(of.ID)
+		}
+		return err
+	}
+	if insertFirst {
+		if err := insert(); found != nil || err != nil {
+			return found, created, err
+		}
+		s.imports.known(of.ID)
+	}
+	if found, err = s.seeAgain(ctx, externalUserID, in); found != nil || err != nil {
+		s.imports.known(of.ID)
+		return found, false, err
+	}
+	if uncapped && !insertFirst {
+		err = insert()
+	}
 	return found, created, err
 }
 

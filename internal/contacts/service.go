@@ -31,11 +31,12 @@ type Service struct {
 	// What is done most is done for several callers at once.
 	sightings *batch.Keyed[sighting, string, *db.Contact]
 	newcomers *change.Group[newContact, db.Contact]
+	imports   *imports
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
-	all := &Service{store: s, changes: changes, settings: settings}
+	all := &Service{store: s, changes: changes, settings: settings, imports: &imports{}}
 	all.newcomers = change.NewGroup(changes, event.ContactCreated, false, all.insertNewcomers)
 	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, *db.Contact] {
 		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []string) ([]*db.Contact, error) {

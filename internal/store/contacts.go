@@ -51,7 +51,7 @@ func (s *Store) SeeContacts(ctx context.Context, of publicid.Organization, ids [
 		return nil, err
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, strings.Replace(seeSQL, "%s", known, 1)+contactColumns, of.UUID(), ids, at)
+	rows, err := conn.Query(ctx, strings.Replace(seeSQL, "%s", known, 1)+contactColumns, rawID(of), ids, at)
 	if err != nil {
 		return nil, errors.Wrap(err, "note that contacts were seen")
 	}
@@ -101,5 +101,8 @@ var insertEventsSQL = withEvents("WITH made AS (SELECT unnest($2::uuid[]) AS id)
 
 // InsertEvents records the events of rows that were inserted before.
 func (p *Pipeline) InsertEvents(of []uuid.UUID, h *Happened) {
+	if len(h.events) == 0 {
+		return
+	}
 	p.queued.Queue(insertEventsSQL, append([]any{p.of, of}, h.args()...)...)
 }
