@@ -46,6 +46,8 @@ type RemoveResult struct {
 	Recoveries int `json:"recoveries"`
 	// Webhooks that were deleted, whose deliveries count above.
 	Webhooks int `json:"webhooks,omitempty"`
+	// IdempotencyRecords count for a day, whatever is kept.
+	IdempotencyRecords int `json:"idempotencyRecords,omitempty"`
 	// Unfinished says that the time was up before everything was looked at.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -74,7 +76,8 @@ var removals = []struct {
 // RemoveExpired removes deliveries that ended, with their attempts, events that
 // nothing refers to any more, and recoveries that ended, when they are old. A try
 // goes on where the one before it was cut off. What was deleted with its webhook goes
-// whatever is kept, and so do buckets of API keys that are full again.
+// whatever is kept, and so do buckets of API keys that are full again, and the records of
+// idempotency keys after a day.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.store.RemoveFullBuckets(ctx); err != nil {
 		return RemoveResult{}, err
@@ -88,6 +91,9 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	}
 	began := time.Now()
 	if err := r.removeDeleted(ctx, began, &p); err != nil {
+		return p.Result, err
+	}
+	if err := r.removeIdempotencyRecords(ctx, began, &p); err != nil {
 		return p.Result, err
 	}
 	for r.keep > 0 && p.Step < len(removals) && !p.Result.Unfinished {
@@ -110,7 +116,8 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	}
 	if p.Result != (RemoveResult{}) {
 		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
-			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks, "unfinished", p.Result.Unfinished)
+			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks,
+			"idempotencyRecords", p.Result.IdempotencyRecords, "unfinished", p.Result.Unfinished)
 	}
 	// Nothing that is removed, but the only thing else that has to be done now and then, by
 	// one process: programs of a release before write rows without a hash while they run.
@@ -133,6 +140,26 @@ func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progr
 		activity.RecordHeartbeat(ctx, *p)
 		at = next
 		p.Result.Unfinished = at != nil && time.Since(began) > removeTime
+		if err := rest(ctx, pageBegan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeIdempotencyRecords removes the records of idempotency keys that count no longer.
+func (r *Retention) removeIdempotencyRecords(ctx context.Context, began time.Time, p *progress) error {
+	for whole := true; whole && !p.Result.Unfinished; {
+		pageBegan := time.Now()
+		removed, more, err := r.store.RemoveIdempotencyRecords(ctx)
+		if err != nil {
+			return err
+		}
+		r.count.remove(ctx, "idempotency_records", removed)
+		p.Result.IdempotencyRecords += removed
+		activity.RecordHeartbeat(ctx, *p)
+		whole = more
+		p.Result.Unfinished = more && time.Since(began) > removeTime
 		if err := rest(ctx, pageBegan); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -14,6 +15,9 @@ import (
 
 func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestObject) (gen.CreateCommentResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
+	answeredBy(ctx, func(c *db.Comment, w http.ResponseWriter) error {
+		return createdComment(c).VisitCreateCommentResponse(w)
+	})
 	c, err := s.Feedback.CreateComment(ctx, on, feedback.NewComment{
 		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
 	})
@@ -21,7 +25,11 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 		return nil, err
 	}
 	change.Touch(ctx, "commentId", c.ID)
-	return gen.CreateComment201JSONResponse{Data: comment(c)}, nil
+	return createdComment(c), nil
+}
+
+func createdComment(c *db.Comment) gen.CreateComment201JSONResponse {
+	return gen.CreateComment201JSONResponse{Data: comment(c)}
 }
 
 func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObject) (gen.ListCommentsResponseObject, error) {

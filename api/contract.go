@@ -29,6 +29,8 @@ type operation struct {
 	// body is nil for an operation without one; query is by the parameter's name.
 	body  *input
 	query map[string]*input
+	// keyed says that it takes an Idempotency-Key.
+	keyed bool
 }
 
 // input is a body or a parameter: how it is read, and the schema that judges it.
@@ -98,6 +100,7 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 		}
 	}
 	for i, p := range o.Parameters {
+		op.keyed = op.keyed || p.Value.Name == idempotencyKeyHeader
 		if p.Value.In != openapi3.ParameterInQuery {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-faster/errors"
 
 	"earshot/internal/change"
 	"earshot/internal/problem"
@@ -24,14 +25,20 @@ var statuses = map[problem.Code]int{
 	problem.UnsupportedMedia:  http.StatusUnsupportedMediaType,
 	problem.Validation:        http.StatusUnprocessableEntity,
 	problem.RateLimited:       http.StatusTooManyRequests,
-	problem.Unavailable:       http.StatusServiceUnavailable,
-	problem.Internal:          http.StatusInternalServerError,
+
+	problem.IdempotencyInProgress: http.StatusConflict,
+	problem.IdempotencyMismatch:   http.StatusUnprocessableEntity,
+
+	problem.Unavailable: http.StatusServiceUnavailable,
+	problem.Internal:    http.StatusInternalServerError,
 }
 
 // retryAfter are seconds, where nobody has said how many.
 var retryAfter = map[problem.Code]string{
 	problem.RateLimited: "1", // changes wait for each other, and mostly end at once
 	problem.Unavailable: "5", // the database has stood still for as long already
+
+	problem.IdempotencyInProgress: "1", // a change takes milliseconds
 }
 
 type errorAnswer struct {
@@ -47,6 +54,11 @@ type errorBody struct {
 // refuse ends a request with an error in the specified envelope. What isn't a
 // problem of the caller is logged, and the caller learns the request's id only.
 func (s *server) refuse(c *gin.Context, err error) {
+	var replayed *change.ReplayedError
+	if errors.As(err, &replayed) {
+		s.replay(c, replayed.Answer)
+		return
+	}
 	p, ok := problem.As(err)
 	switch {
 	case ok:

@@ -22,7 +22,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// judge holds a request's query and body against the contract and refuses it with
+// judge holds a request's query, Idempotency-Key and body against the contract and refuses it with
 // everything that it finds. What passes, the generated code can decode, and the
 // domain judges what it means. (Ids are opaque, so there is nothing to judge in a
 // path.)
@@ -30,8 +30,11 @@ func (s *server) judge(c *gin.Context) {
 	op := s.operation(c)
 	var bad problem.Fields
 	query := op.judgeQuery(&bad, c.Request.URL.RawQuery)
+	keyed := op.judgeKey(&bad, c.Request.Header)
+	var raw []byte
 	if op.body != nil {
-		raw, err := readBody(c)
+		var err error
+		raw, err = readBody(c)
 		if err != nil {
 			s.refuse(c, err)
 			return
@@ -43,6 +46,9 @@ func (s *server) judge(c *gin.Context) {
 			return
 		}
 		c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if keyed {
+		c.Set(keyKey, newIdempotencyKey(c, raw))
 	}
 	c.Request.URL.RawQuery = query
 	if err := bad.Err(); err != nil {

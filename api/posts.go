@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/internal/change"
@@ -19,12 +20,17 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if r.Body.TagIDs != nil {
 		in.TagIDs = *r.Body.TagIDs
 	}
+	answeredBy(ctx, func(p *feedback.Post, w http.ResponseWriter) error { return createdPost(p).VisitCreatePostResponse(w) })
 	p, err := s.Feedback.CreatePost(ctx, on, in)
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "postId", p.ID)
-	return gen.CreatePost201JSONResponse{Data: post(p)}, nil
+	return createdPost(p), nil
+}
+
+func createdPost(p *feedback.Post) gen.CreatePost201JSONResponse {
+	return gen.CreatePost201JSONResponse{Data: post(p)}
 }
 
 func (s *server) GetPost(ctx context.Context, r gen.GetPostRequestObject) (gen.GetPostResponseObject, error) {

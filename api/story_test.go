@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
@@ -27,13 +28,33 @@ func (s *story) tell(operationID string, status int, body any) testkit.Answer {
 		if o.OperationID != operationID {
 			continue
 		}
-		a := s.Do(s.t, o.method, o.filled(s.t, s.ids), body)
+		a := s.exactly(o, body)
 		require.Equal(s.t, status, a.Status, "%s: %s", operationID, a.Raw)
 		s.told[operationID+" "+strconv.Itoa(status)] = true
 		return a
 	}
 	require.Fail(s.t, "the contract has no operation "+operationID)
 	return testkit.Answer{}
+}
+
+// exactly sends a request and, where it takes an Idempotency-Key, sends it again with the same
+// one: the answer is the same then, and nothing changes.
+func (s *story) exactly(o operation, body any) testkit.Answer {
+	s.t.Helper()
+	target := o.filled(s.t, s.ids)
+	if !o.takesKey() {
+		return s.Do(s.t, o.method, target, body)
+	}
+	key := []string{"Idempotency-Key", uuid.NewString()}
+	first := s.Do(s.t, o.method, target, body, key...)
+	require.Empty(s.t, first.Header.Get("Idempotent-Replayed"), o.OperationID)
+	unchanged := s.Watch(s.t)
+	again := s.Do(s.t, o.method, target, body, key...)
+	require.Equal(s.t, first.Status, again.Status, o.OperationID)
+	require.Equal(s.t, string(first.Raw), string(again.Raw), o.OperationID)
+	require.Equal(s.t, "true", again.Header.Get("Idempotent-Replayed"), o.OperationID)
+	unchanged(s.t)
+	return first
 }
 
 // make is tell for a creation; what follows works on what it made.
@@ -43,7 +64,7 @@ func (s *story) make(operationID string, status int, parameter string, body any)
 }
 
 // The answers themselves are held against the contract by the transport.
-func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromises(t *testing.T) {
+func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRepeatedExactly(t *testing.T) {
 	t.Parallel()
 	s := story{testkit.Start(t, testkit.Options{}).Tenant(t), t, map[string]string{}, map[string]bool{}}
 	s.tell("getMe", 200, nil)

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -112,13 +113,14 @@ type Answer struct {
 }
 
 // Run runs an operation. Ctx is that of the request to the surface or comes from it;
-// target is the path with its query, body is JSON or nil. The answer before must not
-// be used any more.
-func (c *Call) Run(ctx context.Context, method, target string, body []byte) (*Answer, error) {
+// target is the path with its query, headers are those of the contract's parameters, body is
+// JSON or nil. The answer before must not be used any more.
+func (c *Call) Run(ctx context.Context, method, target string, headers http.Header, body []byte) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, problem.Invalid("", "format", "makes no request")
 	}
+	maps.Copy(r.Header, headers)
 	r.Header.Set(requestIDHeader, c.grant.requestID)
 	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}, c}
 	c.keep(func() {}) // so two answers of a call never have memory reserved at once

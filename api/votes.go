@@ -2,24 +2,31 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/change"
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
 
 func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, fresh, err := s.Feedback.CastVote(ctx, on)
+	answeredBy(ctx, func(v *feedback.CastVote, w http.ResponseWriter) error { return cast(v).VisitCastVoteResponse(w) })
+	v, err := s.Feedback.CastVote(ctx, on)
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "voteId", v.ID)
-	if fresh {
-		return gen.CastVote201JSONResponse{Data: vote(v)}, nil
+	return cast(v), nil
+}
+
+func cast(v *feedback.CastVote) gen.CastVoteResponseObject {
+	if v.Fresh {
+		return gen.CastVote201JSONResponse{Data: vote(v.Vote)}
 	}
-	return gen.CastVote200JSONResponse{Data: vote(v)}, nil
+	return gen.CastVote200JSONResponse{Data: vote(v.Vote)}
 }
 
 func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {

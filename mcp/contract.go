@@ -34,11 +34,11 @@ type operation struct {
 	example map[string]any
 }
 
-// parameter stands in the path or in the query.
+// parameter stands in the path, in the query or in a header.
 type parameter struct {
-	name   string // the contract's
-	inPath bool
-	list   bool
+	name string // the contract's
+	in   string // as the contract calls the place
+	list bool
 }
 
 // writes reports whether the operation changes anything.
@@ -74,7 +74,7 @@ func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
 	op.input = openapi3.NewObjectSchema()
 	for _, ref := range o.Parameters {
 		p, name, schema := ref.Value, snake(ref.Value.Name), c.schema(ref.Value.Schema)
-		op.parameters = append(op.parameters, parameter{p.Name, p.In == openapi3.ParameterInPath, schema.Value.Type.Is("array")})
+		op.parameters = append(op.parameters, parameter{p.Name, p.In, schema.Value.Type.Is("array")})
 		if p.Description != "" {
 			schema.Value.Description = c.prose(commas.ReplaceAllString(strings.TrimSpace(p.Description), ""))
 		}

@@ -8,12 +8,15 @@ import (
 
 // The contract's names are camelCase, those of the tools snake_case.
 
-// snake writes a name of the contract as the tools have it: mrrCents as mrr_cents.
+// snake writes a name of the contract as the tools have it: mrrCents as mrr_cents, and the
+// header Idempotency-Key as idempotency_key.
 func snake(name string) string {
 	var b strings.Builder
-	for _, r := range name {
+	for i, r := range strings.ReplaceAll(name, "-", "") {
 		if unicode.IsUpper(r) {
-			b.WriteByte('_')
+			if i > 0 {
+				b.WriteByte('_')
+			}
 			r = unicode.ToLower(r)
 		}
 		b.WriteRune(r)

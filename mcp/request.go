@@ -2,10 +2,13 @@ package mcp
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"earshot/internal/problem"
 )
@@ -14,6 +17,7 @@ import (
 type request struct {
 	method, path string
 	query        url.Values
+	headers      http.Header
 	body         []byte
 }
 
@@ -64,22 +68,24 @@ var word = regexp.MustCompile(`^\w+$`)
 
 // request puts the arguments where the operation has them.
 func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMessage) (*request, error) {
-	req := &request{method: o.method, path: o.path, query: url.Values{}}
+	req := &request{method: o.method, path: o.path, query: url.Values{}, headers: http.Header{}}
 	var bad problem.Fields
 	for _, p := range o.parameters {
 		value, given, ok := p.text(arguments[snake(p.name)])
 		switch {
 		case !ok:
 			bad.Add(snake(p.name), "type", "must be a %s", p.kind())
-		case p.inPath && !given:
+		case p.in == openapi3.ParameterInPath && !given:
 			bad.Add(snake(p.name), "required", "is required")
-		case p.inPath && value == "":
+		case p.in == openapi3.ParameterInPath && value == "":
 			bad.Add(snake(p.name), "minLength", "must have at least 1 character")
-		case p.inPath:
+		case p.in == openapi3.ParameterInPath:
 			if !word.MatchString(value) {
 				value = nobody
 			}
 			req.path = strings.ReplaceAll(req.path, "{"+p.name+"}", value)
+		case given && p.in == openapi3.ParameterInHeader:
+			req.headers.Set(p.name, value)
 		case given:
 			req.query.Set(p.name, value)
 		}
@@ -97,8 +103,8 @@ func (p parameter) kind() string {
 	return "single value"
 }
 
-// text is an argument as a path or a query has it. Null is the same as nothing
-// there, since neither of them has a null.
+// text is an argument as a path, a query or a header has it. Null is the same as nothing
+// there, since none of them has a null.
 func (p parameter) text(raw json.RawMessage) (value string, given, ok bool) {
 	var items []json.RawMessage
 	switch {

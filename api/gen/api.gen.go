@@ -157,19 +157,21 @@ func (e DeliveryStatus) Valid() bool {
 
 // Defines values for ErrorCode.
 const (
-	ErrorCodeERRCONFLICT             ErrorCode = "ERR_CONFLICT"
-	ErrorCodeERRFORBIDDEN            ErrorCode = "ERR_FORBIDDEN"
-	ErrorCodeERRINTERNAL             ErrorCode = "ERR_INTERNAL"
-	ErrorCodeERRMETHODNOTALLOWED     ErrorCode = "ERR_METHOD_NOT_ALLOWED"
-	ErrorCodeERRNOTFOUND             ErrorCode = "ERR_NOT_FOUND"
-	ErrorCodeERRPAYLOADTOOLARGE      ErrorCode = "ERR_PAYLOAD_TOO_LARGE"
-	ErrorCodeERRPLANLIMIT            ErrorCode = "ERR_PLAN_LIMIT"
-	ErrorCodeERRRATELIMITED          ErrorCode = "ERR_RATE_LIMITED"
-	ErrorCodeERRSCOPEINSUFFICIENT    ErrorCode = "ERR_SCOPE_INSUFFICIENT"
-	ErrorCodeERRUNAUTHORIZED         ErrorCode = "ERR_UNAUTHORIZED"
-	ErrorCodeERRUNAVAILABLE          ErrorCode = "ERR_UNAVAILABLE"
-	ErrorCodeERRUNSUPPORTEDMEDIATYPE ErrorCode = "ERR_UNSUPPORTED_MEDIA_TYPE"
-	ErrorCodeERRVALIDATION           ErrorCode = "ERR_VALIDATION"
+	ErrorCodeERRCONFLICT              ErrorCode = "ERR_CONFLICT"
+	ErrorCodeERRFORBIDDEN             ErrorCode = "ERR_FORBIDDEN"
+	ErrorCodeERRIDEMPOTENCYINPROGRESS ErrorCode = "ERR_IDEMPOTENCY_IN_PROGRESS"
+	ErrorCodeERRIDEMPOTENCYMISMATCH   ErrorCode = "ERR_IDEMPOTENCY_MISMATCH"
+	ErrorCodeERRINTERNAL              ErrorCode = "ERR_INTERNAL"
+	ErrorCodeERRMETHODNOTALLOWED      ErrorCode = "ERR_METHOD_NOT_ALLOWED"
+	ErrorCodeERRNOTFOUND              ErrorCode = "ERR_NOT_FOUND"
+	ErrorCodeERRPAYLOADTOOLARGE       ErrorCode = "ERR_PAYLOAD_TOO_LARGE"
+	ErrorCodeERRPLANLIMIT             ErrorCode = "ERR_PLAN_LIMIT"
+	ErrorCodeERRRATELIMITED           ErrorCode = "ERR_RATE_LIMITED"
+	ErrorCodeERRSCOPEINSUFFICIENT     ErrorCode = "ERR_SCOPE_INSUFFICIENT"
+	ErrorCodeERRUNAUTHORIZED          ErrorCode = "ERR_UNAUTHORIZED"
+	ErrorCodeERRUNAVAILABLE           ErrorCode = "ERR_UNAVAILABLE"
+	ErrorCodeERRUNSUPPORTEDMEDIATYPE  ErrorCode = "ERR_UNSUPPORTED_MEDIA_TYPE"
+	ErrorCodeERRVALIDATION            ErrorCode = "ERR_VALIDATION"
 )
 
 // Valid indicates whether the value is a known member of the ErrorCode enum.
@@ -178,6 +180,10 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeERRCONFLICT:
 		return true
 	case ErrorCodeERRFORBIDDEN:
+		return true
+	case ErrorCodeERRIDEMPOTENCYINPROGRESS:
+		return true
+	case ErrorCodeERRIDEMPOTENCYMISMATCH:
 		return true
 	case ErrorCodeERRINTERNAL:
 		return true

@@ -28,6 +28,8 @@ type figures struct {
 	RandomTime   time.Duration `json:"randomTime"`
 	// Repeated requests got no answer, or one that it can't be done now.
 	Repeated int64 `json:"repeated"`
+	// Replayed of them had an Idempotency-Key and had taken effect.
+	Replayed int64 `json:"replayed"`
 	// Kills are counted by what was killed, cut or filled.
 	Kills map[string]int `json:"kills"`
 	// Points are the failpoints at which a process was killed.
@@ -115,6 +117,7 @@ func (f *figures) take(ctx context.Context, after string, r *run) error {
 // count adds what was done to a stack, once all is done.
 func (f *figures) count(r *run) {
 	f.Repeated += r.load.repeated.Load()
+	f.Replayed += r.plain.replayed.Load() + r.mixed.replayed.Load()
 	for _, p := range r.stack.services {
 		f.Unasked += p.unasked()
 	}
@@ -139,6 +142,7 @@ func (f *figures) text() string {
 	row("events under random kills", "%d in %s, a kill every %s and cuts beside them",
 		f.RandomEvents, f.RandomTime.Round(time.Second), f.KillEvery)
 	row("requests asked again", "%d", f.Repeated)
+	row("of which the key had taken effect", "%d", f.Replayed)
 	for _, what := range sortedKeys(f.Kills) {
 		row("kills: "+what, "%d", f.Kills[what])
 	}

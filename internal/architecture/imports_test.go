@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	// never sees a workflow.
 	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
-		"ent/db/...", "internal/batch", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/store",
+		"ent/db/...", "internal/batch", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
 		"internal/telemetry",
 	},
 	"internal/access": {

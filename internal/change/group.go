@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/trace"
 
 	"earshot/internal/batch"
@@ -35,7 +36,7 @@ type Group[In, Out any] struct {
 	event   event.Type
 	perform func(ctx context.Context, j *Joint, in []In) ([]*Out, error)
 	waits   bool
-	batches *batch.Keyed[groupKey, *member[In], outcome[Out]]
+	batches *batch.Keyed[groupKey, *member[In, Out], outcome[Out]]
 }
 
 // groupKey is what the members of a transaction have in common.
@@ -45,14 +46,19 @@ type groupKey struct {
 	wait bool
 }
 
-type member[In any] struct {
+type member[In, Out any] struct {
 	in    In
 	trace *trace.SpanContext
+	// key is nil for a request without one; then answer is, too.
+	key    *store.IdempotencyKey
+	answer func(*Out) (Answer, error)
 }
 
 type outcome[Out any] struct {
 	out        *Out
 	deliveries []PendingDelivery
+	// err says that the member's key is taken, and nothing is changed.
+	err error
 }
 
 // NewGroup makes a group of changes that record events of the type. Perform makes those of an
@@ -64,8 +70,8 @@ func NewGroup[In, Out any](
 	r *Runner, of event.Type, waits bool, perform func(ctx context.Context, j *Joint, in []In) ([]*Out, error),
 ) *Group[In, Out] {
 	g := &Group[In, Out]{runner: r, event: of, perform: perform, waits: waits}
-	g.batches = batch.NewKeyed(func(key groupKey) *batch.Batcher[*member[In], outcome[Out]] {
-		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, members []*member[In]) ([]outcome[Out], error) {
+	g.batches = batch.NewKeyed(func(key groupKey) *batch.Batcher[*member[In, Out], outcome[Out]] {
+		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, members []*member[In, Out]) ([]outcome[Out], error) {
 			return g.together(ctx, key, members)
 		})
 	})
@@ -80,24 +86,31 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (*Out, error) {
 	if err := MayWrite(caller); err != nil {
 		return nil, err
 	}
+	m := &member[In, Out]{in: in}
+	if i := idempotentOf(ctx); i != nil {
+		answer, ok := i.answered.(func(*Out) (Answer, error))
+		if !ok {
+			return nil, nil
+		}
+		m.key, m.answer = &i.key, answer
+	}
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
-	m := &member[In]{in: in}
 	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
 		m.trace = &of
 	}
 	done, err := g.join(ctx, groupKey{organization: caller.Organization.ID}, m)
-	if err == nil && done.out == nil && g.waits {
+	if err == nil && done.out == nil && done.err == nil && g.waits {
 		done, err = g.join(ctx, groupKey{organization: caller.Organization.ID, wait: true}, m)
 	}
 	if err != nil {
 		return nil, err
 	}
 	touchDeliveries(ctx, done.deliveries)
-	return done.out, nil
+	return done.out, done.err
 }
 
-func (g *Group[In, Out]) join(ctx context.Context, key groupKey, m *member[In]) (outcome[Out], error) {
+func (g *Group[In, Out]) join(ctx context.Context, key groupKey, m *member[In, Out]) (outcome[Out], error) {
 	return Join(ctx, func(ctx context.Context) (outcome[Out], error) { return g.batches.DoOrNot(ctx, key, m) })
 }
 
@@ -111,7 +124,7 @@ func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, err
 }
 
 // together makes the changes of members of an organization in one transaction.
-func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*member[In]) ([]outcome[Out], error) {
+func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*member[In, Out]) ([]outcome[Out], error) {
 	release, err := g.runner.store.AcquireTransaction(ctx, key.organization)
 	if err != nil {
 		return nil, err
@@ -125,7 +138,10 @@ func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*
 	var out []*Out
 	err = g.runner.store.InPipeline(ctx, key.organization, func(p *store.Pipeline) (err error) {
 		j.Pipeline = p
-		out, err = g.perform(ctx, j, in)
+		g.lookForKeys(j, members)
+		if out, err = g.perform(ctx, j, in); err == nil {
+			err = g.keepAnswers(j, members, out)
+		}
 		failpoint.Hit(failpoint.BeforeGroupCommit)
 		return err
 	})
@@ -142,19 +158,57 @@ func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*
 	failpoint.Hit(failpoint.AfterCommit) // as in Runner.perform, for an unknown outcome too
 	var all []PendingDelivery
 	for i, m := range members {
+		if j.IsTaken(i) {
+			outcomes[i].err = g.runner.taken(*m.key, j.taken[i])
+			continue
+		}
 		if err == nil && !j.isMade(i) {
 			continue
 		}
 		for d := range j.deliveries[i] {
 			j.deliveries[i][d].Trace = m.trace
 		}
-		outcomes[i] = outcome[Out]{out[i], j.deliveries[i]}
+		outcomes[i] = outcome[Out]{out: out[i], deliveries: j.deliveries[i]}
 		all = append(all, j.deliveries[i]...)
 	}
 	if len(all) > 0 {
 		g.runner.dispatch.Deliver(all)
 	}
 	return outcomes, err
+}
+
+// lookForKeys has the keys of members looked for with what the change reads.
+func (g *Group[In, Out]) lookForKeys(j *Joint, members []*member[In, Out]) {
+	for i, m := range members {
+		if m.key != nil {
+			j.useKey(i, *m.key)
+		}
+	}
+	j.lookForKeys()
+}
+
+// keepAnswers has the answers of members with keys written with their changes.
+func (g *Group[In, Out]) keepAnswers(j *Joint, members []*member[In, Out], out []*Out) error {
+	var kept []store.KeptAnswer
+	for i, m := range members {
+		if m.key == nil || out[i] == nil {
+			continue
+		}
+		if j.IsTaken(i) {
+			return errors.New("a change was made whose idempotency key is taken")
+		}
+		a, err := m.answer(out[i])
+		if err != nil {
+			return err
+		}
+		kept = append(kept, store.KeptAnswer{
+			Key: *m.key, Status: a.Status, Answer: g.runner.sealAnswer(*m.key, a), About: j.rows[i],
+		})
+	}
+	if len(kept) > 0 {
+		j.KeepAnswers(j.Organization, kept)
+	}
+	return nil
 }
 
 func touchDeliveries(ctx context.Context, deliveries []PendingDelivery) {

@@ -26,23 +26,57 @@ type Joint struct {
 	Made []uuid.UUID
 
 	subscribers []store.Subscriber
-	// By caller: the row that is inserted for it, and the deliveries of its event.
+	// By caller: the row that is inserted for it, the deliveries of its event, and why its
+	// idempotency key can't be used.
 	rows       []uuid.UUID
 	deliveries [][]PendingDelivery
+	taken      []error
+	// keys are those of callers, by the callers' numbers in keyed.
+	keys  []store.IdempotencyKey
+	keyed []int
+	found *store.KeyLook
 }
 
 func newJoint(key groupKey, of event.Type, callers int) *Joint {
 	return &Joint{
 		Wait: key.wait, Organization: key.organization, Happened: &store.Happened{Type: string(of)},
-		rows: make([]uuid.UUID, callers), deliveries: make([][]PendingDelivery, callers),
+		rows: make([]uuid.UUID, callers), deliveries: make([][]PendingDelivery, callers), taken: make([]error, callers),
 	}
 }
 
-// Read reads what is queued, and who subscribes to the events.
+// useKey is for a caller with an idempotency key. Of two with the same key the second one has
+// to ask again.
+func (j *Joint) useKey(caller int, key store.IdempotencyKey) {
+	if slices.ContainsFunc(j.keys, func(k store.IdempotencyKey) bool { return k.ID == key.ID }) {
+		j.taken[caller] = store.ErrKeyInUse
+		return
+	}
+	j.keys, j.keyed = append(j.keys, key), append(j.keyed, caller)
+}
+
+func (j *Joint) lookForKeys() {
+	if len(j.keys) > 0 {
+		j.found = j.LookForKeys(j.Organization, j.keys)
+	}
+}
+
+// Read reads what is queued, and who subscribes to the events. It is known then which callers
+// are left out, because their idempotency key is taken.
 func (j *Joint) Read(ctx context.Context) error {
 	j.Subscribers(j.Happened.Type, &j.subscribers)
-	return j.Send(ctx)
+	if err := j.Send(ctx); err != nil || j.found == nil {
+		return err
+	}
+	taken := j.found.Taken()
+	for i, caller := range j.keyed {
+		j.taken[caller] = taken[j.keys[i].ID]
+	}
+	return nil
 }
+
+// IsTaken reports whether a caller's idempotency key is taken, so that nothing may be changed
+// for it.
+func (j *Joint) IsTaken(caller int) bool { return j.taken[caller] != nil }
 
 // Record has a row be inserted for a caller, by its number, with the event of it, which is
 // written where somebody subscribes.

@@ -11,6 +11,7 @@ import (
 	"earshot/internal/failpoint"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/seal"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
 )
@@ -19,10 +20,14 @@ import (
 type Runner struct {
 	store    *store.Store
 	dispatch Dispatcher
+	secrets  *seal.Box
 }
 
-// NewRunner makes a runner that hands what changes caused to the dispatcher.
-func NewRunner(s *store.Store, d Dispatcher) *Runner { return &Runner{store: s, dispatch: d} }
+// NewRunner makes a runner that hands what changes caused to the dispatcher. The box seals the
+// answers of requests with an idempotency key; it may be nil where there are none.
+func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box) *Runner {
+	return &Runner{store: s, dispatch: d, secrets: secrets}
+}
 
 // Run runs fn in one transaction for the caller in the context and dispatches after
 // the commit. It refuses when the organization may not write, and when the
@@ -43,8 +48,15 @@ func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error 
 	if err != nil {
 		return busy(err)
 	}
+	c := &Change{Caller: caller}
+	if i := idempotentOf(ctx); i != nil {
+		if err = r.hold(ctx, i, c, release, fn); err != nil {
+			release()
+		}
+		return err
+	}
 	defer release()
-	return r.perform(ctx, &Change{Caller: caller}, fn)
+	return r.perform(ctx, c, fn)
 }
 
 // busy is the caller's problem where the organization's other changes took too long.
@@ -85,9 +97,14 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	if err != nil && !store.Unknown(err) {
 		return err
 	}
-	// What may be there is dispatched, too: who finds no row ends, and the sweep would come
-	// for those that there are a minute later. The process may die here: the rows are
-	// committed and pending, and the sweep starts them.
+	r.dispatchOf(ctx, c)
+	return err
+}
+
+// dispatchOf dispatches what a change caused that is committed, or may be: who finds no row
+// ends, and the sweep would come for those that there are a minute later. The process may die
+// here: the rows are committed and pending, and the sweep starts them.
+func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
 		r.dispatch.PublishWhenDue(c.schedules)
@@ -103,7 +120,6 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 		r.dispatch.Deliver(c.deliveries)
 		touchDeliveries(ctx, c.deliveries)
 	}
-	return err
 }
 
 // trace has the deliveries go on with the trace of the change.

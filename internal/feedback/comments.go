@@ -74,7 +74,7 @@ func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*
 	var fresh []*db.Comment
 	for i, row := range in {
 		p, ok := locked[row.PostID]
-		if !ok || row.ParentID != nil && !slices.Contains(answered, store.Parent{ID: *row.ParentID, Post: p.ID}) {
+		if !ok || j.IsTaken(i) || row.ParentID != nil && !slices.Contains(answered, store.Parent{ID: *row.ParentID, Post: p.ID}) {
 			continue
 		}
 		fresh, out[i] = append(fresh, row), row

@@ -12,7 +12,7 @@ import (
 func (s *Service) Alone() *Service {
 	alone := *s
 	alone.postGroup = change.NewGroup(s.changes, event.PostCreated, false, leave[*db.Post, Post])
-	alone.voteGroup = change.NewGroup(s.changes, event.VoteCreated, true, leave[newVote, castVote])
+	alone.voteGroup = change.NewGroup(s.changes, event.VoteCreated, true, leave[newVote, CastVote])
 	alone.commentGroup = change.NewGroup(s.changes, event.CommentCreated, true, leave[*db.Comment, db.Comment])
 	return &alone
 }

@@ -89,7 +89,7 @@ func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, 
 	out := make([]*Post, len(in))
 	var fresh []*db.Post
 	for i, row := range in {
-		if !slices.Contains(keptBoards, row.BoardID) || row.ContactID != nil && !slices.Contains(keptContacts, *row.ContactID) {
+		if j.IsTaken(i) || !slices.Contains(keptBoards, row.BoardID) || row.ContactID != nil && !slices.Contains(keptContacts, *row.ContactID) {
 			continue
 		}
 		row.Slug = slugFrom(row.Title, "post", maxPostSlug)

@@ -34,7 +34,7 @@ type Service struct {
 
 	// What is done most is done for several callers at once.
 	postGroup    *change.Group[*db.Post, Post]
-	voteGroup    *change.Group[newVote, castVote]
+	voteGroup    *change.Group[newVote, CastVote]
 	commentGroup *change.Group[*db.Comment, db.Comment]
 	reads        *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
 	pages        *batch.Keyed[pageKey, checkedPostQuery, placedPage]

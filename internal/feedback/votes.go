@@ -25,30 +25,26 @@ type newVote struct {
 	emailHash []byte
 }
 
-// castVote is a vote that is on a post, and whether it wasn't before.
-type castVote struct {
-	vote  *db.Vote
-	fresh bool
+// CastVote is a vote that is on a post. Fresh says that it wasn't before.
+type CastVote struct {
+	*db.Vote
+	Fresh bool
 }
 
 // CastVote puts the caller's vote on a post, or on the one that it was merged
-// into, and records vote.created. When it is there already nothing changes, and
-// fresh is false.
-func (s *Service) CastVote(ctx context.Context, on publicid.Post) (v *db.Vote, fresh bool, err error) {
+// into, and records vote.created. When it is there already nothing changes.
+func (s *Service) CastVote(ctx context.Context, on publicid.Post) (*CastVote, error) {
 	user := change.CallerOf(ctx).User
 	in := newVote{on: on, voter: user.ID, emailHash: s.emailHash(user.Email)}
 	cast, err := s.voteGroup.Do(ctx, in)
 	if err == nil && cast == nil {
-		cast, err = s.castVote(ctx, in)
+		return s.castVote(ctx, in)
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	return cast.vote, cast.fresh, nil
+	return cast, err
 }
 
 // castVotes makes those votes whose posts are there and not merged into others.
-func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*castVote, error) {
+func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote, error) {
 	posts, voters := make([]publicid.Post, len(in)), make([]publicid.User, len(in))
 	for i, v := range in {
 		posts[i], voters[i] = v.on, v.voter
@@ -61,19 +57,19 @@ func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*castVote,
 		return nil, err
 	}
 	locked := votable(found)
-	out := make([]*castVote, len(in))
+	out := make([]*CastVote, len(in))
 	var fresh []*db.Vote
 	for i, v := range in {
 		p, ok := locked[v.on]
-		if !ok {
+		if !ok || j.IsTaken(i) {
 			continue
 		}
 		if at := slices.IndexFunc(before, func(b *db.Vote) bool { return b.PostID == v.on && *b.UserID == v.voter }); at >= 0 {
-			out[i] = &castVote{vote: before[at]}
+			out[i] = &CastVote{Vote: before[at]}
 			continue
 		}
 		row := v.row(j.Organization, p.ID)
-		fresh, out[i] = append(fresh, row), &castVote{vote: row, fresh: true}
+		fresh, out[i] = append(fresh, row), &CastVote{Vote: row, Fresh: true}
 		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, voteCreated(p.Board, row)); err != nil {
 			return nil, err
 		}
@@ -85,27 +81,27 @@ func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*castVote,
 }
 
 // castVote makes a vote by itself, whatever became of its post.
-func (s *Service) castVote(ctx context.Context, in newVote) (cast *castVote, err error) {
+func (s *Service) castVote(ctx context.Context, in newVote) (cast *CastVote, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
 		p, err := lockVotable(ctx, c, in.on)
 		if err != nil {
 			return err
 		}
-		cast = &castVote{vote: in.row(p.OrganizationID, p.ID)}
-		cast.fresh, err = store.Inserted(c.Vote.Create().
-			SetID(cast.vote.ID).SetPostID(p.ID).SetUserID(in.voter).SetEmailHash(in.emailHash).SetCreatedAt(cast.vote.CreatedAt).
+		cast = &CastVote{Vote: in.row(p.OrganizationID, p.ID)}
+		cast.Fresh, err = store.Inserted(c.Vote.Create().
+			SetID(cast.ID).SetPostID(p.ID).SetUserID(in.voter).SetEmailHash(in.emailHash).SetCreatedAt(cast.CreatedAt).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
 			return err
 		}
-		if !cast.fresh {
-			cast.vote, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(in.voter)).Only(ctx)
+		if !cast.Fresh {
+			cast.Vote, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(in.voter)).Only(ctx)
 			return err
 		}
 		if err := count(ctx, c, p, 1, 0); err != nil {
 			return err
 		}
-		return c.Record(ctx, event.VoteCreated, voteCreated(p.BoardID, cast.vote))
+		return c.Record(ctx, event.VoteCreated, voteCreated(p.BoardID, cast.Vote))
 	})
 	return cast, err
 }

@@ -26,8 +26,12 @@ const (
 	UnsupportedMedia  Code = "ERR_UNSUPPORTED_MEDIA_TYPE"
 	Validation        Code = "ERR_VALIDATION"
 	RateLimited       Code = "ERR_RATE_LIMITED"
-	Unavailable       Code = "ERR_UNAVAILABLE"
-	Internal          Code = "ERR_INTERNAL"
+	// IdempotencyInProgress and IdempotencyMismatch are about an Idempotency-Key: its first
+	// request isn't over yet, or had another body.
+	IdempotencyInProgress Code = "ERR_IDEMPOTENCY_IN_PROGRESS"
+	IdempotencyMismatch   Code = "ERR_IDEMPOTENCY_MISMATCH"
+	Unavailable           Code = "ERR_UNAVAILABLE"
+	Internal              Code = "ERR_INTERNAL"
 )
 
 // Error is a problem with a request, fit to be shown to the caller.

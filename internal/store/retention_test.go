@@ -174,3 +174,17 @@ func TestTheRetentionTouchesNothingOfAnotherKind(t *testing.T) {
 	require.Equal(t, 2, c.Comment.Query().CountX(r.ctx))
 	require.Equal(t, 2, c.Delivery.Query().CountX(r.ctx))
 }
+
+func TestARecordOfAnIdempotencyKeyGoesAfterADay(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	s, c := open(t, url), connect(t, url)
+	old, young := seed(t, s), seed(t, s)
+	_, err := c.Exec(t.Context(), "UPDATE idempotency_records SET created_at = created_at - interval '24 hours' WHERE organization_id = $1", old.organization)
+	require.NoError(t, err)
+	removed, whole, err := s.RemoveIdempotencyRecords(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	require.False(t, whole, "there are no more")
+	require.Equal(t, []string{young.organization.UUID().String()}, texts(t, c, "SELECT organization_id::text FROM idempotency_records"))
+}

@@ -2,8 +2,10 @@ package store_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,6 +73,10 @@ func seed(t *testing.T, s *store.Store) *rows {
 		SetPrefix("esk_12345678").SetScope(apikey.ScopeRead).SaveX(r.ctx).ID
 	r.seedFeedback(c)
 	r.seedDeliveries(c)
+	held, err := s.Hold(r.ctx, r.organization, store.IdempotencyKey{ID: sha256.Sum256([]byte(r.organization.String()))},
+		func(*db.Tx) error { return nil })
+	require.NoError(t, err)
+	require.NoError(t, held.Commit(r.ctx, http.StatusOK, []byte("sealed")))
 	return r
 }
 

@@ -77,7 +77,7 @@ func Open(o Options) (*Store, error) {
 	// hold them back from the raw queries.
 	handle.SetMaxIdleConns(0)
 	driver := entsql.OpenDB(dialect.Postgres, handle)
-	client, lists := db.NewClient(db.Driver(driver)), db.NewClient(db.Driver(freshPlans{driver}))
+	client, lists := db.NewClient(db.Driver(keyedTransactions{driver})), db.NewClient(db.Driver(freshPlans{driver}))
 	scopeToOrganization(client)
 	scopeToOrganization(lists)
 	size := max(1, int(config.MaxConns)/2)

@@ -42,6 +42,9 @@ type Input struct {
 	Deleted []string
 }
 
+// Once begins the title, the text or the name of what is written with an Idempotency-Key.
+const Once = "Once "
+
 // Write is a change that was acknowledged.
 type Write struct {
 	// Subject is the id of what was made or changed: pst_…, cmt_…, vot_…, ctc_… or chg_….

@@ -73,6 +73,14 @@ var eventMutations = []mutation{
 		says:  "has 2 events",
 	},
 	{
+		name: "a post that was made twice though it has a key",
+		change: func(w *world) {
+			w.exec(`UPDATE posts SET title = 'Once 7' WHERE id IN ($1, $2)`, w.posts["first"], w.posts["second"])
+		},
+		rules: []string{"took effect twice"},
+		says:  "Once 7 with an Idempotency-Key took effect 2 times",
+	},
+	{
 		name: "two replays of one delivery",
 		change: func(w *world) {
 			w.delivery("another", "first", "healthy", 131)

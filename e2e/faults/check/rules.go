@@ -31,6 +31,7 @@ var rules = []rule{
 	{name: "replay twice", sql: replayTwiceSQL},
 	{name: "replay missing", sql: replayMissingSQL, lost: true},
 	{name: "recovery", sql: recoverySQL},
+	{name: "took effect twice", sql: onceSQL},
 	{name: "write lost", sql: writeLostSQL, lost: true},
 	{name: "event lost", sql: eventLostSQL, lost: true},
 	{name: "pending", sql: pendingSQL, lost: true},

@@ -39,6 +39,14 @@ FROM events e JOIN frozen f ON f.event = e.id
 WHERE f.subject <> '' AND e.type IN ('post.created', 'comment.created', 'contact.created', 'changelog.published')
 GROUP BY e.type, f.subject HAVING count(*) > 1`
 
+// What the load sends with an Idempotency-Key says so in its text, each time another one, and
+// takes effect once, however often a kill has it sent.
+const onceSQL = `
+SELECT format('%s with an Idempotency-Key took effect %s times', what, count(*)) FROM (
+  SELECT title AS what, organization_id FROM posts UNION ALL SELECT body_text, organization_id FROM comments
+  UNION ALL SELECT name, organization_id FROM contacts
+) made WHERE what LIKE '` + Once + `%' GROUP BY what, organization_id HAVING count(*) > 1`
+
 // A replay is of the same event to the same webhook.
 const replaySQL = `
 SELECT format('delivery %s is a replay of %s, which is of another event or webhook', d.id, of.id)

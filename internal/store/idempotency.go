@@ -1,0 +1,292 @@
+package store
+
+import (
+	"context"
+	stdsql "database/sql"
+	"encoding/binary"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// This file has the records of idempotency keys, by hand-written SQL: what a change answered,
+// written in its own transaction, so that the same request later gets the same answer and
+// changes nothing. A record that is looked for costs no round trip: that goes with BEGIN, and
+// the record itself with COMMIT. It belongs to the organization of the transaction.
+
+// IdempotencyRetention is how long a record counts.
+const IdempotencyRetention = 24 * time.Hour
+
+// IdempotencyKey is a request as records know it.
+type IdempotencyKey struct {
+	// ID is a hash of the key and of what it is scoped to, Fingerprint one of what is asked for.
+	ID, Fingerprint [32]byte
+}
+
+// IdempotencyRecord is what was answered to a request with a key.
+type IdempotencyRecord struct {
+	ID          []byte
+	Fingerprint []byte
+	Status      int
+	// Answer is the body as the caller of this package wants it kept.
+	Answer []byte
+}
+
+// ErrKeyInUse is what a transaction ends with whose key another one has, which isn't over yet.
+var ErrKeyInUse = errors.New("another request with this idempotency key is under way")
+
+// RecordedError is what a transaction ends with whose key has a record: nothing was changed.
+type RecordedError struct{ IdempotencyRecord }
+
+func (*RecordedError) Error() string { return "the idempotency key has a record" }
+
+// The lock comes first: a record that was committed while it was waited for would be missed
+// the other way round. Nobody waits for it, and it ends with the transaction.
+const (
+	lockKeysSQL = `SELECT pg_try_advisory_xact_lock(k) FROM unnest($1::bigint[]) WITH ORDINALITY AS u(k, n) ORDER BY n`
+	recordsSQL  = `
+SELECT id, fingerprint, status, answer FROM idempotency_records
+WHERE organization_id = $1 AND id = ANY ((SELECT $2::bytea[])::bytea[]) AND created_at > $3`
+	insertRecordsSQL = `
+INSERT INTO idempotency_records AS r (organization_id, id, created_at, fingerprint, status, answer)
+SELECT $1::uuid, n.id, $2, n.fingerprint, n.status, n.answer
+FROM unnest($3::bytea[], $4::bytea[], $5::int[], $6::bytea[], $7::uuid[]) n(id, fingerprint, status, answer, about)
+WHERE n.about IS NULL OR EXISTS (SELECT FROM posts WHERE id = n.about) OR EXISTS (SELECT FROM votes WHERE id = n.about)
+  OR EXISTS (SELECT FROM comments WHERE id = n.about)
+ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = excluded.fingerprint,
+  status = excluded.status, answer = excluded.answer`
+)
+
+// lockOf is the advisory lock of a key. Two keys that share one, of 2^64, get ErrKeyInUse while
+// both are under way, and nothing worse.
+func lockOf(id [32]byte) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
+
+// The number of rows stands in the text as in retention.go.
+const oldRecordsSQL = `
+DELETE FROM idempotency_records WHERE id IN (
+  SELECT id FROM idempotency_records WHERE created_at <= $1 ORDER BY created_at LIMIT 500 FOR UPDATE SKIP LOCKED)`
+
+// RemoveIdempotencyRecords removes one page of records, of all organizations, that count no
+// longer, and returns how many. Whole says that there may be more.
+func (s *Store) RemoveIdempotencyRecords(ctx context.Context) (removed int, whole bool, err error) {
+	done, err := s.pool.Exec(ctx, oldRecordsSQL, Now().Add(-IdempotencyRetention))
+	if err != nil {
+		return 0, false, errors.Wrap(err, "remove idempotency records")
+	}
+	removed = int(done.RowsAffected())
+	return removed, removed == 500, nil
+}
+
+// HeldTx is a transaction that is done but for its commit.
+type HeldTx struct {
+	tx  *db.Tx
+	own *keyedTx
+}
+
+// Hold runs fn in a transaction as InTx does, for a request with a key, and leaves it open:
+// Commit or Rollback must follow soon. It returns ErrKeyInUse or a RecordedError instead of
+// running fn where the key is taken.
+func (s *Store) Hold(ctx context.Context, of publicid.Organization, key IdempotencyKey, fn func(tx *db.Tx) error) (held *HeldTx, err error) {
+	err = again(func() error {
+		own := &keyedTx{of: of, key: key}
+		tx, err := s.client.Tx(context.WithValue(ctx, keyedTxKey{}, own))
+		if err != nil {
+			return errors.Wrap(err, "begin")
+		}
+		held = &HeldTx{tx, own}
+		done := false
+		defer func() {
+			if !done {
+				held.Rollback()
+			}
+		}()
+		err = fn(tx)
+		done = err == nil
+		return err
+	})
+	return held, err
+}
+
+// Commit commits with the record of what is answered. As with InTx, an error that is Unknown
+// may have committed.
+func (h *HeldTx) Commit(ctx context.Context, status int, answer []byte) error {
+	if err := ctx.Err(); err != nil {
+		h.Rollback()
+		return errors.Wrap(err, "commit") // it wasn't sent
+	}
+	h.own.commit, h.own.status, h.own.answer = ctx, status, answer
+	if err := h.tx.Commit(); err != nil {
+		return errors.Wrap(&unknownOutcome{err}, "commit")
+	}
+	return nil
+}
+
+// Rollback undoes the transaction, unless it is committed.
+func (h *HeldTx) Rollback() { _ = h.tx.Rollback() }
+
+// keyedTransactions is Ent's driver with transactions that have a key.
+type keyedTransactions struct{ *entsql.Driver }
+
+type keyedTxKey struct{}
+
+// Tx begins a transaction, one of Hold's where the context has a key.
+func (d keyedTransactions) Tx(ctx context.Context) (dialect.Tx, error) {
+	own, ok := ctx.Value(keyedTxKey{}).(*keyedTx)
+	if !ok {
+		return d.Driver.Tx(ctx)
+	}
+	conn, err := d.DB().Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own.Conn, own.conn = entsql.Conn{ExecQuerier: conn}, conn
+	if err := own.begin(ctx); err != nil {
+		_ = own.Rollback()
+		return nil, err
+	}
+	return own, nil
+}
+
+// keyedTx is the transaction of one request with a key.
+type keyedTx struct {
+	entsql.Conn
+	conn *stdsql.Conn
+	of   publicid.Organization
+	key  IdempotencyKey
+	// What the commit is sent with.
+	commit context.Context
+	status int
+	answer []byte
+	over   bool
+}
+
+// send sends statements together on the transaction's connection.
+func (t *keyedTx) send(ctx context.Context, statements *pgx.Batch) error {
+	return t.conn.Raw(func(conn any) error {
+		return conn.(*stdlib.Conn).Conn().SendBatch(ctx, statements).Close()
+	})
+}
+
+func (t *keyedTx) begin(ctx context.Context) error {
+	look := &KeyLook{}
+	statements := &pgx.Batch{}
+	statements.Queue("BEGIN")
+	look.queue(statements, t.of, []IdempotencyKey{t.key})
+	if err := t.send(ctx, statements); err != nil {
+		return err
+	}
+	return look.Taken()[t.key.ID]
+}
+
+// Commit writes the record and commits. Ent calls it.
+func (t *keyedTx) Commit() error {
+	if t.over {
+		return stdsql.ErrTxDone
+	}
+	statements := &pgx.Batch{}
+	queueRecords(statements, t.of, []KeptAnswer{{Key: t.key, Status: t.status, Answer: t.answer}})
+	statements.Queue("COMMIT")
+	err := t.send(t.commit, statements)
+	if err != nil {
+		_ = t.Rollback()
+		return err
+	}
+	t.over = true
+	return t.conn.Close()
+}
+
+// Rollback undoes the transaction, unless it is over. A connection that doesn't take it any
+// more is thrown away by the pool, and the server does the same.
+func (t *keyedTx) Rollback() error {
+	if t.over {
+		return stdsql.ErrTxDone
+	}
+	t.over = true
+	ctx, cancel := context.WithTimeout(context.Background(), connectionTimeout)
+	defer cancel()
+	_, err := t.conn.ExecContext(ctx, "ROLLBACK")
+	if closed := t.conn.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// KeyLook is what is found of keys: their locks and records.
+type KeyLook struct {
+	keys    []IdempotencyKey
+	locked  []bool
+	records []IdempotencyRecord
+}
+
+func (l *KeyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []IdempotencyKey) {
+	l.keys = keys
+	locks, ids := make([]int64, len(keys)), make([][]byte, len(keys))
+	for i, k := range keys {
+		locks[i], ids[i] = lockOf(k.ID), k.ID[:]
+	}
+	onto.Queue(lockKeysSQL, locks).Query(func(rows pgx.Rows) (err error) {
+		l.locked, err = pgx.CollectRows(rows, pgx.RowTo[bool])
+		return err
+	})
+	onto.Queue(recordsSQL, of.UUID().String(), ids, Now().Add(-IdempotencyRetention)).Query(func(rows pgx.Rows) (err error) {
+		l.records, err = pgx.CollectRows(rows, pgx.RowToStructByPos[IdempotencyRecord])
+		return err
+	})
+}
+
+// Taken are the keys that can't be used, by their ids: ErrKeyInUse or a RecordedError.
+func (l *KeyLook) Taken() map[[32]byte]error {
+	taken := map[[32]byte]error{}
+	for i, k := range l.keys {
+		if !l.locked[i] {
+			taken[k.ID] = ErrKeyInUse
+		}
+	}
+	for _, r := range l.records {
+		taken[[32]byte(r.ID)] = &RecordedError{r}
+	}
+	return taken
+}
+
+// LookForKeys looks at keys, whose locks the transaction then has. What is found is known
+// when the statements are sent.
+func (p *Pipeline) LookForKeys(of publicid.Organization, keys []IdempotencyKey) *KeyLook {
+	look := &KeyLook{}
+	look.queue(p.queued, of, keys)
+	return look
+}
+
+// KeepAnswers writes records of keys that were looked for and aren't taken.
+func (p *Pipeline) KeepAnswers(of publicid.Organization, answers []KeptAnswer) {
+	queueRecords(p.queued, of, answers)
+}
+
+// KeptAnswer is a record to be written.
+type KeptAnswer struct {
+	Key    IdempotencyKey
+	Status int
+	Answer []byte
+	// About is the row that was to be inserted for it, if any: the record is written where
+	// that was.
+	About uuid.UUID
+}
+
+func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []KeptAnswer) {
+	n := len(answers)
+	ids, prints, bodies, states, about := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([]int, n), make(uuidArray, n)
+	for i, a := range answers {
+		ids[i], prints[i], states[i], bodies[i] = a.Key.ID[:], a.Key.Fingerprint[:], a.Status, a.Answer
+		if a.About != uuid.Nil {
+			about[i].Bytes, about[i].Valid = a.About, true
+		}
+	}
+	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, about)
+}
