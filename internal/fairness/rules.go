@@ -23,8 +23,8 @@ const SlotWait = send.AttemptTimeout
 type rules struct {
 	// A workflow costs Temporal some 10 ms of processor time, one more delivery in a
 	// group a tenth of that. So a stream of more than singleRate deliveries a second,
-	// once singleBurst are used up, is busy and starts a group every busyInterval, 33 a
-	// second: a delivery waits for 15 ms on average. Any other stream starts each at once.
+	// once singleBurst are used up, is busy and starts a group every busyInterval, 37 a
+	// second: a delivery waits for 14 ms on average. Any other stream starts each at once.
 	singleRate   rate.Limit
 	singleBurst  int
 	busyInterval time.Duration
@@ -90,7 +90,7 @@ type rules struct {
 
 func production() rules {
 	return rules{
-		singleRate: 60, singleBurst: 10, busyInterval: 30 * time.Millisecond, busyFor: time.Second,
+		singleRate: 60, singleBurst: 10, busyInterval: 27 * time.Millisecond, busyFor: time.Second,
 		laggingInterval: 400 * time.Millisecond, maxWaiting: 100_000,
 		webhookConcurrency: 64, firstWait: time.Second, retryInterval: 10 * time.Millisecond,
 		failuresKept: time.Minute, toleratedFailures: webhook.MaxAttempts, reservedAhead: 10 * time.Minute,
