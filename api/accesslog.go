@@ -31,11 +31,14 @@ func (s *server) logAccess(c *gin.Context) {
 	if call := callOf(c); call != nil {
 		attrs = append(attrs, slog.String("tool", call.tool))
 	}
-	for _, p := range c.Params {
-		// Ids only; what isn't one was refused.
-		if c.Writer.Status() < 400 {
-			attrs = append(attrs, slog.String(p.Key, p.Value))
-		}
+	if c.Writer.Header().Get(replayedHeader) != "" {
+		attrs = append(attrs, slog.Bool("replayed", true))
 	}
-	s.log.LogAttrs(c, slog.LevelInfo, "request", append(attrs, touched.Attrs()...)...)
+	if c.Writer.Status() < 400 {
+		for _, p := range c.Params {
+			attrs = append(attrs, slog.String(p.Key, p.Value)) // ids only; what isn't one was refused
+		}
+		attrs = append(attrs, touched.Attrs()...) // of what is committed
+	}
+	s.log.LogAttrs(c, slog.LevelInfo, "request", attrs...)
 }

@@ -63,6 +63,7 @@ func (s *server) once(c *gin.Context) {
 			return
 		}
 	}
+	once.Abandon() // before a client that reads slowly: a refusal may have left a transaction open
 	c.Writer.WriteHeader(w.status)
 	_, _ = c.Writer.Write(w.body.Bytes()) // as with any answer, a client that left isn't told
 }
@@ -119,6 +120,7 @@ func (w *heldWriter) WriteHeader(status int)               { w.status = status }
 func (w *heldWriter) WriteHeaderNow()                      {}
 func (w *heldWriter) Write(b []byte) (int, error)          { return w.body.Write(b) }
 func (w *heldWriter) WriteString(text string) (int, error) { return w.body.WriteString(text) }
+func (w *heldWriter) Flush()                               {}
 func (w *heldWriter) Status() int                          { return w.status }
 func (w *heldWriter) Size() int                            { return w.body.Len() }
 func (w *heldWriter) Written() bool                        { return w.body.Len() > 0 }

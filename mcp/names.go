@@ -30,6 +30,7 @@ var humps = regexp.MustCompile(`(^|[^\w'"])([a-z]+(?:[A-Z][a-z]*)+)\b`)
 // prose writes the contract's names in a text of ours as the tools have them. Other
 // words stay as they are.
 func (c *contract) prose(text string) string {
+	text = strings.ReplaceAll(text, "Idempotency-Key", snake("Idempotency-Key"))
 	return humps.ReplaceAllStringFunc(text, func(found string) string {
 		m := humps.FindStringSubmatch(found)
 		if !c.names[m[2]] {

@@ -197,18 +197,32 @@ func (g *Group[In, Out]) keepAnswers(j *Joint, members []*member[In, Out], out [
 		if j.IsTaken(i) {
 			return errors.New("a change was made whose idempotency key is taken")
 		}
-		a, err := m.answer(out[i])
+		a, err := g.answerOf(m, out[i])
 		if err != nil {
 			return err
 		}
-		kept = append(kept, store.KeptAnswer{
-			Key: *m.key, Status: a.Status, Answer: g.runner.sealAnswer(*m.key, a), About: j.rows[i],
-		})
+		a.About = j.rows[i]
+		kept = append(kept, a)
 	}
 	if len(kept) > 0 {
 		j.KeepAnswers(j.Organization, kept)
 	}
 	return nil
+}
+
+// answerOf has a member answer. A panic in it is his alone: as an error it has each change of
+// the group made by itself.
+func (g *Group[In, Out]) answerOf(m *member[In, Out], out *Out) (kept store.KeptAnswer, err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			err = errors.Errorf("panic in an answer: %v", what)
+		}
+	}()
+	a, err := m.answer(out)
+	if err != nil {
+		return kept, err
+	}
+	return store.KeptAnswer{Key: *m.key, Status: a.Status, Answer: g.runner.sealAnswer(*m.key, a)}, nil
 }
 
 func touchDeliveries(ctx context.Context, deliveries []PendingDelivery) {

@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 
 	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/trace"
 
 	"earshot/ent/db"
 	"earshot/internal/problem"
 	"earshot/internal/store"
+	"earshot/internal/telemetry"
 )
 
 // A request with an idempotency key changes something once. What it answers is written with
@@ -38,9 +40,17 @@ type Idempotent struct {
 
 // held is a change that waits for its answer.
 type held struct {
+	// ctx has the span of the commit.
+	ctx     context.Context
 	change  *Change
 	tx      *store.HeldTx
 	release func()
+}
+
+// end gives back what it has.
+func (h *held) end() {
+	trace.SpanFromContext(h.ctx).End()
+	h.release()
 }
 
 type idempotentKey struct{}
@@ -73,13 +83,14 @@ func (i *Idempotent) Commit(ctx context.Context, answer Answer) error {
 	if h == nil {
 		return nil
 	}
+	sealed := i.runner.sealAnswer(i.key, answer)
 	i.held = nil
-	defer h.release()
-	err := h.tx.Commit(ctx, answer.Status, i.runner.sealAnswer(i.key, answer))
+	defer h.end()
+	err := h.tx.Commit(ctx, answer.Status, sealed)
 	if err != nil && !store.Unknown(err) {
 		return err
 	}
-	i.runner.dispatchOf(ctx, h.change)
+	i.runner.dispatchOf(h.ctx, h.change)
 	return err
 }
 
@@ -88,7 +99,7 @@ func (i *Idempotent) Abandon() {
 	if h := i.held; h != nil {
 		i.held = nil
 		h.tx.Rollback()
-		h.release()
+		h.end()
 	}
 }
 
@@ -98,6 +109,12 @@ func (r *Runner) hold(ctx context.Context, i *Idempotent, c *Change, release fun
 	if i.held != nil {
 		return errors.New("a request with an idempotency key makes two changes")
 	}
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer func() {
+		if i.held == nil {
+			span.End()
+		}
+	}()
 	tx, err := r.store.Hold(ctx, c.Caller.Organization.ID, i.key, func(tx *db.Tx) error {
 		*c = Change{Tx: tx, Caller: c.Caller}
 		return fn(c)
@@ -105,7 +122,7 @@ func (r *Runner) hold(ctx context.Context, i *Idempotent, c *Change, release fun
 	if err != nil {
 		return r.taken(i.key, err)
 	}
-	i.runner, i.held = r, &held{c, tx, release}
+	i.runner, i.held = r, &held{ctx, c, tx, release}
 	return nil
 }
 
@@ -120,7 +137,7 @@ func (r *Runner) taken(key store.IdempotencyKey, err error) error {
 	case [32]byte(before.Fingerprint) != key.Fingerprint:
 		return problem.New(problem.IdempotencyMismatch, "This Idempotency-Key was used for a request with another body.")
 	}
-	body, openErr := r.secrets.Open(hex.EncodeToString(before.ID), before.Answer)
+	body, openErr := r.secrets.OpenApart(hex.EncodeToString(before.ID), before.Answer)
 	if openErr != nil {
 		return errors.Wrap(openErr, "open the answer of a request")
 	}
@@ -129,5 +146,5 @@ func (r *Runner) taken(key store.IdempotencyKey, err error) error {
 
 // sealAnswer encrypts an answer for its record: some hold a secret that is shown once.
 func (r *Runner) sealAnswer(key store.IdempotencyKey, a Answer) []byte {
-	return r.secrets.Seal(hex.EncodeToString(key.ID[:]), string(a.Body))
+	return r.secrets.SealApart(hex.EncodeToString(key.ID[:]), string(a.Body))
 }

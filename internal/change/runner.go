@@ -48,14 +48,18 @@ func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error 
 	if err != nil {
 		return busy(err)
 	}
-	c := &Change{Caller: caller}
-	if i := idempotentOf(ctx); i != nil {
-		if err = r.hold(ctx, i, c, release, fn); err != nil {
+	held := false
+	defer func() {
+		if !held {
 			release()
 		}
+	}()
+	c := &Change{Caller: caller}
+	if i := idempotentOf(ctx); i != nil {
+		err := r.hold(ctx, i, c, release, fn)
+		held = err == nil
 		return err
 	}
-	defer release()
 	return r.perform(ctx, c, fn)
 }
 

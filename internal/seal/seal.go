@@ -6,8 +6,11 @@
 package seal
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
 
 	"github.com/go-faster/errors"
 )
@@ -20,10 +23,12 @@ var ErrUnreadable = errors.New("sealed value can't be opened: unknown key, wrong
 type Box struct {
 	sealing string
 	keys    map[string]cipher.AEAD
+	// masters are the keys themselves, of which those of SealApart are made.
+	masters map[string][]byte
 }
 
 // New makes an empty box; Add gives it keys.
-func New() *Box { return &Box{keys: map[string]cipher.AEAD{}} }
+func New() *Box { return &Box{keys: map[string]cipher.AEAD{}, masters: map[string][]byte{}} }
 
 // Add gives the box a key of 32 bytes; the first one seals. The id has 1 to 255
 // bytes and may not be taken: what the first key of that name sealed would be
@@ -40,7 +45,8 @@ func (b *Box) Add(id string, key []byte) error {
 		return errors.Wrap(err, "make the cipher")
 	}
 	// The nonce is random and written in front: at 2^32 values a key, far more
-	// than there are webhooks, a repetition is still unlikelier than 2^-32.
+	// than there are webhooks, a repetition is still unlikelier than 2^-32. What there
+	// is more of is sealed by SealApart.
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		return errors.Wrap(err, "make the cipher")
@@ -48,7 +54,7 @@ func (b *Box) Add(id string, key []byte) error {
 	if b.sealing == "" {
 		b.sealing = id
 	}
-	b.keys[id] = aead
+	b.keys[id], b.masters[id] = aead, bytes.Clone(key)
 	return nil
 }
 
@@ -57,6 +63,42 @@ func (b *Box) KeyID() string { return b.sealing }
 
 // Readable reports whether Open knows a key.
 func (b *Box) Readable(id string) bool { return b.keys[id] != nil }
+
+// SealApart is Seal with a key that is made for the owner alone, so that there may be any number
+// of owners. OpenApart opens it.
+func (b *Box) SealApart(owner, secret string) []byte {
+	return b.apart(b.sealing, owner).Seal(owner, secret)
+}
+
+// OpenApart decrypts what SealApart made. It returns ErrUnreadable.
+func (b *Box) OpenApart(owner string, sealed []byte) (string, error) {
+	id, _, ok := split(sealed)
+	if !ok || b.keys[id] == nil {
+		return "", ErrUnreadable
+	}
+	return b.apart(id, owner).Open(owner, sealed)
+}
+
+// apart is a box with the key of an owner that is made of a key of this one.
+func (b *Box) apart(id, owner string) *Box {
+	own := New()
+	key, err := hkdf.Key(sha256.New, b.masters[id], nil, "earshot "+owner, 32)
+	if err == nil {
+		err = own.Add(id, key)
+	}
+	if err != nil {
+		panic(err) // a key of 32 bytes can be made, and is taken
+	}
+	return own
+}
+
+// split is the name of the key that a value was sealed with, and the rest.
+func split(sealed []byte) (id string, rest []byte, ok bool) {
+	if len(sealed) == 0 || len(sealed) < 1+int(sealed[0]) {
+		return "", nil, false
+	}
+	return string(sealed[1 : 1+int(sealed[0])]), sealed[1+int(sealed[0]):], true
+}
 
 // Seal encrypts a secret for its owner, which Open must be told again: a sealed
 // value that was copied to another row doesn't open there.
@@ -67,15 +109,11 @@ func (b *Box) Seal(owner, secret string) []byte {
 
 // Open decrypts what Seal made. It returns ErrUnreadable.
 func (b *Box) Open(owner string, sealed []byte) (string, error) {
-	if len(sealed) == 0 || len(sealed) < 1+int(sealed[0]) {
+	id, rest, ok := split(sealed)
+	if !ok || b.keys[id] == nil {
 		return "", ErrUnreadable
 	}
-	id, rest := sealed[1:1+int(sealed[0])], sealed[1+int(sealed[0]):]
-	aead, ok := b.keys[string(id)]
-	if !ok {
-		return "", ErrUnreadable
-	}
-	secret, err := aead.Open(nil, nil, rest, []byte(owner))
+	secret, err := b.keys[id].Open(nil, nil, rest, []byte(owner))
 	if err != nil {
 		return "", ErrUnreadable
 	}

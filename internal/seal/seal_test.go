@@ -169,3 +169,23 @@ func TestTwoKeysOfOneNameAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, secret, opened)
 }
+
+func TestAValueThatIsSealedApartOpensForItsOwnerWithTheKeyOfThatTime(t *testing.T) {
+	t.Parallel()
+	old, both := box(t, named{"k1", key(1)}), box(t, named{"k2", key(2)}, named{"k1", key(1)})
+	sealed := old.SealApart(owner, secret)
+	got, err := both.OpenApart(owner, sealed)
+	require.NoError(t, err)
+	require.Equal(t, secret, got)
+	for what, open := range map[string]func() (string, error){
+		"another owner":          func() (string, error) { return both.OpenApart("another", sealed) },
+		"the key of all":         func() (string, error) { return both.Open(owner, sealed) },
+		"a key that isn't known": func() (string, error) { return box(t, named{"k2", key(2)}).OpenApart(owner, sealed) },
+		"a damaged value":        func() (string, error) { return both.OpenApart(owner, sealed[:len(sealed)-1]) },
+		"a value of nothing":     func() (string, error) { return both.OpenApart(owner, nil) },
+		"one that isn't apart":   func() (string, error) { return both.OpenApart(owner, old.Seal(owner, secret)) },
+	} {
+		_, err := open()
+		require.ErrorIs(t, err, seal.ErrUnreadable, what)
+	}
+}

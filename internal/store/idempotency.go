@@ -2,18 +2,13 @@ package store
 
 import (
 	"context"
-	stdsql "database/sql"
 	"encoding/binary"
 	"time"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
-	"earshot/ent/db"
 	"earshot/internal/publicid"
 )
 
@@ -49,7 +44,9 @@ type RecordedError struct{ IdempotencyRecord }
 func (*RecordedError) Error() string { return "the idempotency key has a record" }
 
 // The lock comes first: a record that was committed while it was waited for would be missed
-// the other way round. Nobody waits for it, and it ends with the transaction.
+// the other way round. Nobody waits for it, and it ends with the transaction. The rows that
+// records are about are looked for one by one: an EXISTS might read whole tables, in a plan that
+// is kept from when they were small.
 const (
 	lockKeysSQL = `SELECT pg_try_advisory_xact_lock(k) FROM unnest($1::bigint[]) WITH ORDINALITY AS u(k, n) ORDER BY n`
 	recordsSQL  = `
@@ -59,8 +56,8 @@ WHERE organization_id = $1 AND id = ANY ((SELECT $2::bytea[])::bytea[]) AND crea
 INSERT INTO idempotency_records AS r (organization_id, id, created_at, fingerprint, status, answer)
 SELECT $1::uuid, n.id, $2, n.fingerprint, n.status, n.answer
 FROM unnest($3::bytea[], $4::bytea[], $5::int[], $6::bytea[], $7::uuid[]) n(id, fingerprint, status, answer, about)
-WHERE n.about IS NULL OR EXISTS (SELECT FROM posts WHERE id = n.about) OR EXISTS (SELECT FROM votes WHERE id = n.about)
-  OR EXISTS (SELECT FROM comments WHERE id = n.about)
+WHERE n.about IS NULL OR coalesce((SELECT true FROM posts WHERE id = n.about LIMIT 1),
+  (SELECT true FROM votes WHERE id = n.about LIMIT 1), (SELECT true FROM comments WHERE id = n.about LIMIT 1))
 ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = excluded.fingerprint,
   status = excluded.status, answer = excluded.answer`
 )
@@ -83,140 +80,6 @@ func (s *Store) RemoveIdempotencyRecords(ctx context.Context) (removed int, whol
 	}
 	removed = int(done.RowsAffected())
 	return removed, removed == 500, nil
-}
-
-// HeldTx is a transaction that is done but for its commit.
-type HeldTx struct {
-	tx  *db.Tx
-	own *keyedTx
-}
-
-// Hold runs fn in a transaction as InTx does, for a request with a key, and leaves it open:
-// Commit or Rollback must follow soon. It returns ErrKeyInUse or a RecordedError instead of
-// running fn where the key is taken.
-func (s *Store) Hold(ctx context.Context, of publicid.Organization, key IdempotencyKey, fn func(tx *db.Tx) error) (held *HeldTx, err error) {
-	err = again(func() error {
-		own := &keyedTx{of: of, key: key}
-		tx, err := s.client.Tx(context.WithValue(ctx, keyedTxKey{}, own))
-		if err != nil {
-			return errors.Wrap(err, "begin")
-		}
-		held = &HeldTx{tx, own}
-		done := false
-		defer func() {
-			if !done {
-				held.Rollback()
-			}
-		}()
-		err = fn(tx)
-		done = err == nil
-		return err
-	})
-	return held, err
-}
-
-// Commit commits with the record of what is answered. As with InTx, an error that is Unknown
-// may have committed.
-func (h *HeldTx) Commit(ctx context.Context, status int, answer []byte) error {
-	if err := ctx.Err(); err != nil {
-		h.Rollback()
-		return errors.Wrap(err, "commit") // it wasn't sent
-	}
-	h.own.commit, h.own.status, h.own.answer = ctx, status, answer
-	if err := h.tx.Commit(); err != nil {
-		return errors.Wrap(&unknownOutcome{err}, "commit")
-	}
-	return nil
-}
-
-// Rollback undoes the transaction, unless it is committed.
-func (h *HeldTx) Rollback() { _ = h.tx.Rollback() }
-
-// keyedTransactions is Ent's driver with transactions that have a key.
-type keyedTransactions struct{ *entsql.Driver }
-
-type keyedTxKey struct{}
-
-// Tx begins a transaction, one of Hold's where the context has a key.
-func (d keyedTransactions) Tx(ctx context.Context) (dialect.Tx, error) {
-	own, ok := ctx.Value(keyedTxKey{}).(*keyedTx)
-	if !ok {
-		return d.Driver.Tx(ctx)
-	}
-	conn, err := d.DB().Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	own.Conn, own.conn = entsql.Conn{ExecQuerier: conn}, conn
-	if err := own.begin(ctx); err != nil {
-		_ = own.Rollback()
-		return nil, err
-	}
-	return own, nil
-}
-
-// keyedTx is the transaction of one request with a key.
-type keyedTx struct {
-	entsql.Conn
-	conn *stdsql.Conn
-	of   publicid.Organization
-	key  IdempotencyKey
-	// What the commit is sent with.
-	commit context.Context
-	status int
-	answer []byte
-	over   bool
-}
-
-// send sends statements together on the transaction's connection.
-func (t *keyedTx) send(ctx context.Context, statements *pgx.Batch) error {
-	return t.conn.Raw(func(conn any) error {
-		return conn.(*stdlib.Conn).Conn().SendBatch(ctx, statements).Close()
-	})
-}
-
-func (t *keyedTx) begin(ctx context.Context) error {
-	look := &KeyLook{}
-	statements := &pgx.Batch{}
-	statements.Queue("BEGIN")
-	look.queue(statements, t.of, []IdempotencyKey{t.key})
-	if err := t.send(ctx, statements); err != nil {
-		return err
-	}
-	return look.Taken()[t.key.ID]
-}
-
-// Commit writes the record and commits. Ent calls it.
-func (t *keyedTx) Commit() error {
-	if t.over {
-		return stdsql.ErrTxDone
-	}
-	statements := &pgx.Batch{}
-	queueRecords(statements, t.of, []KeptAnswer{{Key: t.key, Status: t.status, Answer: t.answer}})
-	statements.Queue("COMMIT")
-	err := t.send(t.commit, statements)
-	if err != nil {
-		_ = t.Rollback()
-		return err
-	}
-	t.over = true
-	return t.conn.Close()
-}
-
-// Rollback undoes the transaction, unless it is over. A connection that doesn't take it any
-// more is thrown away by the pool, and the server does the same.
-func (t *keyedTx) Rollback() error {
-	if t.over {
-		return stdsql.ErrTxDone
-	}
-	t.over = true
-	ctx, cancel := context.WithTimeout(context.Background(), connectionTimeout)
-	defer cancel()
-	_, err := t.conn.ExecContext(ctx, "ROLLBACK")
-	if closed := t.conn.Close(); err == nil {
-		err = closed
-	}
-	return err
 }
 
 // KeyLook is what is found of keys: their locks and records.

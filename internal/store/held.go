@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	stdsql "database/sql"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// HeldTx is a transaction that is done but for its commit.
+type HeldTx struct {
+	tx  *db.Tx
+	own *keyedTx
+}
+
+// Hold runs fn in a transaction as InTx does, for a request with a key, and leaves it open:
+// Commit or Rollback must follow soon. It returns ErrKeyInUse or a RecordedError instead of
+// running fn where the key is taken.
+func (s *Store) Hold(ctx context.Context, of publicid.Organization, key IdempotencyKey, fn func(tx *db.Tx) error) (held *HeldTx, err error) {
+	err = again(func() error {
+		own := &keyedTx{of: of, key: key}
+		tx, err := s.client.Tx(context.WithValue(ctx, keyedTxKey{}, own))
+		if err != nil {
+			return errors.Wrap(err, "begin")
+		}
+		held = &HeldTx{tx, own}
+		done := false
+		defer func() {
+			if !done {
+				held.Rollback()
+			}
+		}()
+		err = fn(tx)
+		done = err == nil
+		return err
+	})
+	return held, err
+}
+
+// Commit commits with the record of what is answered. As with InTx, an error that is Unknown
+// may have committed.
+func (h *HeldTx) Commit(ctx context.Context, status int, answer []byte) error {
+	if err := ctx.Err(); err != nil {
+		h.Rollback()
+		return errors.Wrap(err, "commit") // it wasn't sent
+	}
+	h.own.commit, h.own.status, h.own.answer = ctx, status, answer
+	if err := h.tx.Commit(); err != nil {
+		return errors.Wrap(&unknownOutcome{err}, "commit")
+	}
+	return nil
+}
+
+// Rollback undoes the transaction, unless it is committed.
+func (h *HeldTx) Rollback() { _ = h.tx.Rollback() }
+
+// keyedTransactions is Ent's driver with transactions that have a key.
+type keyedTransactions struct{ *entsql.Driver }
+
+type keyedTxKey struct{}
+
+// Tx begins a transaction, one of Hold's where the context has a key.
+func (d keyedTransactions) Tx(ctx context.Context) (dialect.Tx, error) {
+	own, ok := ctx.Value(keyedTxKey{}).(*keyedTx)
+	if !ok {
+		return d.Driver.Tx(ctx)
+	}
+	conn, err := d.DB().Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own.Conn, own.conn = entsql.Conn{ExecQuerier: conn}, conn
+	if err := own.begin(ctx); err != nil {
+		_ = own.Rollback()
+		return nil, err
+	}
+	return own, nil
+}
+
+// keyedTx is the transaction of one request with a key.
+type keyedTx struct {
+	entsql.Conn
+	conn *stdsql.Conn
+	of   publicid.Organization
+	key  IdempotencyKey
+	// What the commit is sent with.
+	commit context.Context
+	status int
+	answer []byte
+	over   bool
+}
+
+// send sends statements together on the transaction's connection.
+func (t *keyedTx) send(ctx context.Context, statements *pgx.Batch) error {
+	return t.conn.Raw(func(conn any) error {
+		return conn.(*stdlib.Conn).Conn().SendBatch(ctx, statements).Close()
+	})
+}
+
+func (t *keyedTx) begin(ctx context.Context) error {
+	look := &KeyLook{}
+	statements := &pgx.Batch{}
+	statements.Queue("BEGIN")
+	look.queue(statements, t.of, []IdempotencyKey{t.key})
+	if err := t.send(ctx, statements); err != nil {
+		return err
+	}
+	return look.Taken()[t.key.ID]
+}
+
+// Commit writes the record and commits. Ent calls it.
+func (t *keyedTx) Commit() error {
+	if t.over {
+		return stdsql.ErrTxDone
+	}
+	statements := &pgx.Batch{}
+	queueRecords(statements, t.of, []KeptAnswer{{Key: t.key, Status: t.status, Answer: t.answer}})
+	statements.Queue("COMMIT")
+	err := t.send(t.commit, statements)
+	if err != nil {
+		_ = t.Rollback()
+		return err
+	}
+	t.over = true
+	return t.conn.Close()
+}
+
+// Rollback undoes the transaction, unless it is over. A connection that doesn't take it any
+// more is thrown away by the pool, and the server does the same.
+func (t *keyedTx) Rollback() error {
+	if t.over {
+		return stdsql.ErrTxDone
+	}
+	t.over = true
+	ctx, cancel := context.WithTimeout(context.Background(), connectionTimeout)
+	defer cancel()
+	_, err := t.conn.ExecContext(ctx, "ROLLBACK")
+	if closed := t.conn.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
