@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"earshot/e2e/faults/receiver"
@@ -29,8 +30,9 @@ func (r *run) killBetweenCommitAndStart(ctx context.Context) (time.Duration, err
 	}
 	armed := before + 1
 	r.kills.add(api.name, at, api.started(armed))
-	// The answer is lost with the process, so this is no acknowledged write.
-	_, _ = r.probe.writePost(ctx, "Killed behind its commit")
+	// The answer is lost with the process, so this is no acknowledged write. Under a title of
+	// its own: where a slug is taken, the group commits without the post, which is then made alone.
+	_, _ = r.probe.writePost(ctx, fmt.Sprintf("Killed behind its commit %d", armed))
 	if err := api.awaitDeath(ctx, armed, failpoint.AfterCommit); err != nil {
 		return 0, err
 	}

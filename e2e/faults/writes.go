@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/go-faster/errors"
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/client"
+	"earshot/e2e/faults/check"
+)
+
+// written is a change that was acknowledged.
+type written struct {
+	// subject is the id of what was made, event the type of the event that this makes.
+	subject, event string
+}
+
+// task is one thing that the load wants done.
+type task struct {
+	number int
+	// key is sent as the Idempotency-Key, each time that it is asked for; "" is none.
+	key string
+	// on is the post that it is about, chosen once: a request with a key stays the same.
+	on string
+}
+
+// keyedShare: one write of so many is sent with an Idempotency-Key.
+const keyedShare = 3
+
+// task is number i of the load.
+func (t *tenant) task(i int) task {
+	todo := task{number: i, on: t.lastPost()}
+	if i%keyedShare == 0 {
+		todo.key = fmt.Sprintf("%s-%d", t.board, i)
+	}
+	return todo
+}
+
+// words are the title, the text or the name of what it makes.
+func (w task) words(of string) string {
+	if w.key != "" {
+		return fmt.Sprintf("%s%s %d", check.Once, of, w.number)
+	}
+	return fmt.Sprintf("%s %d", of, w.number)
+}
+
+// withKey sends the key.
+func (w task) withKey(_ context.Context, q *http.Request) error {
+	if w.key != "" {
+		q.Header.Set("Idempotency-Key", w.key)
+	}
+	return nil
+}
+
+// write does a task of the load; an error says that it isn't known whether it was done.
+// Asking again is safe: what has a key takes effect once, a contact is identified by the
+// number, the others are made once more.
+func (t *tenant) write(ctx context.Context, w task) (written, error) {
+	switch {
+	case w.number%4 == 0:
+		return t.writePost(ctx, w.words("idea"), w.withKey)
+	case w.number%4 == 1 && w.on != "":
+		return t.writeComment(ctx, w)
+	case w.key != "":
+		return t.createContact(ctx, w)
+	}
+	return t.identify(ctx, w.number)
+}
+
+func (t *tenant) writePost(ctx context.Context, title string, with ...client.RequestEditorFn) (written, error) {
+	made, err := t.api.CreatePostWithResponse(ctx, t.board, client.CreatePostRequest{Title: title}, with...)
+	if err != nil {
+		return written{}, err
+	}
+	if made.JSON201 == nil {
+		return written{}, errors.New(made.Status())
+	}
+	t.countReplayed(made.HTTPResponse)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.post = made.JSON201.Data.ID
+	return written{t.post, postCreated}, nil
+}
+
+// countReplayed counts answers of requests that had taken effect before.
+func (t *tenant) countReplayed(r *http.Response) {
+	if r.Header.Get("Idempotent-Replayed") != "" {
+		t.replayed.Add(1)
+	}
+}
+
+// createContact makes a contact that nothing but the key keeps from being made twice.
+func (t *tenant) createContact(ctx context.Context, w task) (written, error) {
+	made, err := t.api.CreateContactWithResponse(ctx, client.CreateContactRequest{
+		ContactTraits: client.ContactTraits{Name: nullable.NewNullableWithValue(w.words("person"))},
+	}, w.withKey)
+	if err != nil {
+		return written{}, err
+	}
+	if made.JSON201 == nil {
+		return written{}, errors.New(made.Status())
+	}
+	t.countReplayed(made.HTTPResponse)
+	return written{made.JSON201.Data.ID, contactCreated}, nil
+}
+
+func (t *tenant) lastPost() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.post
+}
+
+func (t *tenant) writeComment(ctx context.Context, w task) (written, error) {
+	made, err := t.api.CreateCommentWithResponse(ctx, w.on, client.CreateCommentRequest{
+		Body: client.CommentBodyInput{Text: w.words("comment")},
+	}, w.withKey)
+	if err != nil {
+		return written{}, err
+	}
+	if made.JSON201 == nil {
+		return written{}, errors.New(made.Status())
+	}
+	t.countReplayed(made.HTTPResponse)
+	return written{made.JSON201.Data.ID, commentCreated}, nil
+}
+
+func (t *tenant) identify(ctx context.Context, i int) (written, error) {
+	made, err := t.api.IdentifyContactWithResponse(ctx, client.IdentifyContactRequest{
+		ExternalUserID: fmt.Sprintf("user-%d", i),
+	})
+	if err != nil {
+		return written{}, err
+	}
+	switch {
+	case made.JSON201 != nil:
+		return written{made.JSON201.Data.ID, contactCreated}, nil
+	case made.JSON200 != nil: // its first answer was lost
+		return written{made.JSON200.Data.ID, contactCreated}, nil
+	default:
+		return written{}, errors.New(made.Status())
+	}
+}
