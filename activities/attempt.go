@@ -129,13 +129,19 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
 	}
+	former := ""
+	if c.SealedFormer != nil {
+		if former, err = d.secrets.Open(c.Webhook.String(), c.SealedFormer); err != nil {
+			return store.Result{}, errors.Wrap(err, "open the webhook's secret before")
+		}
+	}
 	url, err := webhooks.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
 	if err != nil {
 		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
 	}
 	failpoint.Hit(failpoint.BeforeSend)
 	o := d.sender.Send(ctx, send.Request{
-		URL: url, Secret: secret, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+		URL: url, Secret: secret, Former: former, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
 		TraceParent: telemetry.TraceParent(ctx),
 	})
 	if ctx.Err() != nil && !o.OK() {

@@ -118,6 +118,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 	s.make("recoverWebhook", 202, "recoveryId", object{"since": "2026-03-12T10:41:07Z", "eventType": "post.created"})
 	s.tell("getRecovery", 200, nil)
 	s.tell("listRecoveries", 200, nil)
+	s.tell("rotateWebhookSecret", 200, object{"overlapSeconds": 60})
 	s.tell("updateWebhook", 200, object{"enabled": false})
 	s.tell("deleteWebhook", 200, nil)
 	s.tell("deleteTag", 200, nil)

@@ -50,6 +50,15 @@ func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestOb
 	return gen.UpdateWebhook200JSONResponse{Data: webhook(w)}, nil
 }
 
+func (s *server) RotateWebhookSecret(ctx context.Context, r gen.RotateWebhookSecretRequestObject) (gen.RotateWebhookSecretResponseObject, error) {
+	id := publicid.Read[publicid.Webhook](r.WebhookID)
+	w, secret, err := s.Webhooks.RotateSecret(ctx, id, r.Body.OverlapSeconds)
+	if err != nil {
+		return nil, err
+	}
+	return gen.RotateWebhookSecret200JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
+}
+
 func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	if err := s.Webhooks.DeleteWebhook(ctx, id); err != nil {

@@ -109,6 +109,7 @@ func story() []step {
 		{"getWebhook", object{"webhookId": "$webhook"}, ""},
 		{"listWebhooks", object{}, ""},
 		{"createApiKey", object{"name": "Spare", "scope": "read"}, "key"},
+		{"rotateWebhookSecret", object{"webhookId": "$webhook", "overlapSeconds": 60}, ""},
 		{"rotateApiKey", object{"keyId": "$key", "overlapSeconds": 60}, ""},
 		{"revokeApiKey", object{"keyId": "$key"}, ""},
 		{"listApiKeys", object{}, ""},

@@ -151,13 +151,13 @@ var table = []tool{
 	},
 	{
 		name: "manage_webhook", title: "Manage webhooks and API keys", destroys: true, sends: true,
-		description: "Use this to connect other systems: create, update, enable or delete a webhook, send it a test, " +
+		description: "Use this to connect other systems: create, update, enable or delete a webhook, rotate its secret, send it a test, " +
 			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
 			"keys. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
 			"Returns the webhook, delivery, recovery or key.",
 		actions: []action{
 			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},
-			{"test", "testWebhook"}, {"replay", "replayDelivery"}, {"recover", "recoverWebhook"},
+			{"rotate_secret", "rotateWebhookSecret"}, {"test", "testWebhook"}, {"replay", "replayDelivery"}, {"recover", "recoverWebhook"},
 			{"create_key", "createApiKey"}, {"rotate_key", "rotateApiKey"}, {"revoke_key", "revokeApiKey"},
 		},
 	},

@@ -52,6 +52,12 @@ func Sign(secret string, at time.Time, body []byte) string {
 	return "t=" + t + ",v1=" + digest(secret, t, body)
 }
 
+// SignRotating is Sign for a webhook whose secret is being rotated: a v1 of the new secret and,
+// behind it, one of the secret before. Verify accepts it with either.
+func SignRotating(secret, former string, at time.Time, body []byte) string {
+	return Sign(secret, at, body) + ",v1=" + digest(former, strconv.FormatInt(at.Unix(), 10), body)
+}
+
 // Verify returns nil when header is a signature that the holder of secret made
 // for exactly these body bytes within Tolerance of now. Otherwise the error is
 // ErrMissingSecret, ErrMissingHeader, ErrMalformedHeader, ErrNoMatch or

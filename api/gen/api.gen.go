@@ -1423,6 +1423,12 @@ type RotateAPIKeyRequest struct {
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
+// RotateWebhookSecretRequest defines model for RotateWebhookSecretRequest.
+type RotateWebhookSecretRequest struct {
+	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it at once.
+	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
+}
+
 // Tag defines model for Tag.
 type Tag struct {
 	// BoardID A board's id.
@@ -1992,6 +1998,9 @@ type UpdateWebhookJSONRequestBody = UpdateWebhookRequest
 // RecoverWebhookJSONRequestBody defines body for RecoverWebhook for application/json ContentType.
 type RecoverWebhookJSONRequestBody = RecoverWebhookRequest
 
+// RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
+type RotateWebhookSecretJSONRequestBody = RotateWebhookSecretRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListAPIKeys List API keys
@@ -2150,6 +2159,9 @@ type ServerInterface interface {
 	// GetRecovery Read a recovery
 	// (GET /v1/webhooks/{webhookId}/recoveries/{recoveryId})
 	GetRecovery(c *gin.Context, webhookID WebhookIDParam, recoveryID RecoveryIDParam)
+	// RotateWebhookSecret Rotate a webhook's secret
+	// (POST /v1/webhooks/{webhookId}/rotate-secret)
+	RotateWebhookSecret(c *gin.Context, webhookID WebhookIDParam)
 	// TestWebhook Send a test event
 	// (POST /v1/webhooks/{webhookId}/test)
 	TestWebhook(c *gin.Context, webhookID WebhookIDParam)
@@ -3757,6 +3769,31 @@ func (siw *ServerInterfaceWrapper) GetRecovery(c *gin.Context) {
 	siw.Handler.GetRecovery(c, webhookID, recoveryID)
 }
 
+// RotateWebhookSecret operation middleware
+func (siw *ServerInterfaceWrapper) RotateWebhookSecret(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RotateWebhookSecret(c, webhookID)
+}
+
 // TestWebhook operation middleware
 func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
 
@@ -3861,6 +3898,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/recover", wrapper.RecoverWebhook)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries", wrapper.ListRecoveries)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries/:recoveryId", wrapper.GetRecovery)
+	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/rotate-secret", wrapper.RotateWebhookSecret)
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/test", wrapper.TestWebhook)
 }
 
@@ -5064,6 +5102,29 @@ func (response GetRecovery200JSONResponse) VisitGetRecoveryResponse(w http.Respo
 	return err
 }
 
+type RotateWebhookSecretRequestObject struct {
+	WebhookID WebhookIDParam `json:"webhookId"`
+	Body      *RotateWebhookSecretJSONRequestBody
+}
+
+type RotateWebhookSecretResponseObject interface {
+	VisitRotateWebhookSecretResponse(w http.ResponseWriter) error
+}
+
+type RotateWebhookSecret200JSONResponse WebhookWithSecretEnvelope
+
+func (response RotateWebhookSecret200JSONResponse) VisitRotateWebhookSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type TestWebhookRequestObject struct {
 	WebhookID WebhookIDParam `json:"webhookId"`
 }
@@ -5244,6 +5305,9 @@ type StrictServerInterface interface {
 	// GetRecovery Read a recovery
 	// (GET /v1/webhooks/{webhookId}/recoveries/{recoveryId})
 	GetRecovery(ctx context.Context, request GetRecoveryRequestObject) (GetRecoveryResponseObject, error)
+	// RotateWebhookSecret Rotate a webhook's secret
+	// (POST /v1/webhooks/{webhookId}/rotate-secret)
+	RotateWebhookSecret(ctx context.Context, request RotateWebhookSecretRequestObject) (RotateWebhookSecretResponseObject, error)
 	// TestWebhook Send a test event
 	// (POST /v1/webhooks/{webhookId}/test)
 	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
@@ -7030,6 +7094,50 @@ func (sh *strictHandler) GetRecovery(ctx *gin.Context, webhookID WebhookIDParam,
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetRecoveryResponseObject); ok {
 		if err := validResponse.VisitGetRecoveryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RotateWebhookSecret operation middleware
+func (sh *strictHandler) RotateWebhookSecret(ctx *gin.Context, webhookID WebhookIDParam) {
+	var request RotateWebhookSecretRequestObject
+
+	request.WebhookID = webhookID
+
+	var body RotateWebhookSecretJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RotateWebhookSecret(ctx, request.(RotateWebhookSecretRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RotateWebhookSecret")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RotateWebhookSecretResponseObject); ok {
+		if err := validResponse.VisitRotateWebhookSecretResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -14754,6 +14754,8 @@ type WebhookMutation struct {
 	appendevents            []string
 	enabled                 *bool
 	secret_sealed           *[]byte
+	former_secret_sealed    *[]byte
+	former_secret_until     *time.Time
 	disabled_at             *time.Time
 	deleted_at              *time.Time
 	disabled_reason         *webhook.DisabledReason
@@ -15186,6 +15188,104 @@ func (m *WebhookMutation) ResetSecretSealed() {
 	m.secret_sealed = nil
 }
 
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (m *WebhookMutation) SetFormerSecretSealed(b []byte) {
+	m.former_secret_sealed = &b
+}
+
+// FormerSecretSealed returns the value of the "former_secret_sealed" field in the mutation.
+func (m *WebhookMutation) FormerSecretSealed() (r []byte, exists bool) {
+	v := m.former_secret_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFormerSecretSealed returns the old "former_secret_sealed" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldFormerSecretSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFormerSecretSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFormerSecretSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFormerSecretSealed: %w", err)
+	}
+	return oldValue.FormerSecretSealed, nil
+}
+
+// ClearFormerSecretSealed clears the value of the "former_secret_sealed" field.
+func (m *WebhookMutation) ClearFormerSecretSealed() {
+	m.former_secret_sealed = nil
+	m.clearedFields[webhook.FieldFormerSecretSealed] = struct{}{}
+}
+
+// FormerSecretSealedCleared returns if the "former_secret_sealed" field was cleared in this mutation.
+func (m *WebhookMutation) FormerSecretSealedCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldFormerSecretSealed]
+	return ok
+}
+
+// ResetFormerSecretSealed resets all changes to the "former_secret_sealed" field.
+func (m *WebhookMutation) ResetFormerSecretSealed() {
+	m.former_secret_sealed = nil
+	delete(m.clearedFields, webhook.FieldFormerSecretSealed)
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (m *WebhookMutation) SetFormerSecretUntil(t time.Time) {
+	m.former_secret_until = &t
+}
+
+// FormerSecretUntil returns the value of the "former_secret_until" field in the mutation.
+func (m *WebhookMutation) FormerSecretUntil() (r time.Time, exists bool) {
+	v := m.former_secret_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFormerSecretUntil returns the old "former_secret_until" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldFormerSecretUntil(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFormerSecretUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFormerSecretUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFormerSecretUntil: %w", err)
+	}
+	return oldValue.FormerSecretUntil, nil
+}
+
+// ClearFormerSecretUntil clears the value of the "former_secret_until" field.
+func (m *WebhookMutation) ClearFormerSecretUntil() {
+	m.former_secret_until = nil
+	m.clearedFields[webhook.FieldFormerSecretUntil] = struct{}{}
+}
+
+// FormerSecretUntilCleared returns if the "former_secret_until" field was cleared in this mutation.
+func (m *WebhookMutation) FormerSecretUntilCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldFormerSecretUntil]
+	return ok
+}
+
+// ResetFormerSecretUntil resets all changes to the "former_secret_until" field.
+func (m *WebhookMutation) ResetFormerSecretUntil() {
+	m.former_secret_until = nil
+	delete(m.clearedFields, webhook.FieldFormerSecretUntil)
+}
+
 // SetDisabledAt sets the "disabled_at" field.
 func (m *WebhookMutation) SetDisabledAt(t time.Time) {
 	m.disabled_at = &t
@@ -15472,7 +15572,7 @@ func (m *WebhookMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WebhookMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 15)
 	if m.organization_id != nil {
 		fields = append(fields, webhook.FieldOrganizationID)
 	}
@@ -15496,6 +15596,12 @@ func (m *WebhookMutation) Fields() []string {
 	}
 	if m.secret_sealed != nil {
 		fields = append(fields, webhook.FieldSecretSealed)
+	}
+	if m.former_secret_sealed != nil {
+		fields = append(fields, webhook.FieldFormerSecretSealed)
+	}
+	if m.former_secret_until != nil {
+		fields = append(fields, webhook.FieldFormerSecretUntil)
 	}
 	if m.disabled_at != nil {
 		fields = append(fields, webhook.FieldDisabledAt)
@@ -15536,6 +15642,10 @@ func (m *WebhookMutation) Field(name string) (ent.Value, bool) {
 		return m.Enabled()
 	case webhook.FieldSecretSealed:
 		return m.SecretSealed()
+	case webhook.FieldFormerSecretSealed:
+		return m.FormerSecretSealed()
+	case webhook.FieldFormerSecretUntil:
+		return m.FormerSecretUntil()
 	case webhook.FieldDisabledAt:
 		return m.DisabledAt()
 	case webhook.FieldDeletedAt:
@@ -15571,6 +15681,10 @@ func (m *WebhookMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldEnabled(ctx)
 	case webhook.FieldSecretSealed:
 		return m.OldSecretSealed(ctx)
+	case webhook.FieldFormerSecretSealed:
+		return m.OldFormerSecretSealed(ctx)
+	case webhook.FieldFormerSecretUntil:
+		return m.OldFormerSecretUntil(ctx)
 	case webhook.FieldDisabledAt:
 		return m.OldDisabledAt(ctx)
 	case webhook.FieldDeletedAt:
@@ -15645,6 +15759,20 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSecretSealed(v)
+		return nil
+	case webhook.FieldFormerSecretSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFormerSecretSealed(v)
+		return nil
+	case webhook.FieldFormerSecretUntil:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFormerSecretUntil(v)
 		return nil
 	case webhook.FieldDisabledAt:
 		v, ok := value.(time.Time)
@@ -15729,6 +15857,12 @@ func (m *WebhookMutation) ClearedFields() []string {
 	if m.FieldCleared(webhook.FieldURLSealed) {
 		fields = append(fields, webhook.FieldURLSealed)
 	}
+	if m.FieldCleared(webhook.FieldFormerSecretSealed) {
+		fields = append(fields, webhook.FieldFormerSecretSealed)
+	}
+	if m.FieldCleared(webhook.FieldFormerSecretUntil) {
+		fields = append(fields, webhook.FieldFormerSecretUntil)
+	}
 	if m.FieldCleared(webhook.FieldDisabledAt) {
 		fields = append(fields, webhook.FieldDisabledAt)
 	}
@@ -15757,6 +15891,12 @@ func (m *WebhookMutation) ClearField(name string) error {
 	switch name {
 	case webhook.FieldURLSealed:
 		m.ClearURLSealed()
+		return nil
+	case webhook.FieldFormerSecretSealed:
+		m.ClearFormerSecretSealed()
+		return nil
+	case webhook.FieldFormerSecretUntil:
+		m.ClearFormerSecretUntil()
 		return nil
 	case webhook.FieldDisabledAt:
 		m.ClearDisabledAt()
@@ -15801,6 +15941,12 @@ func (m *WebhookMutation) ResetField(name string) error {
 		return nil
 	case webhook.FieldSecretSealed:
 		m.ResetSecretSealed()
+		return nil
+	case webhook.FieldFormerSecretSealed:
+		m.ResetFormerSecretSealed()
+		return nil
+	case webhook.FieldFormerSecretUntil:
+		m.ResetFormerSecretUntil()
 		return nil
 	case webhook.FieldDisabledAt:
 		m.ResetDisabledAt()

@@ -328,7 +328,7 @@ func init() {
 	// webhook.DefaultEnabled holds the default value on creation for the enabled field.
 	webhook.DefaultEnabled = webhookDescEnabled.Default.(bool)
 	// webhookDescConsecutiveFailures is the schema descriptor for consecutive_failures field.
-	webhookDescConsecutiveFailures := webhookFields[9].Descriptor()
+	webhookDescConsecutiveFailures := webhookFields[11].Descriptor()
 	// webhook.DefaultConsecutiveFailures holds the default value on creation for the consecutive_failures field.
 	webhook.DefaultConsecutiveFailures = webhookDescConsecutiveFailures.Default.(int)
 	// webhookDescID is the schema descriptor for id field.

@@ -35,6 +35,10 @@ type Webhook struct {
 	Enabled bool `json:"enabled,omitempty"`
 	// SecretSealed holds the value of the "secret_sealed" field.
 	SecretSealed []byte `json:"-"`
+	// FormerSecretSealed holds the value of the "former_secret_sealed" field.
+	FormerSecretSealed []byte `json:"-"`
+	// FormerSecretUntil holds the value of the "former_secret_until" field.
+	FormerSecretUntil *time.Time `json:"former_secret_until,omitempty"`
 	// DisabledAt holds the value of the "disabled_at" field.
 	DisabledAt *time.Time `json:"disabled_at,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
@@ -53,7 +57,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case webhook.FieldURLSealed, webhook.FieldEvents, webhook.FieldSecretSealed:
+		case webhook.FieldURLSealed, webhook.FieldEvents, webhook.FieldSecretSealed, webhook.FieldFormerSecretSealed:
 			values[i] = new([]byte)
 		case webhook.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
@@ -65,7 +69,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case webhook.FieldURL, webhook.FieldDisabledReason, webhook.FieldDisabledByRun:
 			values[i] = new(sql.NullString)
-		case webhook.FieldCreatedAt, webhook.FieldUpdatedAt, webhook.FieldDisabledAt, webhook.FieldDeletedAt:
+		case webhook.FieldCreatedAt, webhook.FieldUpdatedAt, webhook.FieldFormerSecretUntil, webhook.FieldDisabledAt, webhook.FieldDeletedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -137,6 +141,19 @@ func (_m *Webhook) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field secret_sealed", values[i])
 			} else if value != nil {
 				_m.SecretSealed = *value
+			}
+		case webhook.FieldFormerSecretSealed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field former_secret_sealed", values[i])
+			} else if value != nil {
+				_m.FormerSecretSealed = *value
+			}
+		case webhook.FieldFormerSecretUntil:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field former_secret_until", values[i])
+			} else if value.Valid {
+				_m.FormerSecretUntil = new(time.Time)
+				*_m.FormerSecretUntil = value.Time
 			}
 		case webhook.FieldDisabledAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -229,6 +246,13 @@ func (_m *Webhook) String() string {
 	builder.WriteString(fmt.Sprintf("%v", _m.Enabled))
 	builder.WriteString(", ")
 	builder.WriteString("secret_sealed=<sensitive>")
+	builder.WriteString(", ")
+	builder.WriteString("former_secret_sealed=<sensitive>")
+	builder.WriteString(", ")
+	if v := _m.FormerSecretUntil; v != nil {
+		builder.WriteString("former_secret_until=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	if v := _m.DisabledAt; v != nil {
 		builder.WriteString("disabled_at=")

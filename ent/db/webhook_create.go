@@ -96,6 +96,26 @@ func (_c *WebhookCreate) SetSecretSealed(v []byte) *WebhookCreate {
 	return _c
 }
 
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (_c *WebhookCreate) SetFormerSecretSealed(v []byte) *WebhookCreate {
+	_c.mutation.SetFormerSecretSealed(v)
+	return _c
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (_c *WebhookCreate) SetFormerSecretUntil(v time.Time) *WebhookCreate {
+	_c.mutation.SetFormerSecretUntil(v)
+	return _c
+}
+
+// SetNillableFormerSecretUntil sets the "former_secret_until" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableFormerSecretUntil(v *time.Time) *WebhookCreate {
+	if v != nil {
+		_c.SetFormerSecretUntil(*v)
+	}
+	return _c
+}
+
 // SetDisabledAt sets the "disabled_at" field.
 func (_c *WebhookCreate) SetDisabledAt(v time.Time) *WebhookCreate {
 	_c.mutation.SetDisabledAt(v)
@@ -336,6 +356,14 @@ func (_c *WebhookCreate) createSpec() (*Webhook, *sqlgraph.CreateSpec) {
 		_spec.SetField(webhook.FieldSecretSealed, field.TypeBytes, value)
 		_node.SecretSealed = value
 	}
+	if value, ok := _c.mutation.FormerSecretSealed(); ok {
+		_spec.SetField(webhook.FieldFormerSecretSealed, field.TypeBytes, value)
+		_node.FormerSecretSealed = value
+	}
+	if value, ok := _c.mutation.FormerSecretUntil(); ok {
+		_spec.SetField(webhook.FieldFormerSecretUntil, field.TypeTime, value)
+		_node.FormerSecretUntil = &value
+	}
 	if value, ok := _c.mutation.DisabledAt(); ok {
 		_spec.SetField(webhook.FieldDisabledAt, field.TypeTime, value)
 		_node.DisabledAt = &value
@@ -474,6 +502,54 @@ func (u *WebhookUpsert) UpdateEnabled() *WebhookUpsert {
 	return u
 }
 
+// SetSecretSealed sets the "secret_sealed" field.
+func (u *WebhookUpsert) SetSecretSealed(v []byte) *WebhookUpsert {
+	u.Set(webhook.FieldSecretSealed, v)
+	return u
+}
+
+// UpdateSecretSealed sets the "secret_sealed" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateSecretSealed() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldSecretSealed)
+	return u
+}
+
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (u *WebhookUpsert) SetFormerSecretSealed(v []byte) *WebhookUpsert {
+	u.Set(webhook.FieldFormerSecretSealed, v)
+	return u
+}
+
+// UpdateFormerSecretSealed sets the "former_secret_sealed" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateFormerSecretSealed() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldFormerSecretSealed)
+	return u
+}
+
+// ClearFormerSecretSealed clears the value of the "former_secret_sealed" field.
+func (u *WebhookUpsert) ClearFormerSecretSealed() *WebhookUpsert {
+	u.SetNull(webhook.FieldFormerSecretSealed)
+	return u
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (u *WebhookUpsert) SetFormerSecretUntil(v time.Time) *WebhookUpsert {
+	u.Set(webhook.FieldFormerSecretUntil, v)
+	return u
+}
+
+// UpdateFormerSecretUntil sets the "former_secret_until" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateFormerSecretUntil() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldFormerSecretUntil)
+	return u
+}
+
+// ClearFormerSecretUntil clears the value of the "former_secret_until" field.
+func (u *WebhookUpsert) ClearFormerSecretUntil() *WebhookUpsert {
+	u.SetNull(webhook.FieldFormerSecretUntil)
+	return u
+}
+
 // SetDisabledAt sets the "disabled_at" field.
 func (u *WebhookUpsert) SetDisabledAt(v time.Time) *WebhookUpsert {
 	u.Set(webhook.FieldDisabledAt, v)
@@ -587,9 +663,6 @@ func (u *WebhookUpsertOne) UpdateNewValues() *WebhookUpsertOne {
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(webhook.FieldCreatedAt)
 		}
-		if _, exists := u.create.mutation.SecretSealed(); exists {
-			s.SetIgnore(webhook.FieldSecretSealed)
-		}
 	}))
 	return u
 }
@@ -695,6 +768,62 @@ func (u *WebhookUpsertOne) SetEnabled(v bool) *WebhookUpsertOne {
 func (u *WebhookUpsertOne) UpdateEnabled() *WebhookUpsertOne {
 	return u.Update(func(s *WebhookUpsert) {
 		s.UpdateEnabled()
+	})
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (u *WebhookUpsertOne) SetSecretSealed(v []byte) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetSecretSealed(v)
+	})
+}
+
+// UpdateSecretSealed sets the "secret_sealed" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateSecretSealed() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateSecretSealed()
+	})
+}
+
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (u *WebhookUpsertOne) SetFormerSecretSealed(v []byte) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetFormerSecretSealed(v)
+	})
+}
+
+// UpdateFormerSecretSealed sets the "former_secret_sealed" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateFormerSecretSealed() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateFormerSecretSealed()
+	})
+}
+
+// ClearFormerSecretSealed clears the value of the "former_secret_sealed" field.
+func (u *WebhookUpsertOne) ClearFormerSecretSealed() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearFormerSecretSealed()
+	})
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (u *WebhookUpsertOne) SetFormerSecretUntil(v time.Time) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetFormerSecretUntil(v)
+	})
+}
+
+// UpdateFormerSecretUntil sets the "former_secret_until" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateFormerSecretUntil() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateFormerSecretUntil()
+	})
+}
+
+// ClearFormerSecretUntil clears the value of the "former_secret_until" field.
+func (u *WebhookUpsertOne) ClearFormerSecretUntil() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearFormerSecretUntil()
 	})
 }
 
@@ -992,9 +1121,6 @@ func (u *WebhookUpsertBulk) UpdateNewValues() *WebhookUpsertBulk {
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(webhook.FieldCreatedAt)
 			}
-			if _, exists := b.mutation.SecretSealed(); exists {
-				s.SetIgnore(webhook.FieldSecretSealed)
-			}
 		}
 	}))
 	return u
@@ -1101,6 +1227,62 @@ func (u *WebhookUpsertBulk) SetEnabled(v bool) *WebhookUpsertBulk {
 func (u *WebhookUpsertBulk) UpdateEnabled() *WebhookUpsertBulk {
 	return u.Update(func(s *WebhookUpsert) {
 		s.UpdateEnabled()
+	})
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (u *WebhookUpsertBulk) SetSecretSealed(v []byte) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetSecretSealed(v)
+	})
+}
+
+// UpdateSecretSealed sets the "secret_sealed" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateSecretSealed() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateSecretSealed()
+	})
+}
+
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (u *WebhookUpsertBulk) SetFormerSecretSealed(v []byte) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetFormerSecretSealed(v)
+	})
+}
+
+// UpdateFormerSecretSealed sets the "former_secret_sealed" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateFormerSecretSealed() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateFormerSecretSealed()
+	})
+}
+
+// ClearFormerSecretSealed clears the value of the "former_secret_sealed" field.
+func (u *WebhookUpsertBulk) ClearFormerSecretSealed() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearFormerSecretSealed()
+	})
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (u *WebhookUpsertBulk) SetFormerSecretUntil(v time.Time) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetFormerSecretUntil(v)
+	})
+}
+
+// UpdateFormerSecretUntil sets the "former_secret_until" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateFormerSecretUntil() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateFormerSecretUntil()
+	})
+}
+
+// ClearFormerSecretUntil clears the value of the "former_secret_until" field.
+func (u *WebhookUpsertBulk) ClearFormerSecretUntil() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearFormerSecretUntil()
 	})
 }
 

@@ -96,6 +96,44 @@ func (_u *WebhookUpdate) SetNillableEnabled(v *bool) *WebhookUpdate {
 	return _u
 }
 
+// SetSecretSealed sets the "secret_sealed" field.
+func (_u *WebhookUpdate) SetSecretSealed(v []byte) *WebhookUpdate {
+	_u.mutation.SetSecretSealed(v)
+	return _u
+}
+
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (_u *WebhookUpdate) SetFormerSecretSealed(v []byte) *WebhookUpdate {
+	_u.mutation.SetFormerSecretSealed(v)
+	return _u
+}
+
+// ClearFormerSecretSealed clears the value of the "former_secret_sealed" field.
+func (_u *WebhookUpdate) ClearFormerSecretSealed() *WebhookUpdate {
+	_u.mutation.ClearFormerSecretSealed()
+	return _u
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (_u *WebhookUpdate) SetFormerSecretUntil(v time.Time) *WebhookUpdate {
+	_u.mutation.SetFormerSecretUntil(v)
+	return _u
+}
+
+// SetNillableFormerSecretUntil sets the "former_secret_until" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableFormerSecretUntil(v *time.Time) *WebhookUpdate {
+	if v != nil {
+		_u.SetFormerSecretUntil(*v)
+	}
+	return _u
+}
+
+// ClearFormerSecretUntil clears the value of the "former_secret_until" field.
+func (_u *WebhookUpdate) ClearFormerSecretUntil() *WebhookUpdate {
+	_u.mutation.ClearFormerSecretUntil()
+	return _u
+}
+
 // SetDisabledAt sets the "disabled_at" field.
 func (_u *WebhookUpdate) SetDisabledAt(v time.Time) *WebhookUpdate {
 	_u.mutation.SetDisabledAt(v)
@@ -280,6 +318,21 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.SecretSealed(); ok {
+		_spec.SetField(webhook.FieldSecretSealed, field.TypeBytes, value)
+	}
+	if value, ok := _u.mutation.FormerSecretSealed(); ok {
+		_spec.SetField(webhook.FieldFormerSecretSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.FormerSecretSealedCleared() {
+		_spec.ClearField(webhook.FieldFormerSecretSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.FormerSecretUntil(); ok {
+		_spec.SetField(webhook.FieldFormerSecretUntil, field.TypeTime, value)
+	}
+	if _u.mutation.FormerSecretUntilCleared() {
+		_spec.ClearField(webhook.FieldFormerSecretUntil, field.TypeTime)
+	}
 	if value, ok := _u.mutation.DisabledAt(); ok {
 		_spec.SetField(webhook.FieldDisabledAt, field.TypeTime, value)
 	}
@@ -395,6 +448,44 @@ func (_u *WebhookUpdateOne) SetNillableEnabled(v *bool) *WebhookUpdateOne {
 	if v != nil {
 		_u.SetEnabled(*v)
 	}
+	return _u
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (_u *WebhookUpdateOne) SetSecretSealed(v []byte) *WebhookUpdateOne {
+	_u.mutation.SetSecretSealed(v)
+	return _u
+}
+
+// SetFormerSecretSealed sets the "former_secret_sealed" field.
+func (_u *WebhookUpdateOne) SetFormerSecretSealed(v []byte) *WebhookUpdateOne {
+	_u.mutation.SetFormerSecretSealed(v)
+	return _u
+}
+
+// ClearFormerSecretSealed clears the value of the "former_secret_sealed" field.
+func (_u *WebhookUpdateOne) ClearFormerSecretSealed() *WebhookUpdateOne {
+	_u.mutation.ClearFormerSecretSealed()
+	return _u
+}
+
+// SetFormerSecretUntil sets the "former_secret_until" field.
+func (_u *WebhookUpdateOne) SetFormerSecretUntil(v time.Time) *WebhookUpdateOne {
+	_u.mutation.SetFormerSecretUntil(v)
+	return _u
+}
+
+// SetNillableFormerSecretUntil sets the "former_secret_until" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableFormerSecretUntil(v *time.Time) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetFormerSecretUntil(*v)
+	}
+	return _u
+}
+
+// ClearFormerSecretUntil clears the value of the "former_secret_until" field.
+func (_u *WebhookUpdateOne) ClearFormerSecretUntil() *WebhookUpdateOne {
+	_u.mutation.ClearFormerSecretUntil()
 	return _u
 }
 
@@ -611,6 +702,21 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 	}
 	if value, ok := _u.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.SecretSealed(); ok {
+		_spec.SetField(webhook.FieldSecretSealed, field.TypeBytes, value)
+	}
+	if value, ok := _u.mutation.FormerSecretSealed(); ok {
+		_spec.SetField(webhook.FieldFormerSecretSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.FormerSecretSealedCleared() {
+		_spec.ClearField(webhook.FieldFormerSecretSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.FormerSecretUntil(); ok {
+		_spec.SetField(webhook.FieldFormerSecretUntil, field.TypeTime, value)
+	}
+	if _u.mutation.FormerSecretUntilCleared() {
+		_spec.ClearField(webhook.FieldFormerSecretUntil, field.TypeTime)
 	}
 	if value, ok := _u.mutation.DisabledAt(); ok {
 		_spec.SetField(webhook.FieldDisabledAt, field.TypeTime, value)

@@ -29,7 +29,11 @@ func (Webhook) Fields() []ent.Field {
 		// The signing secret, sealed. The sealing key's name is part of what is sealed,
 		// and the migration shows it as secret_key_id and url_key_id, which Postgres
 		// generates, so that they can't say anything else.
-		field.Bytes("secret_sealed").Immutable().Sensitive(),
+		field.Bytes("secret_sealed").Sensitive(),
+		// The signing secret before it, sealed alike, and until when attempts are signed with
+		// it, too. The retention forgets it then.
+		field.Bytes("former_secret_sealed").Optional().Sensitive(),
+		field.Time("former_secret_until").Optional().Nillable(),
 		field.Time("disabled_at").Optional().Nillable(),
 		// Set when it was deleted: then it is there for nobody, and the retention removes its
 		// rows and then its own. It is disabled too, for programs that don't know this column.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"earshot/webhook"
@@ -37,7 +38,7 @@ func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *
 			"User-Agent":            {webhook.UserAgent},
 			webhook.HeaderEvent:     {r.EventType},
 			webhook.HeaderDelivery:  {r.DeliveryID},
-			webhook.HeaderSignature: {webhook.Sign(r.Secret, at, r.Body)},
+			webhook.HeaderSignature: {signature(r, at)},
 		},
 		Body:          first,
 		GetBody:       body,
@@ -50,12 +51,26 @@ func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *
 	return request.WithContext(ctx)
 }
 
+// signature is the value of our header, with a second v1 while the secret is rotated.
+func signature(r Request, at time.Time) string {
+	if r.Former == "" {
+		return webhook.Sign(r.Secret, at, r.Body)
+	}
+	return webhook.SignRotating(r.Secret, r.Former, at, r.Body)
+}
+
 // signStandard adds the headers of Standard Webhooks, where the secret is one that its
 // libraries take.
 func signStandard(h http.Header, r Request, at time.Time) {
-	if signature := webhook.SignStandard(r.Secret, r.DeliveryID, at, r.Body); signature != "" {
+	var signatures []string
+	for _, secret := range []string{r.Secret, r.Former} {
+		if signature := webhook.SignStandard(secret, r.DeliveryID, at, r.Body); signature != "" {
+			signatures = append(signatures, signature)
+		}
+	}
+	if len(signatures) > 0 {
 		h.Set(webhook.HeaderStandardID, r.DeliveryID)
 		h.Set(webhook.HeaderStandardTimestamp, strconv.FormatInt(at.Unix(), 10))
-		h.Set(webhook.HeaderStandardSignature, signature)
+		h.Set(webhook.HeaderStandardSignature, strings.Join(signatures, " "))
 	}
 }

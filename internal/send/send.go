@@ -56,6 +56,8 @@ type Request struct {
 	URL string
 	// Secret is the webhook's whole secret, prefix included.
 	Secret string
+	// Former is the secret before, while the receiver may still go by it; empty is none.
+	Former string
 	// EventType and DeliveryID are header values: printable ASCII.
 	EventType, DeliveryID string
 	// TraceParent is the header of that name (W3C Trace Context); empty is none.

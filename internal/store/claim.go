@@ -46,8 +46,10 @@ type Claimed struct {
 	SealedURL []byte
 	Enabled   bool
 	Sealed    []byte
-	EventType string
-	Payload   []byte
+	// SealedFormer is the secret before, while a rotation isn't over.
+	SealedFormer []byte
+	EventType    string
+	Payload      []byte
 	// Lease is until when nobody else makes an attempt. It names the claim: the record of
 	// the attempt says it.
 	Lease time.Time
@@ -80,7 +82,8 @@ WITH wanted AS (
 ), held AS (
   SELECT d.id, d.status, d.attempt_count, d.schedule_start, d.created_at, d.next_attempt_at, d.lease_until,
     coalesce(d.last_response_status, 0) AS response, coalesce(d.last_error, '') AS error,
-    h.url, h.url_sealed, h.enabled, h.secret_sealed
+    h.url, h.url_sealed, h.enabled, h.secret_sealed,
+    CASE WHEN h.former_secret_until > now() THEN h.former_secret_sealed END AS former_secret_sealed
   FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
   WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL
   ORDER BY d.id FOR NO KEY UPDATE OF d
@@ -96,7 +99,7 @@ SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
-  c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, e.type, e.payload, c.lease_until
+  c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, r.former_secret_sealed, e.type, e.payload, c.lease_until
 FROM wanted w
 JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
@@ -159,13 +162,14 @@ type claimRow struct {
 	enabled    bool
 	sealedURL  []byte
 	sealed     []byte
+	former     []byte
 	payload    []byte
 	leased     *time.Time
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease, &r.age, &r.putOff,
-		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.event, &r.payload, &r.leased)
+		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.former, &r.event, &r.payload, &r.leased)
 }
 
 func (r *claimRow) answer(c Claim) Claimed {
@@ -177,7 +181,7 @@ func (r *claimRow) answer(c Claim) Claimed {
 	case r.webhook != nil:
 		return Claimed{
 			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: r.url, SealedURL: r.sealedURL, Enabled: r.enabled,
-			Sealed: r.sealed, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
+			Sealed: r.sealed, SealedFormer: r.former, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
 			Lease: *r.leased, Age: seconds(r.age), PutOff: r.putOff,
 		}
 	case r.attempts != c.Number-1:

@@ -13,19 +13,23 @@ import (
 // This file reads and replaces sealed values, of all organizations, for the operator
 // who rotates keys. It never sees what they hold.
 
-// Sealed is what a webhook's row keeps sealed. URLSealed is empty in a row from before
-// URLs were sealed; URL is whole then.
+// Sealed is what a webhook's row keeps sealed. Former, the secret before, is there while a
+// rotation of the webhook's secret goes on. URLSealed is empty in a row from before URLs were
+// sealed; URL is whole then.
 type Sealed struct {
-	Webhook           publicid.Webhook
-	Secret, URLSealed []byte
-	URL               string
+	Webhook                   publicid.Webhook
+	Secret, Former, URLSealed []byte
+	URL                       string
 }
 
+// formerKeyID is the name of the key that a secret before is sealed with.
+const formerKeyID = `encode(substring(former_secret_sealed FROM 2 FOR get_byte(former_secret_sealed, 0)), 'escape')`
+
 // notSealedWith are the rows that a rotation still has to do.
-const notSealedWith = `(secret_key_id IS DISTINCT FROM $1 OR url_key_id IS DISTINCT FROM $1)`
+const notSealedWith = `(secret_key_id IS DISTINCT FROM $1 OR url_key_id IS DISTINCT FROM $1 OR ` + formerKeyID + ` <> $1)`
 
 const staleSecretsSQL = `
-SELECT id, secret_sealed, url_sealed, url FROM webhooks
+SELECT id, secret_sealed, former_secret_sealed, url_sealed, url FROM webhooks
 WHERE ` + notSealedWith + ` AND id > $2::uuid
 ORDER BY id LIMIT $3`
 
@@ -37,7 +41,7 @@ func (s *Store) StaleSecrets(ctx context.Context, key string, last publicid.Webh
 		return nil, errors.Wrap(err, "find what is sealed with another key")
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Sealed, err error) {
-		return r, row.Scan(&r.Webhook, &r.Secret, &r.URLSealed, &r.URL)
+		return r, row.Scan(&r.Webhook, &r.Secret, &r.Former, &r.URLSealed, &r.URL)
 	})
 	if err != nil {
 		return nil, errors.Wrap(err, "read what is sealed with another key")
@@ -46,8 +50,8 @@ func (s *Store) StaleSecrets(ctx context.Context, key string, last publicid.Webh
 }
 
 const resealSQL = `
-UPDATE webhooks SET secret_sealed = $5, url_sealed = $6, url = $7
-WHERE id = $1 AND secret_sealed = $2 AND url_sealed IS NOT DISTINCT FROM $3 AND url = $4`
+UPDATE webhooks SET secret_sealed = $6, former_secret_sealed = $7, url_sealed = $8, url = $9
+WHERE id = $1 AND secret_sealed = $2 AND former_secret_sealed IS NOT DISTINCT FROM $3 AND url_sealed IS NOT DISTINCT FROM $4 AND url = $5`
 
 // Reseal puts the new values in the place of the old ones, in one short transaction,
 // where a row still has the old ones. It returns how many rows it changed. Both lists
@@ -59,7 +63,7 @@ func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
 		var batch pgx.Batch
 		for i, o := range old {
 			n := fresh[i]
-			batch.Queue(resealSQL, o.Webhook.UUID().String(), o.Secret, o.URLSealed, o.URL, n.Secret, n.URLSealed, n.URL).
+			batch.Queue(resealSQL, o.Webhook.UUID().String(), o.Secret, o.Former, o.URLSealed, o.URL, n.Secret, n.Former, n.URLSealed, n.URL).
 				Exec(func(tag pgconn.CommandTag) error { changed += int(tag.RowsAffected()); return nil })
 		}
 		return s.pool.SendBatch(ctx, &batch).Close()
@@ -68,6 +72,18 @@ func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
 		return 0, errors.Wrap(err, "seal anew")
 	}
 	return changed, nil
+}
+
+const forgetFormerSQL = `
+UPDATE webhooks SET former_secret_sealed = NULL, former_secret_until = NULL WHERE id IN (
+  SELECT id FROM webhooks WHERE former_secret_until <= now() FOR NO KEY UPDATE SKIP LOCKED)`
+
+// ForgetFormerSecrets removes the secrets of webhooks that nothing is signed with any more.
+func (s *Store) ForgetFormerSecrets(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, forgetFormerSQL); err != nil {
+		return errors.Wrap(err, "forget secrets that were replaced")
+	}
+	return nil
 }
 
 const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
@@ -91,6 +107,7 @@ type KeyUse struct {
 const keyUseSQL = `
 SELECT key, count(DISTINCT id) FROM (
   SELECT id, secret_key_id AS key FROM webhooks UNION ALL SELECT id, coalesce(url_key_id, '') FROM webhooks
+  UNION ALL SELECT id, ` + formerKeyID + ` FROM webhooks WHERE former_secret_sealed IS NOT NULL
 ) used GROUP BY key ORDER BY key`
 
 // KeyUses tells which keys the database needs, by their names.

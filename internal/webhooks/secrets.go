@@ -122,12 +122,20 @@ func (s *Service) reseal(o store.Sealed) (store.Sealed, error) {
 	if err != nil {
 		return store.Sealed{}, err
 	}
+	var former []byte
+	if o.Former != nil {
+		before, err := s.secrets.Open(o.Webhook.String(), o.Former)
+		if err != nil {
+			return store.Sealed{}, err
+		}
+		former = s.secrets.Seal(o.Webhook.String(), before)
+	}
 	url, err := WebhookURL(s.secrets, o.Webhook, o.URL, o.URLSealed)
 	if err != nil {
 		return store.Sealed{}, err
 	}
 	return store.Sealed{
-		Webhook: o.Webhook, Secret: s.secrets.Seal(o.Webhook.String(), secret),
+		Webhook: o.Webhook, Secret: s.secrets.Seal(o.Webhook.String(), secret), Former: former,
 		URLSealed: s.sealURL(o.Webhook, url), URL: change.OriginOf(url),
 	}, nil
 }

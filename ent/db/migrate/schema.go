@@ -774,6 +774,8 @@ var (
 		{Name: "events", Type: field.TypeJSON},
 		{Name: "enabled", Type: field.TypeBool, Default: true},
 		{Name: "secret_sealed", Type: field.TypeBytes},
+		{Name: "former_secret_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "former_secret_until", Type: field.TypeTime, Nullable: true},
 		{Name: "disabled_at", Type: field.TypeTime, Nullable: true},
 		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
 		{Name: "disabled_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"requested", "failures"}},
@@ -797,7 +799,7 @@ var (
 			{
 				Name:    "webhook_consecutive_failures",
 				Unique:  false,
-				Columns: []*schema.Column{WebhooksColumns[12]},
+				Columns: []*schema.Column{WebhooksColumns[14]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "consecutive_failures > 0",
 				},

@@ -31,6 +31,10 @@ const (
 	FieldEnabled = "enabled"
 	// FieldSecretSealed holds the string denoting the secret_sealed field in the database.
 	FieldSecretSealed = "secret_sealed"
+	// FieldFormerSecretSealed holds the string denoting the former_secret_sealed field in the database.
+	FieldFormerSecretSealed = "former_secret_sealed"
+	// FieldFormerSecretUntil holds the string denoting the former_secret_until field in the database.
+	FieldFormerSecretUntil = "former_secret_until"
 	// FieldDisabledAt holds the string denoting the disabled_at field in the database.
 	FieldDisabledAt = "disabled_at"
 	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
@@ -56,6 +60,8 @@ var Columns = []string{
 	FieldEvents,
 	FieldEnabled,
 	FieldSecretSealed,
+	FieldFormerSecretSealed,
+	FieldFormerSecretUntil,
 	FieldDisabledAt,
 	FieldDeletedAt,
 	FieldDisabledReason,
@@ -140,6 +146,11 @@ func ByURL(opts ...sql.OrderTermOption) OrderOption {
 // ByEnabled orders the results by the enabled field.
 func ByEnabled(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldEnabled, opts...).ToFunc()
+}
+
+// ByFormerSecretUntil orders the results by the former_secret_until field.
+func ByFormerSecretUntil(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFormerSecretUntil, opts...).ToFunc()
 }
 
 // ByDisabledAt orders the results by the disabled_at field.

@@ -90,6 +90,16 @@ func SecretSealed(v []byte) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldSecretSealed, v))
 }
 
+// FormerSecretSealed applies equality check predicate on the "former_secret_sealed" field. It's identical to FormerSecretSealedEQ.
+func FormerSecretSealed(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretUntil applies equality check predicate on the "former_secret_until" field. It's identical to FormerSecretUntilEQ.
+func FormerSecretUntil(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldFormerSecretUntil, v))
+}
+
 // DisabledAt applies equality check predicate on the "disabled_at" field. It's identical to DisabledAtEQ.
 func DisabledAt(v time.Time) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldDisabledAt, v))
@@ -393,6 +403,106 @@ func SecretSealedLT(v []byte) predicate.Webhook {
 // SecretSealedLTE applies the LTE predicate on the "secret_sealed" field.
 func SecretSealedLTE(v []byte) predicate.Webhook {
 	return predicate.Webhook(sql.FieldLTE(FieldSecretSealed, v))
+}
+
+// FormerSecretSealedEQ applies the EQ predicate on the "former_secret_sealed" field.
+func FormerSecretSealedEQ(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretSealedNEQ applies the NEQ predicate on the "former_secret_sealed" field.
+func FormerSecretSealedNEQ(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretSealedIn applies the In predicate on the "former_secret_sealed" field.
+func FormerSecretSealedIn(vs ...[]byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldFormerSecretSealed, vs...))
+}
+
+// FormerSecretSealedNotIn applies the NotIn predicate on the "former_secret_sealed" field.
+func FormerSecretSealedNotIn(vs ...[]byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldFormerSecretSealed, vs...))
+}
+
+// FormerSecretSealedGT applies the GT predicate on the "former_secret_sealed" field.
+func FormerSecretSealedGT(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretSealedGTE applies the GTE predicate on the "former_secret_sealed" field.
+func FormerSecretSealedGTE(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretSealedLT applies the LT predicate on the "former_secret_sealed" field.
+func FormerSecretSealedLT(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretSealedLTE applies the LTE predicate on the "former_secret_sealed" field.
+func FormerSecretSealedLTE(v []byte) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldFormerSecretSealed, v))
+}
+
+// FormerSecretSealedIsNil applies the IsNil predicate on the "former_secret_sealed" field.
+func FormerSecretSealedIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldFormerSecretSealed))
+}
+
+// FormerSecretSealedNotNil applies the NotNil predicate on the "former_secret_sealed" field.
+func FormerSecretSealedNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldFormerSecretSealed))
+}
+
+// FormerSecretUntilEQ applies the EQ predicate on the "former_secret_until" field.
+func FormerSecretUntilEQ(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldFormerSecretUntil, v))
+}
+
+// FormerSecretUntilNEQ applies the NEQ predicate on the "former_secret_until" field.
+func FormerSecretUntilNEQ(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldFormerSecretUntil, v))
+}
+
+// FormerSecretUntilIn applies the In predicate on the "former_secret_until" field.
+func FormerSecretUntilIn(vs ...time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldFormerSecretUntil, vs...))
+}
+
+// FormerSecretUntilNotIn applies the NotIn predicate on the "former_secret_until" field.
+func FormerSecretUntilNotIn(vs ...time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldFormerSecretUntil, vs...))
+}
+
+// FormerSecretUntilGT applies the GT predicate on the "former_secret_until" field.
+func FormerSecretUntilGT(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldFormerSecretUntil, v))
+}
+
+// FormerSecretUntilGTE applies the GTE predicate on the "former_secret_until" field.
+func FormerSecretUntilGTE(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldFormerSecretUntil, v))
+}
+
+// FormerSecretUntilLT applies the LT predicate on the "former_secret_until" field.
+func FormerSecretUntilLT(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldFormerSecretUntil, v))
+}
+
+// FormerSecretUntilLTE applies the LTE predicate on the "former_secret_until" field.
+func FormerSecretUntilLTE(v time.Time) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldFormerSecretUntil, v))
+}
+
+// FormerSecretUntilIsNil applies the IsNil predicate on the "former_secret_until" field.
+func FormerSecretUntilIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldFormerSecretUntil))
+}
+
+// FormerSecretUntilNotNil applies the NotNil predicate on the "former_secret_until" field.
+func FormerSecretUntilNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldFormerSecretUntil))
 }
 
 // DisabledAtEQ applies the EQ predicate on the "disabled_at" field.

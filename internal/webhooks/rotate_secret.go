@@ -1,0 +1,70 @@
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	entwebhook "earshot/ent/db/webhook"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/webhook"
+)
+
+const (
+	// A week: a receiver that can't be changed within one has a standing second secret.
+	maxSecretOverlap = 7 * 24 * 60 * 60
+	// A day to carry the new secret everywhere.
+	standardSecretOverlap = 24 * 60 * 60
+)
+
+// RotateSecret gives a webhook a new signing secret and returns it, for the only time. For the
+// overlap, in seconds, attempts are signed with the secret before it, too; nil is a day, and 0
+// ends it at once, as a further rotation does.
+func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap *int) (*db.Webhook, string, error) {
+	seconds := standardSecretOverlap
+	if overlap != nil {
+		seconds = *overlap
+	}
+	var bad problem.Fields
+	if seconds < 0 {
+		bad.Add("overlapSeconds", "minimum", "must be at least 0")
+	}
+	if seconds > maxSecretOverlap {
+		bad.Add("overlapSeconds", "maximum", "must be at most %d", maxSecretOverlap)
+	}
+	if err := bad.Err(); err != nil {
+		return nil, "", err
+	}
+	var changed *db.Webhook
+	secret := webhook.NewSecret()
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("webhook")
+		}
+		if err != nil {
+			return errors.Wrap(err, "load the webhook")
+		}
+		if err := s.openURL(old); err != nil {
+			return err
+		}
+		at := store.Now()
+		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
+		if seconds == 0 {
+			update.ClearFormerSecretSealed().ClearFormerSecretUntil()
+		} else {
+			update.SetFormerSecretSealed(old.SecretSealed).SetFormerSecretUntil(at.Add(time.Duration(seconds) * time.Second))
+		}
+		if changed, err = update.Save(ctx); err != nil {
+			return errors.Wrap(err, "replace the secret")
+		}
+		changed.URL = old.URL
+		return nil
+	})
+	return changed, secret, err
+}
