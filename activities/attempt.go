@@ -131,8 +131,10 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	}
 	former := ""
 	if c.SealedFormer != nil {
+		// Without it there is still the signature that counts.
 		if former, err = d.secrets.Open(c.Webhook.String(), c.SealedFormer); err != nil {
-			return store.Result{}, errors.Wrap(err, "open the webhook's secret before")
+			d.log.WarnContext(ctx, "a secret that is being replaced can't be opened, so attempts are signed with the new one alone",
+				"webhookId", c.Webhook.String(), "error", err)
 		}
 	}
 	url, err := webhooks.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)

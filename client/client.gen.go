@@ -1426,7 +1426,7 @@ type RotateAPIKeyRequest struct {
 
 // RotateWebhookSecretRequest defines model for RotateWebhookSecretRequest.
 type RotateWebhookSecretRequest struct {
-	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it at once.
+	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
@@ -2935,7 +2935,8 @@ type ClientInterface interface {
 	// For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 	// `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 	// one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-	// one before: there are never more than two secrets.
+	// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+	// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2949,7 +2950,8 @@ type ClientInterface interface {
 	// For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 	// `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 	// one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-	// one before: there are never more than two secrets.
+	// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+	// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4520,7 +4522,8 @@ func (c *Client) GetRecovery(ctx context.Context, webhookID WebhookIDParam, reco
 // For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 // `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 // one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-// one before: there are never more than two secrets.
+// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4544,7 +4547,8 @@ func (c *Client) RotateWebhookSecretWithBody(ctx context.Context, webhookID Webh
 // For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 // `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 // one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-// one before: there are never more than two secrets.
+// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8257,7 +8261,8 @@ type ClientWithResponsesInterface interface {
 	// For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 	// `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 	// one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-	// one before: there are never more than two secrets.
+	// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+	// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8271,7 +8276,8 @@ type ClientWithResponsesInterface interface {
 	// For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 	// `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 	// one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-	// one before: there are never more than two secrets.
+	// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+	// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14985,7 +14991,8 @@ func (c *ClientWithResponses) GetRecoveryWithResponse(ctx context.Context, webho
 // For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 // `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 // one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-// one before: there are never more than two secrets.
+// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15005,7 +15012,8 @@ func (c *ClientWithResponses) RotateWebhookSecretWithBodyWithResponse(ctx contex
 // For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
 // `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
 // one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-// one before: there are never more than two secrets.
+// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
+// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

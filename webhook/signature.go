@@ -34,7 +34,7 @@ var (
 
 const (
 	// maxHeader bounds the work that a stranger's header can cause. Ours has
-	// 80 bytes; 1 KiB has room for a dozen more signatures.
+	// 80 bytes, and 148 while a secret is rotated; 1 KiB has room for a dozen more signatures.
 	maxHeader = 1 << 10
 	// maxDigits bounds t. Twelve digits reach beyond the year 33000, and stay
 	// far from where arithmetic on times overflows.

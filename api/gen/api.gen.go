@@ -1425,7 +1425,7 @@ type RotateAPIKeyRequest struct {
 
 // RotateWebhookSecretRequest defines model for RotateWebhookSecretRequest.
 type RotateWebhookSecretRequest struct {
-	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it at once.
+	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/change"
+	"earshot/internal/event"
 	"earshot/internal/seal"
 	"earshot/internal/testkit"
 )
@@ -35,6 +36,15 @@ func TestAPanicInAChangeWithAnIdempotencyKeyGivesBackWhatItHeld(t *testing.T) {
 		require.NoError(t, once.Commit(ctx, change.Answer{}), "there is nothing to commit")
 		once.Abandon()
 	}
+	ctx, _ := keyed(100)
+	change.AnsweredBy(ctx, func(*int) (change.Answer, error) { panic("a bug") })
+	group := change.NewGroup(runner, event.PostCreated, false, func(ctx context.Context, j *change.Joint, in []int) ([]*int, error) {
+		return []*int{&in[0]}, j.Read(ctx)
+	})
+	out, err := group.Do(ctx, 7)
+	require.NoError(t, err, "nobody else in the group is hurt")
+	require.Nil(t, out, "it is left to be made alone")
+
 	ctx, once := keyed(1)
 	require.NoError(t, runner.Run(ctx, func(*change.Change) error { return nil }), "its key is free again, and there is a transaction")
 	require.NoError(t, once.Commit(ctx, change.Answer{Status: 200}))

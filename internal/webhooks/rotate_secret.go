@@ -55,7 +55,9 @@ func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap
 		}
 		at := store.Now()
 		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
-		if seconds == 0 {
+		// One whose sealing key is gone signs nothing, and would be missed at each attempt.
+		_, lost := s.secrets.Open(id.String(), old.SecretSealed)
+		if seconds == 0 || lost != nil {
 			update.ClearFormerSecretSealed().ClearFormerSecretUntil()
 		} else {
 			update.SetFormerSecretSealed(old.SecretSealed).SetFormerSecretUntil(at.Add(time.Duration(seconds) * time.Second))

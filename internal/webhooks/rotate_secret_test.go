@@ -76,15 +76,36 @@ func TestAWebhooksSecretIsRotatedWithAnOverlapInWhichBothSignaturesAreSent(t *te
 	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&left))
 	require.Zero(t, left)
 
-	fourth := r.rotateSecret(object{"overlapSeconds": 0})
-	require.Equal(t, []bool{false, true}, r.accepts(third, fourth), "somebody has seen it")
+	fourth := r.rotateSecret(object{})
+	var overlap time.Duration
+	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT former_secret_until - updated_at FROM webhooks").Scan(&overlap))
+	require.Equal(t, 24*time.Hour, overlap)
+	fifth := r.rotateSecret(object{"overlapSeconds": 0})
+	require.Equal(t, []bool{false, false, true}, r.accepts(third, fourth, fifth), "somebody has seen them")
+}
+
+func TestASecretBeforeWhoseSealingKeyIsGoneStopsNoDelivery(t *testing.T) {
+	t.Parallel()
+	r, first := newRotating(t)
+	second := r.rotateSecret(object{})
+	r.exec("UPDATE webhooks SET former_secret_sealed = '\\x0274650102'", r.id)
+	require.Equal(t, []bool{false, true}, r.accepts(first, second))
+	r.exec("UPDATE webhooks SET secret_sealed = '\\x0274650102'", r.id)
+	third := r.rotateSecret(object{})
+	var kept int
+	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&kept))
+	require.Zero(t, kept)
+	require.Equal(t, []bool{false, true}, r.accepts(second, third))
 }
 
 func TestASecretBeforeIsSealedAnewWithTheOthersAndKeepsItsKeyNeeded(t *testing.T) {
 	t.Parallel()
 	r, first := newRotating(t)
-	second := r.rotateSecret(object{})
 	require.Equal(t, 1, r.rotate("k2", "test").Rotated)
-	require.Equal(t, map[string]int{"k2": 1}, r.keysInUse())
+	second := r.rotateSecret(object{}) // the service seals with the key "test"
+	r.Patch(t, "/v1/webhooks/"+r.id, object{"url": r.receiver.URL + "/other"})
+	require.Equal(t, map[string]int{"k2": 1, "test": 1}, r.keysInUse(), "k2 for the secret before alone")
+	require.Equal(t, 1, r.rotate("test", "k2").Rotated)
+	require.Equal(t, map[string]int{"test": 1}, r.keysInUse())
 	require.Equal(t, []bool{true, true}, r.accepts(first, second))
 }
