@@ -101,13 +101,13 @@ func (l *load) more(ctx context.Context, t *tenant, events int) error {
 
 // insist makes a write until it is acknowledged.
 func (l *load) insist(ctx context.Context, t *tenant, i int) {
-	todo := t.task(i)
+	wanted := t.task(i)
 	for ctx.Err() == nil {
 		if l.pending.Load() > l.most {
 			_ = pause(ctx, retryPause)
 			continue
 		}
-		made, err := t.write(ctx, todo)
+		made, err := t.write(ctx, wanted)
 		if err == nil {
 			l.acknowledge(made)
 			return

@@ -32,11 +32,11 @@ const keyedShare = 3
 
 // task is number i of the load.
 func (t *tenant) task(i int) task {
-	todo := task{number: i, on: t.lastPost()}
+	w := task{number: i, on: t.lastPost()}
 	if i%keyedShare == 0 {
-		todo.key = fmt.Sprintf("%s-%d", t.board, i)
+		w.key = fmt.Sprintf("%s-%d", t.board, i)
 	}
-	return todo
+	return w
 }
 
 // words are the title, the text or the name of what it makes.

@@ -14,28 +14,15 @@ import (
 	"earshot/internal/store"
 )
 
-const (
-	// A month: a longer overlap is no rotation.
-	maxKeyOverlap = 30 * 24 * 60 * 60
-	// A day to carry the new key everywhere.
-	standardKeyOverlap = 24 * 60 * 60
-)
+// A month: a longer overlap is no rotation.
+const maxKeyOverlap = 30 * 24 * 60 * 60
 
 // RotateAPIKey makes a key that may do what an old one may, for as long anew as
 // that was made for. The old one ends after the overlap, in seconds, or when it
 // would have anyway; nil is a day. A key that ended already is problem.Conflict.
 func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
-	seconds := standardKeyOverlap
-	if overlap != nil {
-		seconds = *overlap
-	}
 	var bad problem.Fields
-	if seconds < 0 {
-		bad.Add("overlapSeconds", "minimum", "must be at least 0")
-	}
-	if seconds > maxKeyOverlap {
-		bad.Add("overlapSeconds", "maximum", "must be at most %d", maxKeyOverlap)
-	}
+	lasts := bad.Overlap(overlap, maxKeyOverlap)
 	if err := bad.Err(); err != nil {
 		return "", nil, err
 	}
@@ -52,7 +39,7 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 			return err
 		}
 		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
-		ends := at.Add(time.Duration(seconds) * time.Second)
+		ends := at.Add(lasts)
 		if old.ExpiresAt != nil {
 			lifetime := at.Add(old.ExpiresAt.Sub(old.CreatedAt))
 			in.ExpiresAt = &lifetime

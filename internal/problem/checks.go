@@ -11,6 +11,25 @@ import (
 	"unicode/utf8"
 )
 
+// standardOverlap is a day to carry a new key or secret everywhere.
+const standardOverlap = 24 * 60 * 60
+
+// Overlap is how long what is being replaced still counts: a day where nothing is given, else
+// so many seconds, and most at most.
+func (f *Fields) Overlap(seconds *int, most int) time.Duration {
+	given := standardOverlap
+	if seconds != nil {
+		given = *seconds
+	}
+	if given < 0 {
+		f.Add("overlapSeconds", "minimum", "must be at least 0")
+	}
+	if given > most {
+		f.Add("overlapSeconds", "maximum", "must be at most %d", most)
+	}
+	return time.Duration(given) * time.Second
+}
+
 // Moment refuses what has no place in a calendar of four-digit years, which is
 // what a timestamp in JSON is written in.
 func (f *Fields) Moment(field string, at *time.Time) {

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-faster/errors"
 
@@ -15,28 +14,15 @@ import (
 	"earshot/webhook"
 )
 
-const (
-	// A week: a receiver that can't be changed within one has a standing second secret.
-	maxSecretOverlap = 7 * 24 * 60 * 60
-	// A day to carry the new secret everywhere.
-	standardSecretOverlap = 24 * 60 * 60
-)
+// A week: a receiver that can't be changed within one has a standing second secret.
+const maxSecretOverlap = 7 * 24 * 60 * 60
 
 // RotateSecret gives a webhook a new signing secret and returns it, for the only time. For the
 // overlap, in seconds, attempts are signed with the secret before it, too; nil is a day, and 0
 // ends it at once, as a further rotation does.
 func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap *int) (*db.Webhook, string, error) {
-	seconds := standardSecretOverlap
-	if overlap != nil {
-		seconds = *overlap
-	}
 	var bad problem.Fields
-	if seconds < 0 {
-		bad.Add("overlapSeconds", "minimum", "must be at least 0")
-	}
-	if seconds > maxSecretOverlap {
-		bad.Add("overlapSeconds", "maximum", "must be at most %d", maxSecretOverlap)
-	}
+	lasts := bad.Overlap(overlap, maxSecretOverlap)
 	if err := bad.Err(); err != nil {
 		return nil, "", err
 	}
@@ -57,10 +43,10 @@ func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap
 		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
 		// One whose sealing key is gone signs nothing, and would be missed at each attempt.
 		_, lost := s.secrets.Open(id.String(), old.SecretSealed)
-		if seconds == 0 || lost != nil {
+		if lasts == 0 || lost != nil {
 			update.ClearFormerSecretSealed().ClearFormerSecretUntil()
 		} else {
-			update.SetFormerSecretSealed(old.SecretSealed).SetFormerSecretUntil(at.Add(time.Duration(seconds) * time.Second))
+			update.SetFormerSecretSealed(old.SecretSealed).SetFormerSecretUntil(at.Add(lasts))
 		}
 		if changed, err = update.Save(ctx); err != nil {
 			return errors.Wrap(err, "replace the secret")
