@@ -37,10 +37,15 @@ func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetBoard200JSONResponse{Data: board(b)}, nil
+	return foundBoard(b), nil
+}
+
+func foundBoard(b *db.Board) gen.GetBoard200JSONResponse {
+	return gen.GetBoard200JSONResponse{Data: board(b)}
 }
 
 func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject) (gen.UpdateBoardResponseObject, error) {
+	ctx = matching(ctx, foundBoard)
 	id := publicid.Read[publicid.Board](r.BoardID)
 	b, err := s.Feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
 		Name: r.Body.Name, Slug: r.Body.Slug, Description: r.Body.Description,
@@ -53,6 +58,7 @@ func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject
 }
 
 func (s *server) DeleteBoard(ctx context.Context, r gen.DeleteBoardRequestObject) (gen.DeleteBoardResponseObject, error) {
+	ctx = matching(ctx, foundBoard)
 	id := publicid.Read[publicid.Board](r.BoardID)
 	if err := s.Feedback.DeleteBoard(ctx, id, r.Body.ConfirmName); err != nil {
 		return nil, err

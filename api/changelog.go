@@ -41,10 +41,15 @@ func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryR
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetChangelogEntry200JSONResponse{Data: entry(e)}, nil
+	return foundEntry(e), nil
+}
+
+func foundEntry(e *feedback.Entry) gen.GetChangelogEntry200JSONResponse {
+	return gen.GetChangelogEntry200JSONResponse{Data: entry(e)}
 }
 
 func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelogEntryRequestObject) (gen.UpdateChangelogEntryResponseObject, error) {
+	ctx = matching(ctx, foundEntry)
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	e, err := s.Feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Body: postBody(r.Body.Body),
@@ -57,6 +62,7 @@ func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelog
 }
 
 func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPostsRequestObject) (gen.ReplaceLinkedPostsResponseObject, error) {
+	ctx = matching(ctx, foundEntry)
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	e, err := s.Feedback.LinkPosts(ctx, id, r.Body.PostIDs)
 	if err != nil {
@@ -66,6 +72,7 @@ func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPost
 }
 
 func (s *server) DeleteChangelogEntry(ctx context.Context, r gen.DeleteChangelogEntryRequestObject) (gen.DeleteChangelogEntryResponseObject, error) {
+	ctx = matching(ctx, foundEntry)
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	if err := s.Feedback.DeleteEntry(ctx, id); err != nil {
 		return nil, err

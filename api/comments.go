@@ -46,10 +46,15 @@ func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetComment200JSONResponse{Data: comment(c)}, nil
+	return foundComment(c), nil
+}
+
+func foundComment(c *db.Comment) gen.GetComment200JSONResponse {
+	return gen.GetComment200JSONResponse{Data: comment(c)}
 }
 
 func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestObject) (gen.UpdateCommentResponseObject, error) {
+	ctx = matching(ctx, foundComment)
 	id := publicid.Read[publicid.Comment](r.CommentID)
 	c, err := s.Feedback.UpdateComment(ctx, id, feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text})
 	if err != nil {
@@ -59,6 +64,7 @@ func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestOb
 }
 
 func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestObject) (gen.DeleteCommentResponseObject, error) {
+	ctx = matching(ctx, foundComment)
 	id := publicid.Read[publicid.Comment](r.CommentID)
 	if err := s.Feedback.DeleteComment(ctx, id); err != nil {
 		return nil, err

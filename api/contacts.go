@@ -29,10 +29,14 @@ func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) 
 	if err != nil {
 		return nil, err
 	}
+	return foundContact(c), nil
+}
+
+func foundContact(c *contacts.ContactDetail) gen.GetContact200JSONResponse {
 	return gen.GetContact200JSONResponse{Data: gen.ContactDetail{
 		ContactFields: contactFields(c.Contact), OrganizationID: c.OrganizationID.String(),
 		PostCount: c.PostCount, VoteCount: c.VoteCount, CommentCount: c.CommentCount,
-	}}, nil
+	}}
 }
 
 func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestObject) (gen.CreateContactResponseObject, error) {
@@ -47,6 +51,7 @@ func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestOb
 }
 
 func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestObject) (gen.UpdateContactResponseObject, error) {
+	ctx = matching(ctx, foundContact)
 	id := publicid.Read[publicid.Contact](r.ContactID)
 	c, err := s.Contacts.UpdateContact(ctx, id, contacts.ContactInput{
 		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
@@ -58,6 +63,7 @@ func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestOb
 }
 
 func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestObject) (gen.DeleteContactResponseObject, error) {
+	ctx = matching(ctx, foundContact)
 	id := publicid.Read[publicid.Contact](r.ContactID)
 	if err := s.Contacts.DeleteContact(ctx, id); err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ type operation struct {
 	query map[string]*input
 	// keyed says that it takes an Idempotency-Key.
 	keyed bool
+	// conditional says that it takes an If-Match, tagged that it answers with an ETag.
+	conditional, tagged bool
 }
 
 // input is a body or a parameter: how it is read, and the schema that judges it.
@@ -101,6 +103,7 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 	}
 	for i, p := range o.Parameters {
 		op.keyed = op.keyed || p.Value.Name == idempotencyKeyHeader
+		op.conditional = op.conditional || p.Value.Name == ifMatchHeader
 		if p.Value.In != openapi3.ParameterInQuery {
 			continue
 		}
@@ -109,6 +112,9 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 			return op, errors.Wrap(err, "compile a parameter's schema")
 		}
 		op.query[p.Value.Name] = &input{shapeOf(p.Value.Schema.Value), schema}
+	}
+	for _, r := range o.Responses.Map() {
+		op.tagged = op.tagged || r.Value.Headers[etagHeader] != nil
 	}
 	if o.RequestBody == nil {
 		return op, nil

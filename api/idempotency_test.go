@@ -16,15 +16,15 @@ import (
 	"earshot/internal/testkit"
 )
 
-// takesKey reports whether the operation takes an Idempotency-Key.
-func (o operation) takesKey() bool {
-	return slices.ContainsFunc(o.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "Idempotency-Key" })
+// takes reports whether the operation has the parameter.
+func (o operation) takes(name string) bool {
+	return slices.ContainsFunc(o.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == name })
 }
 
 func TestEveryWriteButIdentifyTakesAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	for _, o := range load(t).operations() {
-		require.Equal(t, o.method != http.MethodGet && o.OperationID != "identifyContact", o.takesKey(), o.OperationID)
+		require.Equal(t, o.method != http.MethodGet && o.OperationID != "identifyContact", o.takes("Idempotency-Key"), o.OperationID)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// judge holds a request's query, Idempotency-Key and body against the contract and refuses it with
+// judge holds a request's query, headers and body against the contract and refuses it with
 // everything that it finds. What passes, the generated code can decode, and the
 // domain judges what it means. (Ids are opaque, so there is nothing to judge in a
 // path.)
@@ -31,6 +31,7 @@ func (s *server) judge(c *gin.Context) {
 	var bad problem.Fields
 	query := op.judgeQuery(&bad, c.Request.URL.RawQuery)
 	keyed := op.judgeKey(&bad, c.Request.Header)
+	c.Request = c.Request.WithContext(op.judgeIfMatch(c.Request.Context(), &bad, c.Request.Header))
 	var raw []byte
 	if op.body != nil {
 		var err error

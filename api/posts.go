@@ -39,10 +39,15 @@ func (s *server) GetPost(ctx context.Context, r gen.GetPostRequestObject) (gen.G
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetPost200JSONResponse{Data: post(p)}, nil
+	return foundPost(p), nil
+}
+
+func foundPost(p *feedback.Post) gen.GetPost200JSONResponse {
+	return gen.GetPost200JSONResponse{Data: post(p)}
 }
 
 func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) (gen.UpdatePostResponseObject, error) {
+	ctx = matching(ctx, foundPost)
 	id := publicid.Read[publicid.Post](r.PostID)
 	in := feedback.PostPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
@@ -70,6 +75,7 @@ func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (g
 }
 
 func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) (gen.DeletePostResponseObject, error) {
+	ctx = matching(ctx, foundPost)
 	id := publicid.Read[publicid.Post](r.PostID)
 	if err := s.Feedback.DeletePost(ctx, id); err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func New(u UseCases, o Options) (*API, error) {
 	routes.GET("/healthz", live)
 	routes.GET("/readyz", ready.ready)
 	s.serveDocs(routes)
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.once)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.tag, s.once)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.undecoded,
 		HandlerErrorFunc:         s.refuse,

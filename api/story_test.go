@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -42,10 +43,16 @@ func (s *story) tell(operationID string, status int, body any) testkit.Answer {
 func (s *story) exactly(o operation, body any) testkit.Answer {
 	s.t.Helper()
 	target := o.filled(s.t, s.ids)
-	if !o.takesKey() {
+	if o.takes("If-None-Match") {
+		s.notModified(target)
+	}
+	if !o.takes("Idempotency-Key") {
 		return s.Do(s.t, o.method, target, body)
 	}
 	key := []string{"Idempotency-Key", uuid.NewString()}
+	if o.takes("If-Match") {
+		key = append(key, "If-Match", s.mismatched(o.method, target, body))
+	}
 	first := s.Do(s.t, o.method, target, body, key...)
 	require.Empty(s.t, first.Header.Get("Idempotent-Replayed"), o.OperationID)
 	unchanged := s.Watch(s.t)
@@ -55,6 +62,28 @@ func (s *story) exactly(o operation, body any) testkit.Answer {
 	require.Equal(s.t, "true", again.Header.Get("Idempotent-Replayed"), o.OperationID)
 	unchanged(s.t)
 	return first
+}
+
+// notModified reads a resource that didn't change again.
+func (s *story) notModified(target string) {
+	s.t.Helper()
+	tag := s.Do(s.t, http.MethodGet, target, nil).Header.Get("ETag")
+	again := s.Do(s.t, http.MethodGet, target, nil, "If-None-Match", tag)
+	require.Equal(s.t, http.StatusNotModified, again.Status, target)
+	require.Empty(s.t, again.Raw)
+	require.Equal(s.t, tag, again.Header.Get("ETag"))
+}
+
+// mismatched sends a request for another resource than the one that is there, which changes
+// nothing, and returns the tag of that one.
+func (s *story) mismatched(method, target string, body any) string {
+	s.t.Helper()
+	unchanged := s.Watch(s.t)
+	refused := s.Do(s.t, method, target, body, "If-Match", `"another"`)
+	require.Equal(s.t, http.StatusPreconditionFailed, refused.Status, "%s %s: %s", method, target, refused.Raw)
+	require.Equal(s.t, "ERR_PRECONDITION_FAILED", refused.Code())
+	unchanged(s.t)
+	return s.Do(s.t, http.MethodGet, strings.TrimSuffix(target, "/linked-posts"), nil).Header.Get("ETag")
 }
 
 // make is tell for a creation; what follows works on what it made.

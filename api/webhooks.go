@@ -33,10 +33,15 @@ func (s *server) GetWebhook(ctx context.Context, r gen.GetWebhookRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetWebhook200JSONResponse{Data: webhook(w)}, nil
+	return foundWebhook(w), nil
+}
+
+func foundWebhook(w *db.Webhook) gen.GetWebhook200JSONResponse {
+	return gen.GetWebhook200JSONResponse{Data: webhook(w)}
 }
 
 func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestObject) (gen.UpdateWebhookResponseObject, error) {
+	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	in := webhooks.WebhookInput{URL: r.Body.URL, Enabled: r.Body.Enabled}
 	if r.Body.Events != nil {
@@ -60,6 +65,7 @@ func (s *server) RotateWebhookSecret(ctx context.Context, r gen.RotateWebhookSec
 }
 
 func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
+	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	if err := s.Webhooks.DeleteWebhook(ctx, id); err != nil {
 		return nil, err

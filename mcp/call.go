@@ -88,6 +88,9 @@ func success(op *operation, answer *api.Answer) []byte {
 	if op.creates {
 		body = with(body, "created", answer.Status == http.StatusCreated)
 	}
+	if tag := answer.Header.Get("ETag"); tag != "" {
+		body = with(body, "etag", tag)
+	}
 	return body
 }
 

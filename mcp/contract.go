@@ -31,6 +31,8 @@ type operation struct {
 	// creates says that the answer's status tells whether something was made or
 	// was there already.
 	creates bool
+	// tagged says that the answer has an ETag.
+	tagged  bool
 	example map[string]any
 }
 
@@ -73,6 +75,9 @@ var commas = regexp.MustCompile(", separated by commas(: `[^`]*`)?")
 func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
 	op.input = openapi3.NewObjectSchema()
 	for _, ref := range o.Parameters {
+		if ref.Value.Name == "If-None-Match" { // a tool answers what it read
+			continue
+		}
 		p, name, schema := ref.Value, snake(ref.Value.Name), c.schema(ref.Value.Schema)
 		op.parameters = append(op.parameters, parameter{p.Name, p.In, schema.Value.Type.Is("array")})
 		if p.Description != "" {
@@ -112,6 +117,7 @@ func (c *contract) readAnswers(op *operation, responses map[string]*openapi3.Res
 	for status, r := range responses {
 		if media := r.Value.Content.Get("application/json"); media != nil && strings.HasPrefix(status, "2") {
 			op.output, op.answer = c.schema(media.Schema).Value, shapeOf(media.Schema)
+			op.tagged = r.Value.Headers["ETag"] != nil
 		}
 	}
 }

@@ -27,10 +27,12 @@ func snake(name string) string {
 // A word of more than one hump. What stands right behind a quote is a value.
 var humps = regexp.MustCompile(`(^|[^\w'"])([a-z]+(?:[A-Z][a-z]*)+)\b`)
 
+var headers = strings.NewReplacer("Idempotency-Key", snake("Idempotency-Key"), "If-Match", snake("If-Match"), "ETag", "etag")
+
 // prose writes the contract's names in a text of ours as the tools have them. Other
 // words stay as they are.
 func (c *contract) prose(text string) string {
-	text = strings.ReplaceAll(text, "Idempotency-Key", snake("Idempotency-Key"))
+	text = headers.Replace(text)
 	return humps.ReplaceAllStringFunc(text, func(found string) string {
 		m := humps.FindStringSubmatch(found)
 		if !c.names[m[2]] {

@@ -32,6 +32,10 @@ func (r *ready) output(c *contract) *openapi3.Schema {
 		if op.lists() {
 			s.Properties["next_cursor"] = op.output.Properties["next_cursor"]
 		}
+		if op.tagged {
+			s.Properties["etag"] = described(openapi3.NewStringSchema(),
+				"Stands for data as it is, for the if_match of a change.")
+		}
 		if op.creates {
 			s.Properties["created"] = described(openapi3.NewBoolSchema(),
 				"Whether it was made just now; false if it was there already.")

@@ -120,6 +120,8 @@ func ending() []step {
 	return []step{
 		{"deleteComment", object{"commentId": "$reply"}, ""},
 		{"deleteTag", object{"boardId": "$board", "tagId": "$tag"}, ""},
+		{"updatePost", object{"postId": "$post", "title": "Late", "If-Match": `"another"`}, ""},
+		{"updatePost", object{"postId": "$post", "title": "Late", "If-Match": "*"}, ""},
 		{"deletePost", object{"postId": "$post"}, ""},
 		{"deleteChangelogEntry", object{"entryId": "$entry"}, ""},
 		{"deleteContact", object{"contactId": "$contact"}, ""},

@@ -150,6 +150,9 @@ func (s *sides) byREST(step step) (wanted object, status int) {
 	if made && there && a.Status < 300 {
 		wanted["created"] = a.Status == http.StatusCreated
 	}
+	if tag := a.Header.Get("ETag"); tag != "" {
+		wanted["etag"] = tag
+	}
 	return wanted, a.Status
 }
 
@@ -237,6 +240,8 @@ var (
 	moments = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	secrets = regexp.MustCompile(`\b(whsec_\w{32}|esk_\w+)`)
 	cursors = regexp.MustCompile(`"next_cursor": "[^"]+"`)
+	// Of other ids and times.
+	etags = regexp.MustCompile(`"etag": "\\"[^"]+\\""`)
 	// Written once a minute, so it depends on who came first.
 	used = regexp.MustCompile(`"last_used_at": (null|"T")`)
 )
@@ -246,6 +251,7 @@ func (s *sides) anonymous(side int, value any) string {
 	s.t.Helper()
 	plain := moments.ReplaceAllString(indented(s.t, value), "T")
 	plain = cursors.ReplaceAllString(secrets.ReplaceAllString(plain, "S"), `"next_cursor": C`)
+	plain = etags.ReplaceAllString(plain, `"etag": E`)
 	plain = used.ReplaceAllString(plain, `"last_used_at": U`)
 	return ids.ReplaceAllStringFunc(plain, func(id string) string {
 		if s.seen[side][id] == "" {

@@ -81,6 +81,9 @@ func TestEveryLimitOfTheContractIsInTheInputSchemaOfItsTool(t *testing.T) {
 	for _, row := range mcp.Table() {
 		input := tools[row.Tool].InputSchema.(object)
 		for name, stated := range all[row.Operation].arguments() {
+			if name == "If-None-Match" { // a tool has nowhere to keep what it read
+				continue
+			}
 			argument, ok := input["properties"].(object)[mcp.Snake(name)].(object)
 			require.True(t, ok, "%s has no %s", row.Tool, name)
 			require.True(t, described(argument), "%s.%s", row.Tool, name)

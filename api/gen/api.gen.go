@@ -166,6 +166,7 @@ const (
 	ErrorCodeERRNOTFOUND              ErrorCode = "ERR_NOT_FOUND"
 	ErrorCodeERRPAYLOADTOOLARGE       ErrorCode = "ERR_PAYLOAD_TOO_LARGE"
 	ErrorCodeERRPLANLIMIT             ErrorCode = "ERR_PLAN_LIMIT"
+	ErrorCodeERRPRECONDITIONFAILED    ErrorCode = "ERR_PRECONDITION_FAILED"
 	ErrorCodeERRRATELIMITED           ErrorCode = "ERR_RATE_LIMITED"
 	ErrorCodeERRSCOPEINSUFFICIENT     ErrorCode = "ERR_SCOPE_INSUFFICIENT"
 	ErrorCodeERRUNAUTHORIZED          ErrorCode = "ERR_UNAUTHORIZED"
@@ -194,6 +195,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeERRPAYLOADTOOLARGE:
 		return true
 	case ErrorCodeERRPLANLIMIT:
+		return true
+	case ErrorCodeERRPRECONDITIONFAILED:
 		return true
 	case ErrorCodeERRRATELIMITED:
 		return true

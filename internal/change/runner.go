@@ -54,7 +54,7 @@ func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error 
 			release()
 		}
 	}()
-	c := &Change{Caller: caller}
+	c, fn := &Change{Caller: caller}, onlyJudged(ctx, fn)
 	if i := idempotentOf(ctx); i != nil {
 		err := r.hold(ctx, i, c, release, fn)
 		held = err == nil

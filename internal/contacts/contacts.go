@@ -35,8 +35,13 @@ func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDet
 	if err != nil {
 		return nil, err
 	}
-	d := &ContactDetail{Contact: found}
-	d.PostCount, err = client.Post.Query().Where(post.ContactID(id), post.DeletedAtIsNil()).Count(ctx)
+	return detail(ctx, client, found)
+}
+
+// detail counts what a contact has done.
+func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *ContactDetail, err error) {
+	d = &ContactDetail{Contact: found}
+	d.PostCount, err = client.Post.Query().Where(post.ContactID(found.ID), post.DeletedAtIsNil()).Count(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "count posts")
 	}
@@ -52,6 +57,11 @@ func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDet
 		return nil, errors.Wrap(err, "count comments")
 	}
 	return d, nil
+}
+
+// judge holds a locked contact against the request's precondition.
+func judge(ctx context.Context, c *change.Change, found *db.Contact) error {
+	return change.JudgeLoaded(ctx, func() (*ContactDetail, error) { return detail(ctx, c.Client(), found) })
 }
 
 // mustHaveRoom returns problem.PlanLimit when the plan allows no further

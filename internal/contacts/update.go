@@ -47,6 +47,9 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 		if err != nil {
 			return err
 		}
+		if err := judge(ctx, c, old); err != nil {
+			return err
+		}
 		update := c.Contact.UpdateOne(old)
 		changes, err := s.overwrite(update, old, in)
 		if err != nil {
@@ -94,6 +97,9 @@ func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error 
 		}
 		old, err := lockContact(ctx, c, id)
 		if err != nil {
+			return err
+		}
+		if err := judge(ctx, c, old); err != nil {
 			return err
 		}
 		if err := lockPostsOf(ctx, c, id); err != nil {

@@ -32,6 +32,9 @@ func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmNam
 		if err != nil {
 			return err
 		}
+		if err := change.Judge(ctx, found); err != nil {
+			return err
+		}
 		if confirmName != found.Name {
 			return problem.Invalid("confirmName", "match", "is not the board's name")
 		}

@@ -49,6 +49,9 @@ func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPa
 		if err != nil {
 			return err
 		}
+		if err := change.Judge(ctx, old); err != nil {
+			return err
+		}
 		update := c.Board.UpdateOne(old)
 		change.Differs(in.Name, old.Name, update.SetName)
 		change.Differs(in.Slug, old.Slug, update.SetSlug)

@@ -230,6 +230,9 @@ func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, pos
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
 			return err
 		}
+		if err := change.Judge(ctx, changed); err != nil {
+			return err
+		}
 		if slices.Equal(wanted, changed.PostIDs) {
 			return nil
 		}
@@ -306,6 +309,13 @@ func link(ctx context.Context, c *change.Change, id publicid.ChangelogEntry, pos
 func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		old, err := lockEntry(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		err = change.JudgeLoaded(ctx, func() (*Entry, error) {
+			whole := &Entry{ChangelogEntry: old}
+			return whole, linkedTo(ctx, c.ChangelogLink, whole)
+		})
 		if err != nil {
 			return err
 		}

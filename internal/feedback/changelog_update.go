@@ -67,6 +67,9 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
 			return err
 		}
+		if err := change.Judge(ctx, changed); err != nil {
+			return err
+		}
 		at := store.Now()
 		update := c.ChangelogEntry.UpdateOne(old)
 		patchEntry(update, old, in, at)

@@ -27,6 +27,9 @@ func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body B
 		if err != nil {
 			return err
 		}
+		if err := change.Judge(ctx, old); err != nil {
+			return err
+		}
 		at := store.Now()
 		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
 			return problem.New(problem.Forbidden, "The comment can't be edited any more.").
@@ -52,6 +55,9 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error 
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		p, old, err := lockComment(ctx, c, id)
 		if err != nil {
+			return err
+		}
+		if err := change.Judge(ctx, old); err != nil {
 			return err
 		}
 		at := store.Now()

@@ -27,6 +27,10 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		if !slices.Contains(found, id) {
 			return problem.Missing("post")
 		}
+		err = change.JudgeLoaded(ctx, func() (*Post, error) { return loadPost(ctx, c, id) })
+		if err != nil {
+			return err
+		}
 		if err := unlinkPost(ctx, c, id); err != nil {
 			return err
 		}
@@ -40,6 +44,16 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		}
 		return nil
 	})
+}
+
+// loadPost loads a post that is locked.
+func loadPost(ctx context.Context, c *change.Change, id publicid.Post) (*Post, error) {
+	found, err := c.Post.Get(ctx, id)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the post")
+	}
+	tags, err := tagsOf(ctx, c.PostTag, id)
+	return &Post{found, tags}, err
 }
 
 func unlinkPost(ctx context.Context, c *change.Change, id publicid.Post) error {

@@ -30,8 +30,10 @@ const (
 	// request isn't over yet, or had another body.
 	IdempotencyInProgress Code = "ERR_IDEMPOTENCY_IN_PROGRESS"
 	IdempotencyMismatch   Code = "ERR_IDEMPOTENCY_MISMATCH"
-	Unavailable           Code = "ERR_UNAVAILABLE"
-	Internal              Code = "ERR_INTERNAL"
+	// PreconditionFailed is about an If-Match: the resource is another by now.
+	PreconditionFailed Code = "ERR_PRECONDITION_FAILED"
+	Unavailable        Code = "ERR_UNAVAILABLE"
+	Internal           Code = "ERR_INTERNAL"
 )
 
 // Error is a problem with a request, fit to be shown to the caller.

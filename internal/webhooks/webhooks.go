@@ -187,6 +187,9 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if unreadable != nil && in.URL == nil && !in.onlyDisables() {
 			return unreadable // a new URL mends it, and needs no old one
 		}
+		if err := change.Judge(ctx, old); err != nil {
+			return err
+		}
 		at, whole := store.Now(), old.URL
 		update := c.Webhook.UpdateOne(old)
 		if in.URL != nil && (*in.URL != whole || unreadable != nil) {
@@ -233,6 +236,10 @@ func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error 
 		}
 		if err != nil {
 			return errors.Wrap(err, "load the webhook")
+		}
+		err = change.JudgeLoaded(ctx, func() (*db.Webhook, error) { return hook, s.openURL(hook) })
+		if err != nil {
+			return err
 		}
 		at := store.Now()
 		err = c.Webhook.UpdateOne(hook).
