@@ -144,6 +144,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	failpoint.Hit(failpoint.BeforeSend)
 	o := d.sender.Send(ctx, send.Request{
 		URL: url, Secret: secret, Former: former, EventType: c.EventType, DeliveryID: due.ID.String(), Body: c.Payload,
+		Sequence:    c.Sequence,
 		TraceParent: telemetry.TraceParent(ctx),
 	})
 	if ctx.Err() != nil && !o.OK() {

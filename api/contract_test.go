@@ -242,7 +242,7 @@ func TestEveryOperationDeclaresTheErrorsThatApply(t *testing.T) {
 	t.Parallel()
 	names := map[int]string{
 		401: "Unauthorized", 402: "PlanLimit", 403: "Forbidden", 404: "NotFound", 409: "Conflict",
-		412: "PreconditionFailed",
+		410: "Gone", 412: "PreconditionFailed",
 		413: "PayloadTooLarge", 415: "UnsupportedMediaType", 422: "ValidationFailed", 429: "RateLimited", 500: "InternalError",
 		503: "Unavailable",
 	}

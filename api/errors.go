@@ -28,6 +28,7 @@ var statuses = map[problem.Code]int{
 
 	problem.IdempotencyInProgress: http.StatusConflict,
 	problem.IdempotencyMismatch:   http.StatusUnprocessableEntity,
+	problem.Gone:                  http.StatusGone,
 	problem.PreconditionFailed:    http.StatusPreconditionFailed,
 
 	problem.Unavailable: http.StatusServiceUnavailable,

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -37,7 +36,7 @@ func NewHealth(checks []Check, log *slog.Logger) http.Handler {
 	r := gin.New()
 	routes := withHead{r}
 	routes.GET("/healthz", live)
-	routes.GET("/readyz", (&readiness{checks: checks, log: log}).ready)
+	routes.GET("/readyz", newReadiness(checks, log).ready)
 	return r
 }
 
@@ -45,13 +44,18 @@ func NewHealth(checks []Check, log *slog.Logger) http.Handler {
 type readiness struct {
 	checks []Check
 	log    *slog.Logger
-	// leaving: the process stops, and answers as long as it does.
-	leaving atomic.Bool
+	// leaving is closed when the process stops, which answers as long as it does.
+	leaving chan struct{}
+	leave   sync.Once
 
 	flight singleflight.Group
 	// Only the flight, of which there is one at a time, uses these.
 	known verdict
 	until time.Time
+}
+
+func newReadiness(checks []Check, log *slog.Logger) *readiness {
+	return &readiness{checks: checks, log: log, leaving: make(chan struct{})}
 }
 
 // verdict is an answer of /readyz.
@@ -63,7 +67,7 @@ type verdict struct {
 // ready tells what the service waits for, by name and in words that hold no
 // address or credential.
 func (r *readiness) ready(c *gin.Context) {
-	if r.leaving.Load() {
+	if r.left() {
 		c.JSON(http.StatusServiceUnavailable, gin.H{"status": "stopping"})
 		return
 	}
@@ -86,11 +90,22 @@ func (r *readiness) current(ctx context.Context) verdict {
 // Leave has /readyz say no from now on, and each connection end with its next answer, while
 // every request is answered as before. So a balancer sends what is new elsewhere, and a
 // client isn't writing on a connection while it is closed.
-func (a *API) Leave() { a.readiness.leaving.Store(true) }
+// Who waits for an event is answered.
+func (a *API) Leave() { a.readiness.leave.Do(func() { close(a.readiness.leaving) }) }
+
+// left reports whether the process stops.
+func (r *readiness) left() bool {
+	select {
+	case <-r.leaving:
+		return true
+	default:
+		return false
+	}
+}
 
 // endConnections is for a process that stops.
 func (r *readiness) endConnections(c *gin.Context) {
-	if r.leaving.Load() {
+	if r.left() {
 		c.Header("Connection", "close")
 	}
 }

@@ -66,6 +66,9 @@ func goodQueries(t *testing.T, app *testkit.App) {
 			for i, value := range goodValues(t, n, o, q) {
 				query := q.Name + "=" + inQuery(value)
 				a := n.Do(t, o.method, at+"?"+query+beside[query], nil)
+				if q.Name == "after" && a.Status == http.StatusGone {
+					continue // no feed is as long
+				}
 				require.Equal(t, http.StatusOK, a.Status, "%s %d: %s", q.Name, i, a.Raw)
 			}
 		}

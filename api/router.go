@@ -65,7 +65,9 @@ type server struct {
 	traces      *telemetry.Traces
 	bodies      *memory.Shared[publicid.Organization]
 	decoders    chan struct{}
-	log         *slog.Logger
+	// leaving is closed when the process stops.
+	leaving <-chan struct{}
+	log     *slog.Logger
 }
 
 // API is the handler of everything that the service serves over HTTP.
@@ -100,7 +102,8 @@ func New(u UseCases, o Options) (*API, error) {
 	r.RedirectTrailingSlash = false
 	// Gin reads the first header of several only; see clientAddress.
 	_ = r.SetTrustedProxies(nil)
-	ready := &readiness{checks: o.Checks, log: o.Log}
+	ready := newReadiness(o.Checks, o.Log)
+	s.leaving = ready.leaving
 	ready.show(o.Meter)
 	r.Use(closeAfterChunks, ready.endConnections, secure, withRequestID, s.trace, s.measure, s.logAccess, gin.CustomRecoveryWithWriter(nil, s.recovered))
 	r.NoRoute(func(c *gin.Context) { s.refuse(c, problem.New(problem.NotFound, "There is no such route.")) })

@@ -139,6 +139,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 	s.tell("updateChangelogEntry", 200, object{"publishedAt": "2026-03-12T10:41:07Z"})
 	s.tell("getChangelogEntry", 200, nil)
 	s.tell("listChangelog", 200, nil)
+	s.tell("listEvents", 200, nil)
 	log := s.tell("listDeliveries", 200, nil).Body["data"].([]any)
 	s.ids["deliveryId"] = log[0].(object)["id"].(string)
 	s.tell("getDelivery", 200, nil)

@@ -117,7 +117,7 @@ func (l *lists) makeKey(ctx context.Context, org publicid.Organization, user pub
 		return err
 	}
 	defer own.Close()
-	keys := access.New(own, change.NewRunner(own, nil, nil), slog.Default())
+	keys := access.New(own, change.NewRunner(own, nil, nil, change.Settings{}), slog.Default())
 	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org), access.NewAPIKey{User: user, Name: "bench", Scope: "read"})
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (l *lists) explain(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer own.Close()
-	changes := change.NewRunner(own, nil, nil)
+	changes := change.NewRunner(own, nil, nil, change.Settings{})
 	handler, err := api.New(api.UseCases{
 		Access: access.New(own, changes, slog.Default()), Contacts: contacts.New(own, changes, contacts.Settings{}),
 		Feedback: feedback.New(own, changes, feedback.Settings{}, slog.Default()),

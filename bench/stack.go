@@ -113,7 +113,7 @@ func (s *stack) withAccess(fn func(keys *access.Service) error) error {
 		return err
 	}
 	defer own.Close()
-	return fn(access.New(own, change.NewRunner(own, nil, nil), slog.Default()))
+	return fn(access.New(own, change.NewRunner(own, nil, nil, change.Settings{}), slog.Default()))
 }
 
 // makeTenant makes an organization of its own, which is removed in the end.

@@ -160,6 +160,7 @@ func (e DeliveryStatus) Valid() bool {
 const (
 	ErrorCodeERRCONFLICT              ErrorCode = "ERR_CONFLICT"
 	ErrorCodeERRFORBIDDEN             ErrorCode = "ERR_FORBIDDEN"
+	ErrorCodeERRGONE                  ErrorCode = "ERR_GONE"
 	ErrorCodeERRIDEMPOTENCYINPROGRESS ErrorCode = "ERR_IDEMPOTENCY_IN_PROGRESS"
 	ErrorCodeERRIDEMPOTENCYMISMATCH   ErrorCode = "ERR_IDEMPOTENCY_MISMATCH"
 	ErrorCodeERRINTERNAL              ErrorCode = "ERR_INTERNAL"
@@ -182,6 +183,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeERRCONFLICT:
 		return true
 	case ErrorCodeERRFORBIDDEN:
+		return true
+	case ErrorCodeERRGONE:
 		return true
 	case ErrorCodeERRIDEMPOTENCYINPROGRESS:
 		return true
@@ -1047,6 +1050,24 @@ type ErrorCode string
 // ErrorDetails What a program can use, depending on the code. Other keys may be added.
 type ErrorDetails = map[string]any
 
+// Event defines model for Event.
+type Event struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The id of an event, shared by its deliveries to all webhooks and by replays.
+	ID EventID `json:"id"`
+
+	// Payload The body that is sent, one of the payloads in the section "Webhooks".
+	Payload DeliveryPayload `json:"payload"`
+
+	// Sequence The event's number among the organization's. None is missing.
+	Sequence int64 `json:"sequence"`
+
+	// Type The name of an event.
+	Type EventType `json:"type"`
+}
+
 // EventComment defines model for EventComment.
 type EventComment struct {
 	// AuthorUserID The id of a member of the organization.
@@ -1093,6 +1114,15 @@ type EventEntry struct {
 
 	// Title The entry's title, trimmed.
 	Title ChangelogTitle `json:"title"`
+}
+
+// EventFeed defines model for EventFeed.
+type EventFeed struct {
+	// Data The events, first one first.
+	Data []Event `json:"data"`
+
+	// NextAfter Pass it as `after` to go on.
+	NextAfter int64 `json:"nextAfter"`
 }
 
 // EventID The id of an event, shared by its deliveries to all webhooks and by replays.
@@ -1787,6 +1817,9 @@ type Conflict = Error
 // Forbidden Every error has this shape.
 type Forbidden = Error
 
+// Gone Every error has this shape.
+type Gone = Error
+
 // InProgress Every error has this shape.
 type InProgress = Error
 
@@ -1922,6 +1955,21 @@ type ListContactPostsParams struct {
 
 	// Limit How many items a page holds at most.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// After The `sequence` of the last event that you know, which a delivery has as `X-Service-Sequence`; 0 is before the first one of all. Left out, the feed begins with the oldest that is kept.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Types Only these events, separated by commas: `post.created,vote.created`.
+	Types *[]EventType `form:"types,omitempty" json:"types,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Wait How many seconds to wait for an event, if there is none.
+	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
 // ListCommentsParams defines parameters for ListComments.
@@ -2615,6 +2663,21 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
 	ListContactPosts(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEvents Read the feed of events
+	//
+	// Lists everything that happened in the organization, in the order in which it was committed, with the payloads
+	// that webhooks are sent, whether or not one subscribes. Begin without `after`, and go on with `nextAfter`; it is
+	// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
+	// are written at once. A page may be empty although more follow, where `types` leaves events out.
+	//
+	// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+	// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
+	// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
+	// no feed: 403 with `details.reason = "event_feed_off"`.
+	//
+	// Corresponds with GET /v1/events (the `ListEvents` operationId).
+	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMe Show whose key this is
 	//
@@ -3923,6 +3986,31 @@ func (c *Client) UpdateContact(ctx context.Context, contactID ContactIDParam, bo
 // Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
 func (c *Client) ListContactPosts(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListContactPostsRequest(c.Server, contactID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEvents Read the feed of events
+//
+// Lists everything that happened in the organization, in the order in which it was committed, with the payloads
+// that webhooks are sent, whether or not one subscribes. Begin without `after`, and go on with `nextAfter`; it is
+// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
+// are written at once. A page may be empty although more follow, where `types` leaves events out.
+//
+// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
+// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
+// no feed: 403 with `details.reason = "event_feed_off"`.
+//
+// Corresponds with GET /v1/events (the `ListEvents` operationId).
+func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6234,6 +6322,96 @@ func NewListContactPostsRequest(server string, contactID ContactIDParam, params 
 	return req, nil
 }
 
+// NewListEventsRequest constructs an http.Request for the ListEvents method
+func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Types != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "types", *params.Types, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Wait != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait", *params.Wait, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetMeRequest constructs an http.Request for the GetMe method
 func NewGetMeRequest(server string) (*http.Request, error) {
 	var err error
@@ -7911,6 +8089,23 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/contacts/{contactId}/posts (the `ListContactPosts` operationId).
 	ListContactPostsWithResponse(ctx context.Context, contactID ContactIDParam, params *ListContactPostsParams, reqEditors ...RequestEditorFn) (*ListContactPostsResponse, error)
+
+	// ListEventsWithResponse Read the feed of events
+	//
+	// Lists everything that happened in the organization, in the order in which it was committed, with the payloads
+	// that webhooks are sent, whether or not one subscribes. Begin without `after`, and go on with `nextAfter`; it is
+	// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
+	// are written at once. A page may be empty although more follow, where `types` leaves events out.
+	//
+	// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+	// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
+	// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
+	// no feed: 403 with `details.reason = "event_feed_off"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/events (the `ListEvents` operationId).
+	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
 	// GetMeWithResponse Show whose key this is
 	//
@@ -11485,6 +11680,96 @@ func (r ListContactPostsResponse) ContentType() string {
 	return ""
 }
 
+type ListEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventFeed
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *Gone
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEventsResponse) GetJSON200() *EventFeed {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListEventsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListEventsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON410 returns the response for an HTTP 410 `application/json` response
+func (r ListEventsResponse) GetJSON410() *Gone {
+	return r.JSON410
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListEventsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListEventsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListEventsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListEventsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetMeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14569,6 +14854,29 @@ func (c *ClientWithResponses) ListContactPostsWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseListContactPostsResponse(rsp)
+}
+
+// ListEventsWithResponse Read the feed of events
+//
+// Lists everything that happened in the organization, in the order in which it was committed, with the payloads
+// that webhooks are sent, whether or not one subscribes. Begin without `after`, and go on with `nextAfter`; it is
+// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
+// are written at once. A page may be empty although more follow, where `types` leaves events out.
+//
+// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
+// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
+// no feed: 403 with `details.reason = "event_feed_off"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/events (the `ListEvents` operationId).
+func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error) {
+	rsp, err := c.ListEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEventsResponse(rsp)
 }
 
 // GetMeWithResponse Show whose key this is
@@ -17836,6 +18144,81 @@ func ParseListContactPostsResponse(rsp *http.Response) (*ListContactPostsRespons
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
+func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventFeed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest Gone
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

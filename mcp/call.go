@@ -60,7 +60,7 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *request, arguments map[string]json.RawMessage) result {
 	answer, err := call.Run(ctx, req.method, req.target(), req.headers, req.body)
 	note := ""
-	if err == nil && op.lists() {
+	if err == nil && op.next() != "" {
 		answer, note, err = fitting(ctx, call, op, req, answer)
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func fitting(ctx context.Context, call *api.Call, op *operation, req *request, p
 		}
 		n = min(n, most)
 		req.query.Set("limit", strconv.Itoa(n))
-		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; next_cursor leads to the rest.", n, maxAnswer>>10)
+		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; %s leads to the rest.", n, maxAnswer>>10, op.next())
 		if page, err = call.Run(ctx, req.method, req.target(), nil, nil); err != nil {
 			return nil, "", err
 		}

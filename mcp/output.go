@@ -29,8 +29,8 @@ func (r *ready) output(c *contract) *openapi3.Schema {
 		if !slices.ContainsFunc(data, func(other *openapi3.SchemaRef) bool { return same(*one.Value, *other.Value) }) {
 			data = append(data, one)
 		}
-		if op.lists() {
-			s.Properties["next_cursor"] = op.output.Properties["next_cursor"]
+		if next := op.next(); next != "" {
+			s.Properties[next] = op.output.Properties[next]
 		}
 		if op.tagged {
 			s.Properties["etag"] = described(openapi3.NewStringSchema(),
@@ -55,5 +55,12 @@ func described(s *openapi3.Schema, words string) *openapi3.SchemaRef {
 
 func having(names ...string) *openapi3.SchemaRef { return (&openapi3.Schema{Required: names}).NewRef() }
 
-// lists reports whether the operation answers pages.
-func (o *operation) lists() bool { return o.output.Properties["next_cursor"] != nil }
+// next is the member that leads to the next page; it is "" where the operation answers no pages.
+func (o *operation) next() string {
+	for _, name := range []string{"next_cursor", "next_after"} {
+		if o.output.Properties[name] != nil {
+			return name
+		}
+	}
+	return ""
+}

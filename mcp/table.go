@@ -95,15 +95,15 @@ var table = []tool{
 		actions: []action{{"entries", "listChangelog"}, {"entry", "getChangelogEntry"}},
 	},
 	{
-		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries and API keys",
+		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events and API keys",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
 			"them, webhook reads one; deliveries returns a webhook's log (filter status failed), delivery one of them with " +
-			"its payload and every attempt; recoveries and recovery tell how far a replay of failures is; api_keys lists " +
-			"the keys, without the keys themselves.",
+			"its payload and every attempt; recoveries and recovery tell how far a replay of failures is; events reads what " +
+			"happened in the organization, in order, from after on; api_keys lists the keys, without the keys themselves.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
-			{"api_keys", "listApiKeys"},
+			{"events", "listEvents"}, {"api_keys", "listApiKeys"},
 		},
 	},
 	// Writing.

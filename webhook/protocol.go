@@ -13,6 +13,11 @@ const (
 	HeaderSignature = "X-Service-Signature"
 )
 
+// HeaderSequence holds the number of the event among those of its organization, in the order in
+// which they happened, so that a receiver can tell what is older than what it has. The test of
+// a webhook has none, nor has an event from before the numbers.
+const HeaderSequence = "X-Service-Sequence"
+
 // Names of the headers that every delivery carries besides, so that a receiver may verify it
 // by a library of Standard Webhooks (https://www.standardwebhooks.com). They are in the form
 // that Go has them in; HTTP doesn't tell capitals from small letters.

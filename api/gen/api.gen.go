@@ -159,6 +159,7 @@ func (e DeliveryStatus) Valid() bool {
 const (
 	ErrorCodeERRCONFLICT              ErrorCode = "ERR_CONFLICT"
 	ErrorCodeERRFORBIDDEN             ErrorCode = "ERR_FORBIDDEN"
+	ErrorCodeERRGONE                  ErrorCode = "ERR_GONE"
 	ErrorCodeERRIDEMPOTENCYINPROGRESS ErrorCode = "ERR_IDEMPOTENCY_IN_PROGRESS"
 	ErrorCodeERRIDEMPOTENCYMISMATCH   ErrorCode = "ERR_IDEMPOTENCY_MISMATCH"
 	ErrorCodeERRINTERNAL              ErrorCode = "ERR_INTERNAL"
@@ -181,6 +182,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeERRCONFLICT:
 		return true
 	case ErrorCodeERRFORBIDDEN:
+		return true
+	case ErrorCodeERRGONE:
 		return true
 	case ErrorCodeERRIDEMPOTENCYINPROGRESS:
 		return true
@@ -1046,6 +1049,24 @@ type ErrorCode string
 // ErrorDetails What a program can use, depending on the code. Other keys may be added.
 type ErrorDetails = map[string]any
 
+// Event defines model for Event.
+type Event struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The id of an event, shared by its deliveries to all webhooks and by replays.
+	ID EventID `json:"id"`
+
+	// Payload The body that is sent, one of the payloads in the section "Webhooks".
+	Payload DeliveryPayload `json:"payload"`
+
+	// Sequence The event's number among the organization's. None is missing.
+	Sequence int64 `json:"sequence"`
+
+	// Type The name of an event.
+	Type EventType `json:"type"`
+}
+
 // EventComment defines model for EventComment.
 type EventComment struct {
 	// AuthorUserID The id of a member of the organization.
@@ -1092,6 +1113,15 @@ type EventEntry struct {
 
 	// Title The entry's title, trimmed.
 	Title ChangelogTitle `json:"title"`
+}
+
+// EventFeed defines model for EventFeed.
+type EventFeed struct {
+	// Data The events, first one first.
+	Data []Event `json:"data"`
+
+	// NextAfter Pass it as `after` to go on.
+	NextAfter int64 `json:"nextAfter"`
 }
 
 // EventID The id of an event, shared by its deliveries to all webhooks and by replays.
@@ -1884,6 +1914,21 @@ type ListContactPostsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// After The `sequence` of the last event that you know, which a delivery has as `X-Service-Sequence`; 0 is before the first one of all. Left out, the feed begins with the oldest that is kept.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Types Only these events, separated by commas: `post.created,vote.created`.
+	Types *[]EventType `form:"types,omitempty" json:"types,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Wait How many seconds to wait for an event, if there is none.
+	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
+}
+
 // ListCommentsParams defines parameters for ListComments.
 type ListCommentsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2099,6 +2144,9 @@ type ServerInterface interface {
 	// ListContactPosts List a contact's posts
 	// (GET /v1/contacts/{contactId}/posts)
 	ListContactPosts(c *gin.Context, contactID ContactIDParam, params ListContactPostsParams)
+	// ListEvents Read the feed of events
+	// (GET /v1/events)
+	ListEvents(c *gin.Context, params ListEventsParams)
 	// GetMe Show whose key this is
 	// (GET /v1/me)
 	GetMe(c *gin.Context)
@@ -3134,6 +3182,57 @@ func (siw *ServerInterfaceWrapper) ListContactPosts(c *gin.Context) {
 	siw.Handler.ListContactPosts(c, contactID, params)
 }
 
+// ListEvents operation middleware
+func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListEventsParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "types" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "types", c.Request.URL.Query(), &params.Types, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter types: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", c.Request.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter wait: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListEvents(c, params)
+}
+
 // GetMe operation middleware
 func (siw *ServerInterfaceWrapper) GetMe(c *gin.Context) {
 
@@ -3880,6 +3979,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/v1/contacts/:contactId", wrapper.UpdateContact)
 	router.GET(options.BaseURL+"/v1/contacts/:contactId/posts", wrapper.ListContactPosts)
 	router.POST(options.BaseURL+"/v1/contacts/identify", wrapper.IdentifyContact)
+	router.GET(options.BaseURL+"/v1/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/v1/me", wrapper.GetMe)
 	router.DELETE(options.BaseURL+"/v1/posts/:postId", wrapper.DeletePost)
 	router.GET(options.BaseURL+"/v1/posts/:postId", wrapper.GetPost)
@@ -4618,6 +4718,28 @@ func (response ListContactPosts200JSONResponse) VisitListContactPostsResponse(w 
 	return err
 }
 
+type ListEventsRequestObject struct {
+	Params ListEventsParams
+}
+
+type ListEventsResponseObject interface {
+	VisitListEventsResponse(w http.ResponseWriter) error
+}
+
+type ListEvents200JSONResponse EventFeed
+
+func (response ListEvents200JSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMeRequestObject struct {
 }
 
@@ -5245,6 +5367,9 @@ type StrictServerInterface interface {
 	// ListContactPosts List a contact's posts
 	// (GET /v1/contacts/{contactId}/posts)
 	ListContactPosts(ctx context.Context, request ListContactPostsRequestObject) (ListContactPostsResponseObject, error)
+	// ListEvents Read the feed of events
+	// (GET /v1/events)
+	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
 	// GetMe Show whose key this is
 	// (GET /v1/me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
@@ -6440,6 +6565,32 @@ func (sh *strictHandler) ListContactPosts(ctx *gin.Context, contactID ContactIDP
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ListContactPostsResponseObject); ok {
 		if err := validResponse.VisitListContactPostsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListEvents operation middleware
+func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
+	var request ListEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEvents(ctx, request.(ListEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
+		if err := validResponse.VisitListEventsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -36,7 +36,7 @@ func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := change.NewRunner(s, nil, box)
+	changes := change.NewRunner(s, nil, box, change.Settings{})
 	return &admin{
 		store: s, access: access.New(s, changes, slog.Default()),
 		webhooks: webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.Default()),

@@ -25,7 +25,9 @@ type Event struct {
 	// Type holds the value of the "type" field.
 	Type string `json:"type,omitempty"`
 	// Payload holds the value of the "payload" field.
-	Payload      []byte `json:"payload,omitempty"`
+	Payload []byte `json:"payload,omitempty"`
+	// Sequence holds the value of the "sequence" field.
+	Sequence     *int64 `json:"sequence,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -40,6 +42,8 @@ func (*Event) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Event)
 		case event.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
+		case event.FieldSequence:
+			values[i] = new(sql.NullInt64)
 		case event.FieldType:
 			values[i] = new(sql.NullString)
 		case event.FieldCreatedAt:
@@ -89,6 +93,13 @@ func (_m *Event) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.Payload = *value
 			}
+		case event.FieldSequence:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field sequence", values[i])
+			} else if value.Valid {
+				_m.Sequence = new(int64)
+				*_m.Sequence = value.Int64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -136,6 +147,11 @@ func (_m *Event) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("payload=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Payload))
+	builder.WriteString(", ")
+	if v := _m.Sequence; v != nil {
+		builder.WriteString("sequence=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

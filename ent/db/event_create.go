@@ -56,6 +56,20 @@ func (_c *EventCreate) SetPayload(v []byte) *EventCreate {
 	return _c
 }
 
+// SetSequence sets the "sequence" field.
+func (_c *EventCreate) SetSequence(v int64) *EventCreate {
+	_c.mutation.SetSequence(v)
+	return _c
+}
+
+// SetNillableSequence sets the "sequence" field if the given value is not nil.
+func (_c *EventCreate) SetNillableSequence(v *int64) *EventCreate {
+	if v != nil {
+		_c.SetSequence(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *EventCreate) SetID(v publicid.Event) *EventCreate {
 	_c.mutation.SetID(v)
@@ -181,6 +195,10 @@ func (_c *EventCreate) createSpec() (*Event, *sqlgraph.CreateSpec) {
 		_spec.SetField(event.FieldPayload, field.TypeBytes, value)
 		_node.Payload = value
 	}
+	if value, ok := _c.mutation.Sequence(); ok {
+		_spec.SetField(event.FieldSequence, field.TypeInt64, value)
+		_node.Sequence = &value
+	}
 	return _node, _spec
 }
 
@@ -261,6 +279,9 @@ func (u *EventUpsertOne) UpdateNewValues() *EventUpsertOne {
 		}
 		if _, exists := u.create.mutation.Payload(); exists {
 			s.SetIgnore(event.FieldPayload)
+		}
+		if _, exists := u.create.mutation.Sequence(); exists {
+			s.SetIgnore(event.FieldSequence)
 		}
 	}))
 	return u
@@ -487,6 +508,9 @@ func (u *EventUpsertBulk) UpdateNewValues() *EventUpsertBulk {
 			}
 			if _, exists := b.mutation.Payload(); exists {
 				s.SetIgnore(event.FieldPayload)
+			}
+			if _, exists := b.mutation.Sequence(); exists {
+				s.SetIgnore(event.FieldSequence)
 			}
 		}
 	}))

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
@@ -22,6 +23,10 @@ func (Event) Fields() []ent.Field {
 		// Frozen bytes, equal in every attempt, replay and read; so not JSON
 		// to the database, which would rewrite it.
 		field.Bytes("payload").Immutable(),
+		// The event's number among its organization's, in the order of their commits; a trigger
+		// or the statement that inserts it says it. Null in a row from before, and in the
+		// test of a webhook, which isn't something that happened.
+		field.Int64("sequence").Optional().Nillable().Immutable(),
 	}
 }
 
@@ -29,5 +34,7 @@ func (Event) Fields() []ent.Field {
 func (Event) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("created_at"),
+		// The feed.
+		index.Fields("organization_id", "sequence").Unique().Annotations(entsql.IndexWhere("sequence IS NOT NULL")),
 	}
 }

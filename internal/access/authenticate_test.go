@@ -23,7 +23,7 @@ func TestKeysThatComeAtOnceAreLookedUpTogetherAndAsEntReadsThem(t *testing.T) {
 	s, err := store.Open(store.Options{URL: testkit.Database(t), MaxConns: 4, Tracer: counted})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	service := access.New(s, change.NewRunner(s, nil, nil), slog.New(slog.DiscardHandler))
+	service := access.New(s, change.NewRunner(s, nil, nil, change.Settings{}), slog.New(slog.DiscardHandler))
 	org, owner, err := service.CreateOrganization(t.Context(), access.NewOrganization{
 		Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner",
 	})

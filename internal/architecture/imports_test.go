@@ -52,8 +52,8 @@ var allowed = map[string][]string{
 	// never sees a workflow.
 	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
-		"ent/db/...", "internal/batch", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
-		"internal/telemetry",
+		"ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid",
+		"internal/seal", "internal/store", "internal/telemetry",
 	},
 	"internal/access": {
 		"ent/db/...", "internal/batch", "internal/change", "internal/page", "internal/problem", "internal/publicid",
@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 		"internal/publicid", "internal/store",
 	},
 	"internal/webhooks": {
-		"ent/db/...", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/page",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/page",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"internal/feedback": {

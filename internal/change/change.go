@@ -16,7 +16,10 @@ import (
 // Change is one transaction of a use case with what it caused.
 type Change struct {
 	*db.Tx
-	Caller     *Caller
+	Caller *Caller
+	// subscribedOnly is the runner's setting.
+	subscribedOnly bool
+
 	deliveries []PendingDelivery
 	schedules  []ScheduledEntry
 	recoveries []RunningRecovery

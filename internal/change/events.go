@@ -18,7 +18,7 @@ import (
 
 // Record freezes an event and writes it with one delivery row for each enabled
 // webhook that subscribes to it, in the transaction of the change that caused
-// it. An event that nobody subscribes to has no reader and isn't written.
+// it. One that nobody subscribes to is for the feed, so it isn't written where that is off.
 func (c *Change) Record(ctx context.Context, t event.Type, p event.Payload) error {
 	// Locked, because a webhook that is deleted before its delivery is inserted
 	// would fail the whole change.
@@ -32,12 +32,15 @@ func (c *Change) Record(ctx context.Context, t event.Type, p event.Payload) erro
 	if err != nil {
 		return errors.Wrap(err, "load webhooks")
 	}
-	if len(hooks) == 0 {
+	if len(hooks) == 0 && c.subscribedOnly {
 		return nil
 	}
 	recorded, err := c.Freeze(ctx, t, p)
 	if err != nil {
 		return err
+	}
+	if len(hooks) == 0 {
+		return nil
 	}
 	at := store.Now()
 	rows := make([]*db.DeliveryCreate, len(hooks))

@@ -1,6 +1,10 @@
 package change
 
-import "go.uber.org/fx"
+import (
+	"go.uber.org/fx"
+
+	"earshot/internal/config"
+)
 
 // Module provides the Runner. It needs a Dispatcher.
-var Module = fx.Module("change", fx.Provide(NewRunner))
+var Module = fx.Module("change", fx.Provide(NewRunner, func(c config.Config) Settings { return Settings{SubscribedOnly: !c.EventFeed} }))

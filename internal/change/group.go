@@ -137,7 +137,7 @@ func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*
 	j := newJoint(key, g.event, len(members))
 	var out []*Out
 	err = g.runner.store.InPipeline(ctx, key.organization, func(p *store.Pipeline) (err error) {
-		j.Pipeline = p
+		j.Pipeline, j.subscribedOnly = p, g.runner.settings.SubscribedOnly
 		g.lookForKeys(j, members)
 		if out, err = g.perform(ctx, j, in); err == nil {
 			err = g.keepAnswers(j, members, out)

@@ -22,7 +22,7 @@ func TestAPanicInAChangeWithAnIdempotencyKeyGivesBackWhatItHeld(t *testing.T) {
 	t.Parallel()
 	s, box := testkit.Store(t), seal.New()
 	require.NoError(t, box.Add("test", make([]byte, 32)))
-	runner := change.NewRunner(s, nil, box)
+	runner := change.NewRunner(s, nil, box, change.Settings{})
 	org, owner, err := access.New(s, runner, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
 		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
 	require.NoError(t, err)

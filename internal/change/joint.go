@@ -25,7 +25,9 @@ type Joint struct {
 	// Made are the rows that were inserted, once that is known.
 	Made []uuid.UUID
 
-	subscribers []store.Subscriber
+	// subscribedOnly is the runner's setting.
+	subscribedOnly bool
+	subscribers    []store.Subscriber
 	// By caller: the row that is inserted for it, the deliveries of its event, and why its
 	// idempotency key can't be used.
 	rows       []uuid.UUID
@@ -78,11 +80,11 @@ func (j *Joint) Read(ctx context.Context) error {
 // for it.
 func (j *Joint) IsTaken(caller int) bool { return j.taken[caller] != nil }
 
-// Record has a row be inserted for a caller, by its number, with the event of it, which is
-// written where somebody subscribes.
+// Record has a row be inserted for a caller, by its number, with the event of it, and
+// a delivery for each webhook that subscribes.
 func (j *Joint) Record(caller int, row uuid.UUID, at time.Time, p event.Payload) error {
 	j.rows[caller] = row
-	if len(j.subscribers) == 0 {
+	if len(j.subscribers) == 0 && j.subscribedOnly {
 		return nil
 	}
 	payload, err := event.Freeze(event.Type(j.Happened.Type), j.Organization, p)

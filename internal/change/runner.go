@@ -21,12 +21,19 @@ type Runner struct {
 	store    *store.Store
 	dispatch Dispatcher
 	secrets  *seal.Box
+	settings Settings
+}
+
+// Settings are what a deployment chooses.
+type Settings struct {
+	// SubscribedOnly has no event be kept that no webhook subscribes to. There is no feed then.
+	SubscribedOnly bool
 }
 
 // NewRunner makes a runner that hands what changes caused to the dispatcher. The box seals the
 // answers of requests with an idempotency key; it may be nil where there are none.
-func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box) *Runner {
-	return &Runner{store: s, dispatch: d, secrets: secrets}
+func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box, settings Settings) *Runner {
+	return &Runner{store: s, dispatch: d, secrets: secrets, settings: settings}
 }
 
 // Run runs fn in one transaction for the caller in the context and dispatches after
@@ -95,7 +102,7 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
 	err := r.store.InTx(ctx, func(tx *db.Tx) error {
-		*c = Change{Tx: tx, Caller: c.Caller}
+		*c = Change{Tx: tx, Caller: c.Caller, subscribedOnly: r.settings.SubscribedOnly}
 		return fn(c)
 	})
 	if err != nil && !store.Unknown(err) {

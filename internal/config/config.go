@@ -49,6 +49,7 @@ type Config struct {
 	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
 	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"what counts towards the 50 failures in a row that disable a webhook: deliveries that failed for good, or attempts"`
 	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
+	EventFeed            bool                 `env:"EARSHOT_EVENT_FEED" envDefault:"true" help:"keep events that no webhook subscribes to, and serve GET /v1/events"`
 	Retention            time.Duration        `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
 	DeliveryGroupMax     int                  `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
 

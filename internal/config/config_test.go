@@ -52,6 +52,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		// Specification, Delivery and retries, rule 2.
 		WebhookRetryDelays:   []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
 		WebhookDisableCounts: config.CountDeliveries, CommentEditWindow: 15 * time.Minute,
+		EventFeed:        true,
 		Retention:        30 * 24 * time.Hour,
 		DeliveryGroupMax: 60,
 		HealthListen:     config.DefaultHealthListen,

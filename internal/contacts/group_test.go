@@ -52,8 +52,8 @@ func identifySome(t *testing.T, n *tenant, s *contacts.Service) {
 		Currency: nullable.NewNullableWithValue("EUR"), Metadata: json.RawMessage(`{"z":"<a href=\"x\">&","b":1.0,"c":12345678901234567890}`),
 	}
 	for round := range 2 {
-		for id, traits := range map[string]contacts.Traits{"all": all, "none": {}} {
-			_, created, err := s.IdentifyContact(ctx, id, traits)
+		for _, id := range []string{"all", "none"} {
+			_, created, err := s.IdentifyContact(ctx, id, map[string]contacts.Traits{"all": all}[id])
 			require.NoError(t, err)
 			require.Equal(t, round == 0, created)
 		}

@@ -20,7 +20,7 @@ func TestAnEvent(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"is written once with a delivery for each webhook that subscribes": fanOut,
-		"isn't written when nobody subscribes":                             nobodySubscribes,
+		"isn't sent when nobody subscribes":                                nobodySubscribes,
 		"isn't sent to a webhook that is disabled":                         disabledWebhook,
 		"comes with its change or not at all":                              changeOrNothing,
 		"has the payload that the specification states":                    payloadShapes,
@@ -57,6 +57,7 @@ func nobodySubscribes(t *testing.T, n *tenant) {
 	n.Listen(t, event.ContactDeleted)
 	n.ID(t, n.Post(t)+"/votes", nil)
 	require.Empty(t, n.Recorded(t))
+	require.Len(t, n.Kept(t), 2, "for the feed")
 }
 
 func disabledWebhook(t *testing.T, n *tenant) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/ent/db/event"
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
@@ -20,14 +21,17 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
+	"earshot/internal/send"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/webhooks"
 )
 
 // useCases are the service without a dispatcher, on a store that counts.
 type useCases struct {
 	counted  *testkit.Statements
 	feedback *feedback.Service
+	webhooks *webhooks.Service
 	contacts *contacts.Service
 	client   *db.Client
 	caller   *change.Caller
@@ -48,8 +52,9 @@ func newUseCases(t *testing.T) (*useCases, context.Context) {
 	t.Cleanup(s.Close)
 	box := seal.New()
 	require.NoError(t, box.Add("test", make([]byte, 32)))
-	changes := change.NewRunner(s, nil, box)
+	changes := change.NewRunner(s, nil, box, change.Settings{})
 	u.feedback = feedback.New(s, changes, feedback.Settings{}, slog.New(slog.DiscardHandler))
+	u.webhooks = webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.New(slog.DiscardHandler))
 	u.contacts = contacts.New(s, changes, contacts.Settings{})
 	org, owner, err := access.New(s, changes, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
 		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
@@ -74,6 +79,13 @@ func newUseCases(t *testing.T) (*useCases, context.Context) {
 	u.client.Post.CreateBulk(rows...).ExecX(ctx)
 	u.client.PostTag.Create().SetPostID(u.posts[0]).SetTagID(u.tag).ExecX(ctx)
 	return u, ctx
+}
+
+// lastEvent is the number of the latest one.
+func (u *useCases) lastEvent(ctx context.Context) int64 {
+	last := u.client.Event.Query().Order(db.Desc(event.FieldSequence)).FirstX(ctx)
+	u.counted.Reset()
+	return *last.Sequence
 }
 
 // once makes a change with an idempotency key of its own.
@@ -150,11 +162,11 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: fresh("post")})
 			return err
 		}},
-		{"create a post with a tag", 7, 7, func() error {
+		{"create a post with a tag", 8, 8, func() error {
 			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: fresh("tagged"), TagIDs: []string{u.tag.String()}})
 			return err
 		}},
-		{"create a post whose slug is taken", 12, 9, func() error {
+		{"create a post whose slug is taken", 13, 10, func() error {
 			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: "Taken"})
 			return err
 		}},
@@ -168,8 +180,8 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 			return err
 		}},
 		{"identify a contact that is known", 1, 1, func() error { return identify("known") }},
-		{"identify a contact that is new", 5, 3, func() error { return identify(fresh("new")) }},
-		{"identify a contact that is new after many that were", 4, 2, func() error {
+		{"identify a contact that is new", 6, 3, func() error { return identify(fresh("new")) }},
+		{"identify a contact that is new after many that were", 5, 2, func() error {
 			for range 50 {
 				if err := identify(fresh("new")); err != nil {
 					return err
@@ -177,6 +189,11 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 			}
 			u.counted.Reset()
 			return identify(fresh("new"))
+		}},
+		{"read the feed", 3, 3, func() error { _, err := u.webhooks.Events(ctx, webhooks.FeedQuery{}); return err }},
+		{"look for the next event", 1, 1, func() error {
+			_, err := u.webhooks.Events(ctx, webhooks.FeedQuery{After: new(u.lastEvent(ctx))})
+			return err
 		}},
 		{"list comments", 2, 2, func() error { _, err := u.feedback.Comments(ctx, u.posts[0], page.Query{}); return err }},
 	} {

@@ -30,6 +30,8 @@ const (
 	// request isn't over yet, or had another body.
 	IdempotencyInProgress Code = "ERR_IDEMPOTENCY_IN_PROGRESS"
 	IdempotencyMismatch   Code = "ERR_IDEMPOTENCY_MISMATCH"
+	// Gone is about a place in the feed: what came after it was removed.
+	Gone Code = "ERR_GONE"
 	// PreconditionFailed is about an If-Match: the resource is another by now.
 	PreconditionFailed Code = "ERR_PRECONDITION_FAILED"
 	Unavailable        Code = "ERR_UNAVAILABLE"

@@ -45,6 +45,9 @@ func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *
 		ContentLength: int64(len(r.Body)),
 	}
 	signStandard(request.Header, r, at)
+	if r.Sequence > 0 {
+		request.Header.Set(webhook.HeaderSequence, strconv.FormatInt(r.Sequence, 10))
+	}
 	if r.TraceParent != "" {
 		request.Header.Set("Traceparent", r.TraceParent)
 	}

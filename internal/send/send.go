@@ -60,6 +60,8 @@ type Request struct {
 	Former string
 	// EventType and DeliveryID are header values: printable ASCII.
 	EventType, DeliveryID string
+	// Sequence is the event's number among its organization's; 0 is none.
+	Sequence int64
 	// TraceParent is the header of that name (W3C Trace Context); empty is none.
 	TraceParent string
 	// Body is the payload. It is sent byte for byte and not changed.

@@ -50,6 +50,8 @@ type Claimed struct {
 	SealedFormer []byte
 	EventType    string
 	Payload      []byte
+	// Sequence is the event's number among its organization's; 0 is none.
+	Sequence int64
 	// Lease is until when nobody else makes an attempt. It names the claim: the record of
 	// the attempt says it.
 	Lease time.Time
@@ -99,7 +101,7 @@ SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
-  c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, r.former_secret_sealed, e.type, e.payload, c.lease_until
+  c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, r.former_secret_sealed, e.type, e.payload, coalesce(e.sequence, 0), c.lease_until
 FROM wanted w
 JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
@@ -164,12 +166,13 @@ type claimRow struct {
 	sealed     []byte
 	former     []byte
 	payload    []byte
+	sequence   int64
 	leased     *time.Time
 }
 
 func (r *claimRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease, &r.age, &r.putOff,
-		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.former, &r.event, &r.payload, &r.leased)
+		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.former, &r.event, &r.payload, &r.sequence, &r.leased)
 }
 
 func (r *claimRow) answer(c Claim) Claimed {
@@ -181,7 +184,7 @@ func (r *claimRow) answer(c Claim) Claimed {
 	case r.webhook != nil:
 		return Claimed{
 			Granted: true, Attempt: c.Number, Webhook: *r.webhook, URL: r.url, SealedURL: r.sealedURL, Enabled: r.enabled,
-			Sealed: r.sealed, SealedFormer: r.former, EventType: *r.event, Payload: r.payload, ScheduleStart: r.start,
+			Sealed: r.sealed, SealedFormer: r.former, EventType: *r.event, Payload: r.payload, Sequence: r.sequence, ScheduleStart: r.start,
 			Lease: *r.leased, Age: seconds(r.age), PutOff: r.putOff,
 		}
 	case r.attempts != c.Number-1:

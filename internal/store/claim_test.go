@@ -26,7 +26,7 @@ func TestAGrantedClaimHasAllThatTheAttemptNeeds(t *testing.T) {
 	require.Equal(t, *o.row(id).LeaseUntil, claimed.Lease)
 	require.Equal(t, store.Claimed{
 		Granted: true, Attempt: 1, Webhook: o.webhook, URL: hookURL, Enabled: true,
-		Sealed: []byte(sealed), EventType: "post.created", Payload: []byte(payload), Age: claimed.Age, Lease: claimed.Lease,
+		Sealed: []byte(sealed), EventType: "post.created", Payload: []byte(payload), Sequence: 1, Age: claimed.Age, Lease: claimed.Lease,
 	}, claimed)
 
 	row := o.row(id)

@@ -128,7 +128,7 @@ func newLife(t *rapid.T, s *store.Store) *life {
 	l.ctx = changes.WithCaller(ctx, &changes.Caller{Organization: o, Key: &db.APIKey{}})
 	box := seal.New()
 	require.NoError(t, box.Add("k1", make([]byte, 32)))
-	l.changes = changes.NewRunner(s, l, nil)
+	l.changes = changes.NewRunner(s, l, nil, changes.Settings{})
 	l.webhooks = webhooks.New(s, l.changes, send.NewGuard(nil, false), box, webhooks.Settings{Cap: 10}, slog.New(slog.DiscardHandler))
 	l.delays = lifeDelays[:rapid.SampledFrom([]int{4, 0, 1}).Draw(t, "retries")]
 	l.countAttempts = rapid.Bool().Draw(t, "each failed attempt counts")

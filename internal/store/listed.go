@@ -10,6 +10,7 @@ import (
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/event"
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
 	"earshot/internal/publicid"
@@ -35,6 +36,11 @@ type (
 		db.Comment
 		Extent
 	}
+	// ListedEvent is an event.
+	ListedEvent struct {
+		db.Event
+		Extent
+	}
 	// ListedEntry is an entry of the changelog.
 	ListedEntry struct {
 		db.ChangelogEntry
@@ -49,6 +55,7 @@ var (
 	ContactPages = newPageReader[ListedContact, predicate.Contact](db.TypeContact, contact.Table, contact.Columns, []string{contact.FieldMetadata})
 	CommentPages = newPageReader[ListedComment, predicate.Comment](db.TypeComment, comment.Table, comment.Columns,
 		[]string{comment.FieldBodyText, comment.FieldBodyJSON})
+	EventPages = newPageReader[ListedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
 	EntryPages = newPageReader[ListedEntry, predicate.ChangelogEntry](db.TypeChangelogEntry, changelogentry.Table, changelogentry.Columns,
 		[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})
 )

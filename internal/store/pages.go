@@ -51,7 +51,7 @@ type PageReader[T any, P ~func(*sql.Selector)] struct {
 type expression struct{ column, sql string }
 
 // newPageReader makes one for an entity of Ent, with its table and columns. Large are those
-// of the columns, of text or JSON, that may be large.
+// of the columns, of text, JSON or bytes, that may be large.
 func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns, large []string, also ...expression) PageReader[T, P] {
 	r := PageReader[T, P]{entity: entity, table: table, fields: fieldsOf(reflect.TypeFor[T]())}
 	var plain, read, sizes []string
@@ -59,7 +59,7 @@ func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns,
 		as := table + "." + column
 		plain = append(plain, as)
 		if slices.Contains(large, column) {
-			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%s::text), 0)::bigint", as))
+			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%s), 0)::bigint", r.asText(column, as)))
 			as = fmt.Sprintf("CASE WHEN @so_far <= %%[2]d THEN %s END AS %s", as, column)
 		}
 		r.columns, read = append(r.columns, column), append(read, as)
@@ -82,6 +82,15 @@ func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns,
 		"SELECT " + strings.Join(read, ", ") + "%[4]s, @so_far FROM (%[3]s) AS " + table +
 			" WINDOW list AS (ORDER BY %[1]s ROWS UNBOUNDED PRECEDING) ORDER BY %[1]s")
 	return r
+}
+
+// asText is the form of a large column that is measured. Bytes have none: as text they would
+// be twice as long.
+func (r PageReader[T, P]) asText(column, as string) string {
+	if reflect.TypeFor[T]().FieldByIndex(r.fields[column]).Type == reflect.TypeFor[[]byte]() {
+		return as
+	}
+	return as + "::text"
 }
 
 // PageOf says which rows of a table to read.

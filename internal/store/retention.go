@@ -29,7 +29,8 @@ type Expired struct {
 var (
 	// ExpiredDeliveries are deliveries that have ended, with their attempts.
 	ExpiredDeliveries = Expired{expiredDeliveriesSQL, func(at time.Time) uuid.UUID { return publicid.DeliveryAt(at).UUID() }}
-	// ExpiredEvents are events that no delivery refers to.
+	// ExpiredEvents are events that no delivery refers to. They wait for changes that count an
+	// event, which takes these milliseconds.
 	ExpiredEvents = Expired{expiredEventsSQL, func(at time.Time) uuid.UUID { return publicid.EventAt(at).UUID() }}
 	// ExpiredRecoveries are recoveries that have ended.
 	ExpiredRecoveries = Expired{expiredRecoveriesSQL, func(at time.Time) uuid.UUID { return publicid.RecoveryAt(at).UUID() }}
@@ -45,6 +46,8 @@ WITH page AS (
 )
 SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)`
 
+// The feed of an organization says from where on it is whole, so that nobody takes the events
+// that it has left for all that there were.
 const expiredEventsSQL = `
 WITH page AS (
   SELECT id FROM events WHERE id > $1 AND id < $2 ORDER BY id LIMIT 500
@@ -52,7 +55,11 @@ WITH page AS (
   DELETE FROM events WHERE id IN (
     SELECT e.id FROM events e JOIN page USING (id)
     WHERE NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id) FOR UPDATE OF e SKIP LOCKED
-  ) RETURNING id
+  ) RETURNING id, organization_id, sequence
+), noted AS (
+  UPDATE event_sequences s SET removed = g.sequence
+  FROM (SELECT organization_id, max(sequence) AS sequence FROM gone GROUP BY organization_id) g
+  WHERE s.organization_id = g.organization_id AND s.removed < g.sequence
 )
 SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)`
 

@@ -151,7 +151,7 @@ func TestEveryRowBelongsToAnOrganizationThatExists(t *testing.T) {
 	c := connect(t, url)
 	tables := texts(t, c, `SELECT table_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND column_name = 'organization_id' ORDER BY 1`)
-	require.Len(t, tables, len(entities(open(t, url).Client()))+len(documents)+1, "and idempotency_records, which are written by hand")
+	require.Len(t, tables, len(entities(open(t, url).Client()))+len(documents)+2, "and idempotency_records and event_sequences, which are written by hand")
 	for _, table := range tables {
 		anchors := texts(t, c, `SELECT k.conname FROM pg_constraint k
 			WHERE k.contype = 'f' AND k.conrelid = $1::text::regclass AND NOT EXISTS (

@@ -143,8 +143,13 @@ func withEvents(insert string, first int) string {
 	return insert + strings.NewReplacer(numbered...).Replace(`, happened AS (
   SELECT e.* FROM unnest($subjects::uuid[], $events::uuid[], $times::timestamptz[], $payloads::bytea[]) e(subject, id, at, payload)
   JOIN made ON made.id = e.subject
+), counted_events AS (
+  INSERT INTO event_sequences AS s (organization_id, last) SELECT $1, count(*) FROM happened HAVING count(*) > 0
+  ON CONFLICT (organization_id) DO UPDATE SET last = s.last + excluded.last
+  RETURNING last - (SELECT count(*) FROM happened) AS before
 ), recorded AS (
-  INSERT INTO events (id, organization_id, created_at, type, payload) SELECT id, $1, at, $type::text, payload FROM happened
+  INSERT INTO events (id, organization_id, created_at, type, payload, sequence)
+  SELECT id, $1, at, $type::text, payload, before + row_number() OVER (ORDER BY at, id) FROM happened, counted_events
 ), sent AS (
   INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type)
   SELECT d.id, $1, e.at, e.at, d.webhook_id, d.event_id, $type::text

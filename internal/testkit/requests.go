@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,8 +161,14 @@ func (n *Tenant) Refused(t *testing.T, code, method, path string, body any) Answ
 	return a
 }
 
-// Recorded are the organization's events, oldest first.
+// Recorded are the organization's events that some webhook is sent, oldest first.
 func (n *Tenant) Recorded(t *testing.T) []*db.Event {
+	t.Helper()
+	return slices.DeleteFunc(n.Kept(t), func(e *db.Event) bool { return len(n.Deliveries(t, e)) == 0 })
+}
+
+// Kept are all of the organization's events, oldest first.
+func (n *Tenant) Kept(t *testing.T) []*db.Event {
 	t.Helper()
 	return n.App.Store.Client().Event.Query().Order(db.Asc(event.FieldID)).AllX(n.Context(t.Context()))
 }

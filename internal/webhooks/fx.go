@@ -19,7 +19,7 @@ var Module = fx.Module("webhooks", fx.Provide(
 	func(c config.Config) send.Guard { return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP) },
 	func(c config.Config) (*seal.Box, error) { return NewBox(c.SecretKeys) },
 	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, g send.Guard, b *seal.Box, c config.Config, log *slog.Logger) *Service {
-		w := New(s, changes, g, b, Settings{Cap: c.WebhookCap}, log)
+		w := New(s, changes, g, b, Settings{Cap: c.WebhookCap, FeedOff: !c.EventFeed}, log)
 		lc.Append(fx.Hook{OnStart: func(ctx context.Context) error { w.warnOfUnreadable(ctx); return nil }})
 		return w
 	},

@@ -6,7 +6,9 @@ package webhooks
 import (
 	"log/slog"
 
+	"earshot/internal/batch"
 	"earshot/internal/change"
+	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
@@ -16,6 +18,8 @@ import (
 type Settings struct {
 	// Cap is how many webhooks an organization on a paid plan may have.
 	Cap int
+	// FeedOff says that not all events are kept, so that there is no feed of them.
+	FeedOff bool
 }
 
 // Service offers the use cases. It is safe for concurrent use.
@@ -26,10 +30,15 @@ type Service struct {
 	secrets  *seal.Box
 	settings Settings
 	log      *slog.Logger
+	// feeds reads what the feeds of organizations reach to, for all who wait for an event.
+	feeds *batch.Batcher[publicid.Organization, store.Feed]
 }
 
 // New makes the service from its collaborators. The guard judges URLs, and the box
 // holds secrets and URLs.
 func New(s *store.Store, changes *change.Runner, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
-	return &Service{store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log}
+	return &Service{
+		store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log,
+		feeds: batch.New(feedsTogether, feedsTimeout, feedsOf(s)),
+	}
 }

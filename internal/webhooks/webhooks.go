@@ -44,12 +44,17 @@ func (s *Service) checkWebhook(in WebhookInput) error {
 			bad.Add("events", "minItems", "must have at least 1 item")
 		}
 		for i, name := range *in.Events {
-			if !slices.Contains(event.Types, event.Type(name)) {
-				bad.Add(problem.Item("events", i), "enum", "is not an event; the events are %s", eventNames(event.Types))
-			}
+			isEvent(&bad, problem.Item("events", i), name)
 		}
 	}
 	return bad.Err()
+}
+
+// isEvent judges the name of an event that can be subscribed to.
+func isEvent(bad *problem.Fields, field, name string) {
+	if !slices.Contains(event.Types, event.Type(name)) {
+		bad.Add(field, "enum", "is not an event; the events are %s", eventNames(event.Types))
+	}
 }
 
 func eventNames(types []event.Type) string {

@@ -22,6 +22,8 @@ const (
 	FieldType = "type"
 	// FieldPayload holds the string denoting the payload field in the database.
 	FieldPayload = "payload"
+	// FieldSequence holds the string denoting the sequence field in the database.
+	FieldSequence = "sequence"
 	// Table holds the table name of the event in the database.
 	Table = "events"
 )
@@ -33,6 +35,7 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldType,
 	FieldPayload,
+	FieldSequence,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -73,4 +76,9 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByType orders the results by the type field.
 func ByType(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldType, opts...).ToFunc()
+}
+
+// BySequence orders the results by the sequence field.
+func BySequence(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSequence, opts...).ToFunc()
 }

@@ -75,6 +75,11 @@ func Payload(v []byte) predicate.Event {
 	return predicate.Event(sql.FieldEQ(FieldPayload, v))
 }
 
+// Sequence applies equality check predicate on the "sequence" field. It's identical to SequenceEQ.
+func Sequence(v int64) predicate.Event {
+	return predicate.Event(sql.FieldEQ(FieldSequence, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v publicid.Organization) predicate.Event {
 	return predicate.Event(sql.FieldEQ(FieldOrganizationID, v))
@@ -258,6 +263,56 @@ func PayloadLT(v []byte) predicate.Event {
 // PayloadLTE applies the LTE predicate on the "payload" field.
 func PayloadLTE(v []byte) predicate.Event {
 	return predicate.Event(sql.FieldLTE(FieldPayload, v))
+}
+
+// SequenceEQ applies the EQ predicate on the "sequence" field.
+func SequenceEQ(v int64) predicate.Event {
+	return predicate.Event(sql.FieldEQ(FieldSequence, v))
+}
+
+// SequenceNEQ applies the NEQ predicate on the "sequence" field.
+func SequenceNEQ(v int64) predicate.Event {
+	return predicate.Event(sql.FieldNEQ(FieldSequence, v))
+}
+
+// SequenceIn applies the In predicate on the "sequence" field.
+func SequenceIn(vs ...int64) predicate.Event {
+	return predicate.Event(sql.FieldIn(FieldSequence, vs...))
+}
+
+// SequenceNotIn applies the NotIn predicate on the "sequence" field.
+func SequenceNotIn(vs ...int64) predicate.Event {
+	return predicate.Event(sql.FieldNotIn(FieldSequence, vs...))
+}
+
+// SequenceGT applies the GT predicate on the "sequence" field.
+func SequenceGT(v int64) predicate.Event {
+	return predicate.Event(sql.FieldGT(FieldSequence, v))
+}
+
+// SequenceGTE applies the GTE predicate on the "sequence" field.
+func SequenceGTE(v int64) predicate.Event {
+	return predicate.Event(sql.FieldGTE(FieldSequence, v))
+}
+
+// SequenceLT applies the LT predicate on the "sequence" field.
+func SequenceLT(v int64) predicate.Event {
+	return predicate.Event(sql.FieldLT(FieldSequence, v))
+}
+
+// SequenceLTE applies the LTE predicate on the "sequence" field.
+func SequenceLTE(v int64) predicate.Event {
+	return predicate.Event(sql.FieldLTE(FieldSequence, v))
+}
+
+// SequenceIsNil applies the IsNil predicate on the "sequence" field.
+func SequenceIsNil() predicate.Event {
+	return predicate.Event(sql.FieldIsNull(FieldSequence))
+}
+
+// SequenceNotNil applies the NotNil predicate on the "sequence" field.
+func SequenceNotNil() predicate.Event {
+	return predicate.Event(sql.FieldNotNull(FieldSequence))
 }
 
 // And groups predicates with the AND operator between them.

@@ -408,6 +408,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "type", Type: field.TypeString},
 		{Name: "payload", Type: field.TypeBytes},
+		{Name: "sequence", Type: field.TypeInt64, Nullable: true},
 	}
 	// EventsTable holds the schema information for the "events" table.
 	EventsTable = &schema.Table{
@@ -419,6 +420,14 @@ var (
 				Name:    "event_created_at",
 				Unique:  false,
 				Columns: []*schema.Column{EventsColumns[2]},
+			},
+			{
+				Name:    "event_organization_id_sequence",
+				Unique:  true,
+				Columns: []*schema.Column{EventsColumns[1], EventsColumns[5]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "sequence IS NOT NULL",
+				},
 			},
 		},
 	}

@@ -1,0 +1,252 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+	"earshot/webhook"
+)
+
+func TestTheFeedOfEvents(t *testing.T) {
+	t.Parallel()
+	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+		"misses and repeats nothing while many write":                feedOfMany,
+		"has every type, whether or not a webhook subscribes":        feedOfAll,
+		"counts what happened in an organization, and no test of it": feedOfATest,
+		"can be read of some types":                                  feedOfTypes,
+		"waits for the next event of a type":                         feedThatWaits,
+		"says so when the place isn't there yet":                     feedOfTheFuture,
+	})
+}
+
+// feed reads on from a place: the events, and where to go on.
+func feed(t *testing.T, n *testkit.Tenant, query string) ([]object, int64) {
+	t.Helper()
+	a := n.Do(t, http.MethodGet, "/v1/events?"+query, nil)
+	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+	var events []object
+	for _, e := range a.Body["data"].([]any) {
+		events = append(events, e.(object))
+	}
+	next, err := a.Body["nextAfter"].(json.Number).Int64()
+	require.NoError(t, err)
+	return events, next
+}
+
+// numbers are the sequences of events.
+func numbers(events []object) []string {
+	all := make([]string, len(events))
+	for i, e := range events {
+		all[i] = fmt.Sprint(e["sequence"])
+	}
+	return all
+}
+
+func upTo(last int) []string {
+	all := make([]string, last)
+	for i := range all {
+		all[i] = fmt.Sprint(i + 1)
+	}
+	return all
+}
+
+// feedOfMany has members of groups and changes made alone write at once, while two read.
+func feedOfMany(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	n.Listen(t, event.PostCreated)
+	board := n.Board(t)
+	const writers, rounds = 8, 12 // each round is a post, a comment, a vote and a status
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range rounds {
+				post := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Dark mode"})
+				n.ID(t, post+"/comments", object{"body": object{"text": "Please."}})
+				n.ID(t, post+"/votes", nil)
+				n.Patch(t, post, object{"status": "planned"})
+			}
+		})
+	}
+	for reader := range 2 {
+		all.Go(func() {
+			var read []object
+			for after := int64(0); len(read) < writers*rounds*4; {
+				events, next := feed(t, n, fmt.Sprintf("after=%d&wait=30&limit=%d", after, 7+reader*30))
+				if !assert.NotEmpty(t, events) {
+					return
+				}
+				read, after = append(read, events...), next
+			}
+			assert.Equal(t, upTo(writers*rounds*4), numbers(read))
+			ids := map[any]bool{}
+			for _, e := range read {
+				ids[e["id"]] = true
+			}
+			assert.Len(t, ids, writers*rounds*4)
+		})
+	}
+	all.Wait()
+}
+
+// A number that is taken before a slow commit must not be passed by those that are taken after it.
+func TestTheFeedDoesNotPassAnEventWhoseCommitIsSlow(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	n := testkit.Start(t, testkit.Options{DatabaseURL: database}).Tenant(t)
+	board := n.Board(t)
+	slow, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = slow.Close(t.Context()) }()
+	tx, err := slow.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `INSERT INTO events (id, organization_id, created_at, type, payload)
+		VALUES ($1, $2, now(), 'vote.created', '{"event": "vote.created"}')`,
+		publicid.NewEvent().UUID().String(), n.Organization.ID.UUID().String())
+	require.NoError(t, err)
+	done := make(chan string, 1)
+	go func() { done <- n.ID(t, board+"/posts", object{"title": "Dark mode"}) }()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := tx.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND database =
+			(SELECT oid FROM pg_database WHERE datname = current_database()) OR NOT granted AND locktype = 'transactionid'
+			AND transactionid = pg_current_xact_id()::xid)`).Scan(&waits)
+		return err == nil && waits
+	}, testkit.Wait, 10*time.Millisecond, "the second one waits for its number")
+	events, next := feed(t, n, "after=0")
+	require.Empty(t, events)
+	require.Zero(t, next)
+	require.NoError(t, tx.Commit(t.Context()))
+	<-done
+	events, _ = feed(t, n, "after=0")
+	require.Len(t, events, 2)
+	require.Equal(t, []any{"vote.created", "post.created"}, []any{events[0]["type"], events[1]["type"]})
+}
+
+func feedOfAll(t *testing.T, app *testkit.App) {
+	n, stranger := app.Tenant(t), app.Tenant(t)
+	post := n.Post(t)
+	n.ID(t, post+"/votes", nil)
+	n.ID(t, post+"/comments", object{"body": object{"text": "<b>"}})
+	n.Patch(t, post, object{"status": "planned"})
+	person := n.Person(t, "u-1")
+	n.Patch(t, person, object{"name": "Ada Lovelace"})
+	n.Do(t, http.MethodDelete, person, nil)
+	n.ID(t, n.Board(t)+"/changelog", object{"title": "Dark at last", "publishedAt": "2026-03-12T10:41:07Z"})
+	events, next := feed(t, n, "")
+	types := map[any]bool{}
+	for _, e := range events {
+		types[e["type"]] = true
+		require.Equal(t, e["type"], e["payload"].(object)["event"])
+	}
+	require.Equal(t, upTo(len(events)), numbers(events))
+	require.Len(t, types, len(event.Types))
+	require.EqualValues(t, len(events), next)
+	events, next = feed(t, stranger, "")
+	require.Empty(t, events)
+	require.Zero(t, next)
+}
+
+func feedOfATest(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	hook := n.Listen(t, event.PostCreated)
+	n.Post(t)
+	n.Do(t, http.MethodPost, "/v1/webhooks/"+hook+"/test", nil)
+	n.Post(t)
+	events, _ := feed(t, n, "")
+	require.Equal(t, upTo(2), numbers(events))
+}
+
+func feedOfTypes(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	post := n.Post(t)
+	for range 3 {
+		n.ID(t, post+"/comments", object{"body": object{"text": "Please."}})
+	}
+	n.ID(t, post+"/votes", nil)
+	events, next := feed(t, n, "types=vote.created,post.created&limit=1")
+	require.Equal(t, []string{"1"}, numbers(events))
+	events, next = feed(t, n, fmt.Sprintf("types=vote.created,post.created&limit=1&after=%d", next))
+	require.Equal(t, []string{"5"}, numbers(events))
+	require.EqualValues(t, 5, next)
+	events, next = feed(t, n, "types=contact.deleted")
+	require.Empty(t, events)
+	require.EqualValues(t, 5, next, "there is none up to here")
+}
+
+func feedThatWaits(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	post := n.Post(t)
+	came := make(chan []object, 1)
+	go func() {
+		events, _ := feed(t, n, "types=vote.created&wait=30")
+		came <- events
+	}()
+	n.ID(t, post+"/comments", object{"body": object{"text": "Please."}})
+	n.ID(t, post+"/votes", nil)
+	require.Equal(t, []string{"3"}, numbers(<-came))
+}
+
+func feedOfTheFuture(t *testing.T, app *testkit.App) {
+	n := app.Tenant(t)
+	n.Post(t)
+	a := n.Do(t, http.MethodGet, "/v1/events?after=2", nil)
+	require.Equal(t, http.StatusGone, a.Status, "a backup was restored, and other events will have these numbers")
+}
+
+func TestTheFeedSaysSoWhenEventsAfterThePlaceWereRemoved(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	n := app.Tenant(t)
+	n.Post(t)
+	n.Post(t)
+	_, _, err := app.Store.RemoveExpired(t.Context(), store.ExpiredEvents, time.Now().Add(time.Hour), "")
+	require.NoError(t, err)
+	n.Post(t)
+	a := n.Do(t, http.MethodGet, "/v1/events?after=1", nil)
+	require.Equal(t, http.StatusGone, a.Status)
+	require.Equal(t, "ERR_GONE", a.Code())
+	events, next := feed(t, n, "")
+	require.Equal(t, []string{"3"}, numbers(events))
+	require.EqualValues(t, 3, next)
+	events, _ = feed(t, n, "after=2")
+	require.Equal(t, []string{"3"}, numbers(events))
+}
+
+func TestADeploymentMayKeepNoFeed(t *testing.T) {
+	t.Parallel()
+	n := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_EVENT_FEED=false"}}).Tenant(t)
+	post := n.Post(t)
+	n.ID(t, post+"/votes", nil)
+	n.Patch(t, post, object{"status": "planned"})
+	require.Empty(t, n.Kept(t))
+	a := n.Do(t, http.MethodGet, "/v1/events", nil)
+	require.Equal(t, http.StatusForbidden, a.Status)
+	require.Equal(t, "event_feed_off", a.Details()["reason"])
+}
+
+func TestADeliveryTellsTheNumberOfItsEventInTheFeed(t *testing.T) {
+	t.Parallel()
+	app, r := testkit.Start(t, testkit.Options{Worker: true}), testkit.NewReceiver(t)
+	n := app.Tenant(t)
+	n.Post(t)
+	n.Register(t, r, "post.created")
+	n.Post(t)
+	got := r.Await(t, 1)[0]
+	require.Equal(t, "2", got.Header.Get(webhook.HeaderSequence))
+	events, _ := feed(t, n, "after=1")
+	payload, err := json.Marshal(events[0]["payload"])
+	require.NoError(t, err)
+	require.JSONEq(t, string(got.Body), string(payload))
+}

@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/internal/publicid"
+)
+
+// Feed is what an organization's events reach to: their numbers are those from Removed+1 to Last.
+type Feed struct{ Last, Removed int64 }
+
+const feedsSQL = `SELECT organization_id, last, removed FROM event_sequences WHERE organization_id = ANY ($1)`
+
+// Feeds tells what the events of organizations reach to. One without events isn't in it.
+func (s *Store) Feeds(ctx context.Context, of []publicid.Organization) (map[publicid.Organization]Feed, error) {
+	rows, err := s.pool.Query(ctx, feedsSQL, raw(of))
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the feeds")
+	}
+	found := make(map[publicid.Organization]Feed, len(of))
+	var id publicid.Organization
+	var feed Feed
+	_, err = pgx.ForEachRow(rows, []any{&id, &feed.Last, &feed.Removed}, func() error {
+		found[id] = feed
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the feeds")
+	}
+	return found, nil
+}
