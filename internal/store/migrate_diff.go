@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"ariga.io/atlas/sql/migrate"
 	"ariga.io/atlas/sql/postgres"
@@ -38,9 +38,13 @@ func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Forma
 	if err != nil {
 		return errors.Wrap(err, "open the migrations")
 	}
+	there, err := files.Files()
+	if err != nil {
+		return errors.Wrap(err, "list the migrations")
+	}
 	m, err := schema.NewMigrate(entsql.OpenDB(dialect.Postgres, s.sql),
 		schema.WithDir(files),
-		schema.WithFormatter(format),
+		schema.WithFormatter(behind{format, there}),
 		schema.WithDialect(dialect.Postgres),
 		schema.WithMigrationMode(schema.ModeReplay),
 		schema.WithDropColumn(true),
@@ -138,11 +142,32 @@ func (a apart) Format(plan *migrate.Plan) ([]migrate.File, error) {
 		return nil, errors.Wrap(err, "write the indexes down")
 	}
 	for i, f := range files {
-		_, name, _ := strings.Cut(f.Name(), "_")
-		// A second later than the file with the rest, which is written before.
-		version := time.Now().UTC().Add(time.Second).Format("20060102150405")
 		text := "-- +goose NO TRANSACTION\n" + repeatable.Replace(string(f.Bytes()))
-		files[i] = migrate.NewLocalFile(version+"_"+name, []byte(text))
+		files[i] = migrate.NewLocalFile(f.Name(), []byte(text))
+	}
+	return files, nil
+}
+
+// behind dates a file after those that are there: the one with the rest was written in the same
+// second, and one that came by a merge may be dated ahead of the clock.
+type behind struct {
+	migrate.Formatter
+	there []migrate.File
+}
+
+func (b behind) Format(plan *migrate.Plan) ([]migrate.File, error) {
+	files, err := b.Formatter.Format(plan)
+	if err != nil {
+		return nil, errors.Wrap(err, "write the migration down")
+	}
+	for i, f := range files {
+		version, name, _ := strings.Cut(f.Name(), "_")
+		for _, t := range b.there {
+			if n, err := strconv.ParseInt(t.Version(), 10, 64); err == nil && version <= t.Version() {
+				version = strconv.FormatInt(n+1, 10)
+			}
+		}
+		files[i] = migrate.NewLocalFile(version+"_"+name, f.Bytes())
 	}
 	return files, nil
 }
