@@ -19,7 +19,12 @@ func (s *server) ListAPIKeys(ctx context.Context, r gen.ListAPIKeysRequestObject
 }
 
 func (s *server) CreateAPIKey(ctx context.Context, r gen.CreateAPIKeyRequestObject) (gen.CreateAPIKeyResponseObject, error) {
-	secret, k, err := s.Access.MintAPIKey(ctx, access.NewAPIKey{
+	var actsAs *publicid.User
+	if r.Body.MemberID != nil {
+		id := publicid.Read[publicid.User](*r.Body.MemberID)
+		actsAs = &id
+	}
+	secret, k, err := s.Access.MintAPIKey(ctx, actsAs, access.NewAPIKey{
 		Name: r.Body.Name, Scope: string(r.Body.Scope), ExpiresAt: valueOf(r.Body.ExpiresAt),
 	})
 	if err != nil {
@@ -49,7 +54,8 @@ func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObje
 
 func apiKey(k *db.APIKey) gen.APIKeyFields {
 	return gen.APIKeyFields{
-		ID: k.ID.String(), UserID: k.UserID.String(), Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
+		ID: k.ID.String(), MemberID: k.UserID.String(), UserID: k.UserID.String(),
+		Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
 		CreatedAt: k.CreatedAt, ExpiresAt: orNull(access.KeyEnds(k)), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
 	}
 }

@@ -131,7 +131,7 @@ func me(t *testing.T, app *testkit.App) {
 	require.Equal(t, object{
 		"id": n.Organization.ID.String(), "name": "Acme", "plan": "pro", "billingState": "active",
 	}, data["organization"])
-	require.Equal(t, object{"id": n.Owner.ID.String(), "name": "Olive Owner", "email": "owner@example.com"}, data["user"])
+	require.Equal(t, object{"id": n.Owner.ID.String(), "name": "Olive Owner", "email": "owner@example.com", "role": "owner"}, data["user"])
 	key := data["apiKey"].(object)
 	require.Equal(t, "read:write", key["scope"])
 	require.Equal(t, n.Key[:12], key["prefix"])

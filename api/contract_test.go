@@ -373,6 +373,7 @@ func TestTheGeneratedEnumerationsKnowTheContractsValues(t *testing.T) {
 		"ApiKeyScope":         func(v string) bool { return gen.APIKeyScope(v).Valid() },
 		"ChangelogEntryState": func(v string) bool { return gen.ChangelogEntryState(v).Valid() },
 		"ContactSort":         func(v string) bool { return gen.ContactSort(v).Valid() },
+		"MemberRole":          func(v string) bool { return gen.MemberRole(v).Valid() },
 		"PostSort":            func(v string) bool { return gen.PostSort(v).Valid() },
 		"BillingState":        func(v string) bool { return gen.BillingState(v).Valid() },
 		"DeliveryEventType":   func(v string) bool { return gen.DeliveryEventType(v).Valid() },

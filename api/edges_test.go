@@ -41,6 +41,7 @@ type edge struct {
 var supplied = map[string]func(t *testing.T, p *place, size int) any{
 	// They name what exists, and an id has one length only.
 	"contactId": func(_ *testing.T, p *place, _ int) any { return p.ids["contactId"] },
+	"memberId":  func(_ *testing.T, p *place, _ int) any { return p.ids["memberId"] },
 	"parentId":  func(_ *testing.T, p *place, _ int) any { return p.ids["commentId"] },
 	"tagIds": func(t *testing.T, p *place, size int) any {
 		return p.several(t, size, "/v1/boards/"+p.ids["boardId"]+"/tags", "name")
@@ -120,7 +121,8 @@ var patterns = map[string]func(p *place, low, high int) string{
 var formats = map[string]func(p *place, size int) []any{
 	"email": func(p *place, size int) []any {
 		host := "@example.com"
-		return []any{"a@b", strings.ToLower(p.text(size-len(host)) + host)}
+		// Members have different ones.
+		return []any{strings.ToLower(p.text(1)) + "@b", strings.ToLower(p.text(size-len(host)) + host)}
 	},
 	"date-time": func(*place, int) []any {
 		return []any{

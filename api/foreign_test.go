@@ -27,6 +27,7 @@ func TestAnotherOrganization(t *testing.T) {
 // idsOf is what the ids of a member or a parameter are of, by the path's name for it.
 var idsOf = map[string]string{
 	"contactId": "contactId", "tagIds": "tagId", "parentId": "commentId", "postIds": "postId", "sourceIds": "postId",
+	"memberId": "memberId",
 }
 
 // ownIDs are the caller's business, and no ids of ours.

@@ -38,6 +38,8 @@ var into = map[string]func() any{
 	"POST /v1/contacts/identify":      func() any { return &gen.IdentifyContactRequest{} },
 	"POST /v1/webhooks":               func() any { return &gen.CreateWebhookRequest{} },
 	"POST /v1/api-keys":               func() any { return &gen.CreateAPIKeyRequest{} },
+	"POST /v1/members":                func() any { return &gen.CreateMemberRequest{} },
+	"PATCH /v1/members/:memberId":     func() any { return &gen.UpdateMemberRequest{} },
 	"POST /v1/api-keys/:keyId/rotate": func() any { return &gen.RotateAPIKeyRequest{} },
 }
 

@@ -15,6 +15,6 @@ func (s *server) GetMe(ctx context.Context, _ gen.GetMeRequestObject) (gen.GetMe
 			ID: c.Organization.ID.String(), Name: c.Organization.Name,
 			Plan: gen.Plan(c.Organization.Plan), BillingState: gen.BillingState(c.Organization.BillingState),
 		},
-		User: gen.User{ID: c.User.ID.String(), Email: c.User.Email, Name: c.User.Name},
+		User: gen.User{ID: c.User.ID.String(), Email: c.User.Email, Name: c.User.Name, Role: gen.MemberRole(*c.User.Role)},
 	}}, nil
 }

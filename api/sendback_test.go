@@ -32,10 +32,12 @@ var (
 		"replaceLinkedPosts":   {"listChangelog"},
 		"updateContact":        {"listContacts"},
 		"updateWebhook":        {"listWebhooks"},
+		"updateMember":         {"listMembers"},
 	}
 	singles = map[string]string{
 		"updateBoard": "getBoard", "updatePost": "getPost", "updateChangelogEntry": "getChangelogEntry",
 		"replaceLinkedPosts": "getChangelogEntry", "updateContact": "getContact", "updateWebhook": "getWebhook",
+		"updateMember": "getMember",
 	}
 )
 
@@ -82,7 +84,7 @@ func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
 	for id, edit := range map[string]string{
 		"createBoard": "updateBoard", "createTag": "updateTag", "createPost": "updatePost", "createComment": "updateComment",
 		"createChangelogEntry": "updateChangelogEntry", "createContact": "updateContact", "identifyContact": "updateContact",
-		"createWebhook": "updateWebhook",
+		"createWebhook": "updateWebhook", "createMember": "updateMember",
 	} {
 		for where, read := range named(t, edit).reads(t) {
 			requireReturned(t, where, named(t, id).schema(), read)
@@ -157,6 +159,7 @@ func rich(t *testing.T, app *testkit.App) (fixture, map[string][]map[string]stri
 		"replaceLinkedPosts":   entries,
 		"updateContact":        {one(), one("contactId", contact)},
 		"updateWebhook":        {one(), one("webhookId", disabled)},
+		"updateMember":         {one(), one("memberId", n.Owner.ID.String())},
 	}
 }
 

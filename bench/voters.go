@@ -35,9 +35,9 @@ func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int)
 	// Each key would be looked for among members of whom the database's statistics don't know yet,
 	// by any index of the organization: minutes.
 	err := seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
-		_, err := tx.CopyFrom(ctx, pgx.Identifier{"users"}, []string{"id", "organization_id", "created_at", "updated_at", "email", "name"},
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"users"}, []string{"id", "organization_id", "created_at", "updated_at", "email", "name", "role"},
 			pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-				return []any{users[i], organization, now, now, fmt.Sprintf(voterMail, i), "Voter"}, nil
+				return []any{users[i], organization, now, now, fmt.Sprintf(voterMail, i), "Voter", "member"}, nil
 			}))
 		if err != nil {
 			return errors.Wrap(err, "make the voters")

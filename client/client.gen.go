@@ -255,6 +255,27 @@ func (e EventType) Valid() bool {
 	}
 }
 
+// Defines values for MemberRole.
+const (
+	MemberRoleAdmin  MemberRole = "admin"
+	MemberRoleMember MemberRole = "member"
+	MemberRoleOwner  MemberRole = "owner"
+)
+
+// Valid indicates whether the value is a known member of the MemberRole enum.
+func (e MemberRole) Valid() bool {
+	switch e {
+	case MemberRoleAdmin:
+		return true
+	case MemberRoleMember:
+		return true
+	case MemberRoleOwner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Plan.
 const (
 	PlanBusiness Plan = "business"
@@ -374,6 +395,9 @@ type APIKeyFields struct {
 	// LastUsedAt When the key was last used, to the minute; null if it never was.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
+	// MemberID The member that the key acts as.
+	MemberID string `json:"memberId"`
+
 	// Name What the key is named, trimmed.
 	Name APIKeyName `json:"name"`
 
@@ -386,8 +410,8 @@ type APIKeyFields struct {
 	// Scope What the key may do. `read:write` covers `read`.
 	Scope APIKeyScope `json:"scope"`
 
-	// UserID The id of a member of the organization.
-	UserID UserID `json:"userId"`
+	// UserID The same as `memberId`, which came later.
+	UserID string `json:"userId"`
 }
 
 // APIKeyID An API key's id.
@@ -802,6 +826,9 @@ type CreateAPIKeyRequest struct {
 	// ExpiresAt When the key is to end by itself, in the future. Null is the same as leaving it out: it doesn't.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt,omitempty"`
 
+	// MemberID The member that the key is to act as; the caller when left out.
+	MemberID *string `json:"memberId,omitempty"`
+
 	// Name What the key is named, trimmed.
 	Name APIKeyName `json:"name"`
 
@@ -856,6 +883,19 @@ type CreateContactRequest struct {
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
 }
 
+// CreateMemberRequest defines model for CreateMemberRequest.
+type CreateMemberRequest struct {
+	// Email The e-mail address, unique in the organization. It is trimmed and lower-cased.
+	Email string `json:"email"`
+
+	// Name The member's name, trimmed.
+	Name MemberName `json:"name"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role *MemberRole `json:"role,omitempty"`
+}
+
 // CreatePostRequest defines model for CreatePostRequest.
 type CreatePostRequest struct {
 	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
@@ -903,7 +943,7 @@ type DeletedEnvelope struct {
 
 // DeletedResource defines model for DeletedResource.
 type DeletedResource struct {
-	// ID The id of what was deleted, or of the key that was revoked.
+	// ID The id of what was deleted, of the member that was removed, or of the key that was revoked.
 	ID string `json:"id"`
 }
 
@@ -1070,7 +1110,7 @@ type Event struct {
 
 // EventComment defines model for EventComment.
 type EventComment struct {
-	// AuthorUserID The id of a member of the organization.
+	// AuthorUserID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	AuthorUserID UserID `json:"authorUserId"`
 
 	// BodyText The plain form of the text.
@@ -1193,6 +1233,49 @@ type MeEnvelope struct {
 	// Data Whose key it is.
 	Data Me `json:"data"`
 }
+
+// Member defines model for Member.
+type Member struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// Email The e-mail address, unique in the organization.
+	Email string `json:"email"`
+
+	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	ID UserID `json:"id"`
+
+	// Name The member's name, trimmed.
+	Name MemberName `json:"name"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role MemberRole `json:"role"`
+
+	// UpdatedAt A moment, RFC 3339 in UTC.
+	UpdatedAt Timestamp `json:"updatedAt"`
+}
+
+// MemberEnvelope defines model for MemberEnvelope.
+type MemberEnvelope struct {
+	Data Member `json:"data"`
+}
+
+// MemberList defines model for MemberList.
+type MemberList struct {
+	// Data The members, oldest first.
+	Data []Member `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// MemberName The member's name, trimmed.
+type MemberName = string
+
+// MemberRole What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+type MemberRole string
 
 // MergePostsRequest defines model for MergePostsRequest.
 type MergePostsRequest struct {
@@ -1572,6 +1655,16 @@ type UpdateContactRequest struct {
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
 }
 
+// UpdateMemberRequest defines model for UpdateMemberRequest.
+type UpdateMemberRequest struct {
+	// Name The member's name, trimmed.
+	Name *MemberName `json:"name,omitempty"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role *MemberRole `json:"role,omitempty"`
+}
+
 // UpdatePostRequest defines model for UpdatePostRequest.
 type UpdatePostRequest struct {
 	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
@@ -1623,14 +1716,18 @@ type User struct {
 	// Email The member's e-mail address.
 	Email string `json:"email"`
 
-	// ID The id of a member of the organization.
+	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	ID UserID `json:"id"`
 
 	// Name The member's name.
 	Name string `json:"name"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role MemberRole `json:"role"`
 }
 
-// UserID The id of a member of the organization.
+// UserID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 type UserID = string
 
 // Vote defines model for Vote.
@@ -1795,6 +1892,9 @@ type EntryIDParam = string
 
 // LimitParam defines model for LimitParam.
 type LimitParam = int
+
+// MemberIDParam defines model for MemberIdParam.
+type MemberIDParam = string
 
 // PostIDParam defines model for PostIdParam.
 type PostIDParam = string
@@ -1972,6 +2072,15 @@ type ListEventsParams struct {
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
+// ListMembersParams defines parameters for ListMembers.
+type ListMembersParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListCommentsParams defines parameters for ListComments.
 type ListCommentsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2070,6 +2179,12 @@ type IdentifyContactJSONRequestBody = IdentifyContactRequest
 
 // UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
 type UpdateContactJSONRequestBody = UpdateContactRequest
+
+// CreateMemberJSONRequestBody defines body for CreateMember for application/json ContentType.
+type CreateMemberJSONRequestBody = CreateMemberRequest
+
+// UpdateMemberJSONRequestBody defines body for UpdateMember for application/json ContentType.
+type UpdateMemberJSONRequestBody = UpdateMemberRequest
 
 // UpdatePostJSONRequestBody defines body for UpdatePost for application/json ContentType.
 type UpdatePostJSONRequestBody = UpdatePostRequest
@@ -2176,8 +2291,9 @@ type ClientInterface interface {
 
 	// CreateAPIKeyWithBody Make an API key
 	//
-	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes any type of body and a specified content type.
@@ -2187,8 +2303,9 @@ type ClientInterface interface {
 
 	// CreateAPIKey Make an API key
 	//
-	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes a body of the `application/json` content type.
@@ -2199,8 +2316,9 @@ type ClientInterface interface {
 	// RevokeAPIKey Revoke an API key
 	//
 	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
-	// billing state too.
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke their own keys, owners
+	// anybody's, admins those of admins and members; anything else is 403 with `details.reason = "role_insufficient"`.
+	// This is possible in the read-only billing state too.
 	//
 	// Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2687,6 +2805,88 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListMembers List members
+	//
+	// Lists the organization's members, oldest first. Who was removed isn't in the list.
+	//
+	// Corresponds with GET /v1/members (the `ListMembers` operationId).
+	ListMembers(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateMemberWithBody Add a member
+	//
+	// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+	// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+	// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+	// before. An organization has at most 1,000 members (402 beyond).
+	//
+	// Owners add anybody, admins add admins and members; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/members (the `CreateMember` operationId).
+	CreateMemberWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateMember Add a member
+	//
+	// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+	// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+	// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+	// before. An organization has at most 1,000 members (402 beyond).
+	//
+	// Owners add anybody, admins add admins and members; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/members (the `CreateMember` operationId).
+	CreateMember(ctx context.Context, body CreateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteMember Remove a member
+	//
+	// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
+	// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
+	// `details.reason = "last_owner"`.
+	//
+	// Owners remove anybody, admins remove admins and members; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Corresponds with DELETE /v1/members/{memberId} (the `DeleteMember` operationId).
+	DeleteMember(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMember Read a member
+	//
+	// Returns one member. Somebody who was removed isn't there.
+	//
+	// Corresponds with GET /v1/members/{memberId} (the `GetMember` operationId).
+	GetMember(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMemberWithBody Change a member's role or name
+	//
+	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	//
+	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+	UpdateMemberWithBody(ctx context.Context, memberID MemberIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMember Change a member's role or name
+	//
+	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	//
+	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+	UpdateMember(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeletePost Delete a post
 	//
 	// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -3058,8 +3258,9 @@ func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, req
 
 // CreateAPIKeyWithBody Make an API key
 //
-// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 // has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes any type of body and a specified content type.
@@ -3079,8 +3280,9 @@ func (c *Client) CreateAPIKeyWithBody(ctx context.Context, contentType string, b
 
 // CreateAPIKey Make an API key
 //
-// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 // has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes a body of the `application/json` content type.
@@ -3101,8 +3303,9 @@ func (c *Client) CreateAPIKey(ctx context.Context, body CreateAPIKeyJSONRequestB
 // RevokeAPIKey Revoke an API key
 //
 // Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
-// billing state too.
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke their own keys, owners
+// anybody's, admins those of admins and members; anything else is 403 with `details.reason = "role_insufficient"`.
+// This is possible in the read-only billing state too.
 //
 // Corresponds with DELETE /v1/api-keys/{keyId} (the `RevokeAPIKey` operationId).
 func (c *Client) RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4029,6 +4232,158 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 // Corresponds with GET /v1/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetMeRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMembers List members
+//
+// Lists the organization's members, oldest first. Who was removed isn't in the list.
+//
+// Corresponds with GET /v1/members (the `ListMembers` operationId).
+func (c *Client) ListMembers(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMembersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateMemberWithBody Add a member
+//
+// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+// before. An organization has at most 1,000 members (402 beyond).
+//
+// Owners add anybody, admins add admins and members; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/members (the `CreateMember` operationId).
+func (c *Client) CreateMemberWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateMemberRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateMember Add a member
+//
+// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+// before. An organization has at most 1,000 members (402 beyond).
+//
+// Owners add anybody, admins add admins and members; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/members (the `CreateMember` operationId).
+func (c *Client) CreateMember(ctx context.Context, body CreateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateMemberRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteMember Remove a member
+//
+// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
+// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
+// `details.reason = "last_owner"`.
+//
+// Owners remove anybody, admins remove admins and members; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Corresponds with DELETE /v1/members/{memberId} (the `DeleteMember` operationId).
+func (c *Client) DeleteMember(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteMemberRequest(c.Server, memberID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMember Read a member
+//
+// Returns one member. Somebody who was removed isn't there.
+//
+// Corresponds with GET /v1/members/{memberId} (the `GetMember` operationId).
+func (c *Client) GetMember(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMemberRequest(c.Server, memberID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMemberWithBody Change a member's role or name
+//
+// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+//
+// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+func (c *Client) UpdateMemberWithBody(ctx context.Context, memberID MemberIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMemberRequestWithBody(c.Server, memberID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMember Change a member's role or name
+//
+// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+//
+// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+func (c *Client) UpdateMember(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMemberRequest(c.Server, memberID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6439,6 +6794,227 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListMembersRequest constructs an http.Request for the ListMembers method
+func NewListMembersRequest(server string, params *ListMembersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateMemberRequest calls the generic CreateMember builder with application/json body
+func NewCreateMemberRequest(server string, body CreateMemberJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateMemberRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateMemberRequestWithBody constructs an http.Request for the CreateMember method, with any body, and a specified content type
+func NewCreateMemberRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteMemberRequest constructs an http.Request for the DeleteMember method
+func NewDeleteMemberRequest(server string, memberID MemberIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "memberId", memberID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetMemberRequest constructs an http.Request for the GetMember method
+func NewGetMemberRequest(server string, memberID MemberIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "memberId", memberID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateMemberRequest calls the generic UpdateMember builder with application/json body
+func NewUpdateMemberRequest(server string, memberID MemberIDParam, body UpdateMemberJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateMemberRequestWithBody(server, memberID, "application/json", bodyReader)
+}
+
+// NewUpdateMemberRequestWithBody constructs an http.Request for the UpdateMember method, with any body, and a specified content type
+func NewUpdateMemberRequestWithBody(server string, memberID MemberIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "memberId", memberID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeletePostRequest constructs an http.Request for the DeletePost method
 func NewDeletePostRequest(server string, postID PostIDParam) (*http.Request, error) {
 	var err error
@@ -7572,8 +8148,9 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAPIKeyWithBodyWithResponse Make an API key
 	//
-	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7583,8 +8160,9 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAPIKeyWithResponse Make an API key
 	//
-	// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-	// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -7595,8 +8173,9 @@ type ClientWithResponsesInterface interface {
 	// RevokeAPIKeyWithResponse Revoke an API key
 	//
 	// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
-	// billing state too.
+	// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke their own keys, owners
+	// anybody's, admins those of admins and members; anything else is 403 with `details.reason = "role_insufficient"`.
+	// This is possible in the read-only billing state too.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8117,6 +8696,94 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
+	// ListMembersWithResponse List members
+	//
+	// Lists the organization's members, oldest first. Who was removed isn't in the list.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/members (the `ListMembers` operationId).
+	ListMembersWithResponse(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*ListMembersResponse, error)
+
+	// CreateMemberWithBodyWithResponse Add a member
+	//
+	// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+	// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+	// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+	// before. An organization has at most 1,000 members (402 beyond).
+	//
+	// Owners add anybody, admins add admins and members; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/members (the `CreateMember` operationId).
+	CreateMemberWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateMemberResponse, error)
+
+	// CreateMemberWithResponse Add a member
+	//
+	// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+	// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+	// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+	// before. An organization has at most 1,000 members (402 beyond).
+	//
+	// Owners add anybody, admins add admins and members; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/members (the `CreateMember` operationId).
+	CreateMemberWithResponse(ctx context.Context, body CreateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateMemberResponse, error)
+
+	// DeleteMemberWithResponse Remove a member
+	//
+	// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
+	// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
+	// `details.reason = "last_owner"`.
+	//
+	// Owners remove anybody, admins remove admins and members; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/members/{memberId} (the `DeleteMember` operationId).
+	DeleteMemberWithResponse(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*DeleteMemberResponse, error)
+
+	// GetMemberWithResponse Read a member
+	//
+	// Returns one member. Somebody who was removed isn't there.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/members/{memberId} (the `GetMember` operationId).
+	GetMemberWithResponse(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*GetMemberResponse, error)
+
+	// UpdateMemberWithBodyWithResponse Change a member's role or name
+	//
+	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	//
+	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+	UpdateMemberWithBodyWithResponse(ctx context.Context, memberID MemberIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
+
+	// UpdateMemberWithResponse Change a member's role or name
+	//
+	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	//
+	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+	// `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+	UpdateMemberWithResponse(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
+
 	// DeletePostWithResponse Delete a post
 	//
 	// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -8592,6 +9259,8 @@ type CreateAPIKeyResponse struct {
 	JSON402 *PlanLimit
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *InProgress
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -8626,6 +9295,11 @@ func (r CreateAPIKeyResponse) GetJSON402() *PlanLimit {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateAPIKeyResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateAPIKeyResponse) GetJSON404() *NotFound {
+	return r.JSON404
 }
 
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
@@ -11853,6 +12527,498 @@ func (r GetMeResponse) ContentType() string {
 	return ""
 }
 
+type ListMembersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MemberList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMembersResponse) GetJSON200() *MemberList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListMembersResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListMembersResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListMembersResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListMembersResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListMembersResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListMembersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMembersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMembersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMembersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMembersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *MemberEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON402 the response for an HTTP 402 `application/json` response
+	JSON402 *PlanLimit
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateMemberResponse) GetJSON201() *MemberEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateMemberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON402 returns the response for an HTTP 402 `application/json` response
+func (r CreateMemberResponse) GetJSON402() *PlanLimit {
+	return r.JSON402
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateMemberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateMemberResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateMemberResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r CreateMemberResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateMemberResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateMemberResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateMemberResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CreateMemberResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteMemberResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteMemberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteMemberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteMemberResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r DeleteMemberResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteMemberResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteMemberResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteMemberResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r DeleteMemberResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MemberEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMemberResponse) GetJSON200() *MemberEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetMemberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetMemberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetMemberResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetMemberResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetMemberResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetMemberResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetMemberResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MemberEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateMemberResponse) GetJSON200() *MemberEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateMemberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateMemberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateMemberResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateMemberResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateMemberResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r UpdateMemberResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateMemberResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateMemberResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateMemberResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r UpdateMemberResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeletePostResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14068,8 +15234,9 @@ func (c *ClientWithResponses) ListAPIKeysWithResponse(ctx context.Context, param
 
 // CreateAPIKeyWithBodyWithResponse Make an API key
 //
-// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 // has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -14085,8 +15252,9 @@ func (c *ClientWithResponses) CreateAPIKeyWithBodyWithResponse(ctx context.Conte
 
 // CreateAPIKeyWithResponse Make an API key
 //
-// Makes a key that acts as the caller. The answer is the only one that ever holds the `key` itself, so
-// store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
+// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
+// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
 // has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -14103,8 +15271,9 @@ func (c *ClientWithResponses) CreateAPIKeyWithResponse(ctx context.Context, body
 // RevokeAPIKeyWithResponse Revoke an API key
 //
 // Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. This is possible in the read-only
-// billing state too.
+// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke their own keys, owners
+// anybody's, admins those of admins and members; anything else is 403 with `details.reason = "role_insufficient"`.
+// This is possible in the read-only billing state too.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -14895,6 +16064,136 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
+// ListMembersWithResponse List members
+//
+// Lists the organization's members, oldest first. Who was removed isn't in the list.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/members (the `ListMembers` operationId).
+func (c *ClientWithResponses) ListMembersWithResponse(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*ListMembersResponse, error) {
+	rsp, err := c.ListMembers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMembersResponse(rsp)
+}
+
+// CreateMemberWithBodyWithResponse Add a member
+//
+// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+// before. An organization has at most 1,000 members (402 beyond).
+//
+// Owners add anybody, admins add admins and members; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/members (the `CreateMember` operationId).
+func (c *ClientWithResponses) CreateMemberWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateMemberResponse, error) {
+	rsp, err := c.CreateMemberWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateMemberResponse(rsp)
+}
+
+// CreateMemberWithResponse Add a member
+//
+// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
+// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
+// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
+// before. An organization has at most 1,000 members (402 beyond).
+//
+// Owners add anybody, admins add admins and members; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/members (the `CreateMember` operationId).
+func (c *ClientWithResponses) CreateMemberWithResponse(ctx context.Context, body CreateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateMemberResponse, error) {
+	rsp, err := c.CreateMember(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateMemberResponse(rsp)
+}
+
+// DeleteMemberWithResponse Remove a member
+//
+// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
+// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
+// `details.reason = "last_owner"`.
+//
+// Owners remove anybody, admins remove admins and members; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/members/{memberId} (the `DeleteMember` operationId).
+func (c *ClientWithResponses) DeleteMemberWithResponse(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*DeleteMemberResponse, error) {
+	rsp, err := c.DeleteMember(ctx, memberID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteMemberResponse(rsp)
+}
+
+// GetMemberWithResponse Read a member
+//
+// Returns one member. Somebody who was removed isn't there.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/members/{memberId} (the `GetMember` operationId).
+func (c *ClientWithResponses) GetMemberWithResponse(ctx context.Context, memberID MemberIDParam, reqEditors ...RequestEditorFn) (*GetMemberResponse, error) {
+	rsp, err := c.GetMember(ctx, memberID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMemberResponse(rsp)
+}
+
+// UpdateMemberWithBodyWithResponse Change a member's role or name
+//
+// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+//
+// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+func (c *ClientWithResponses) UpdateMemberWithBodyWithResponse(ctx context.Context, memberID MemberIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error) {
+	rsp, err := c.UpdateMemberWithBody(ctx, memberID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMemberResponse(rsp)
+}
+
+// UpdateMemberWithResponse Change a member's role or name
+//
+// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
+// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+//
+// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
+func (c *ClientWithResponses) UpdateMemberWithResponse(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error) {
+	rsp, err := c.UpdateMember(ctx, memberID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMemberResponse(rsp)
+}
+
 // DeletePostWithResponse Delete a post
 //
 // Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -15558,6 +16857,13 @@ func ParseCreateAPIKeyResponse(rsp *http.Response) (*CreateAPIKeyResponse, error
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest InProgress
@@ -18290,6 +19596,423 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListMembersResponse parses an HTTP response from a ListMembersWithResponse call
+func ParseListMembersResponse(rsp *http.Response) (*ListMembersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMembersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MemberList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateMemberResponse parses an HTTP response from a CreateMemberWithResponse call
+func ParseCreateMemberResponse(rsp *http.Response) (*CreateMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest MemberEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 402:
+		var dest PlanLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON402 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteMemberResponse parses an HTTP response from a DeleteMemberWithResponse call
+func ParseDeleteMemberResponse(rsp *http.Response) (*DeleteMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetMemberResponse parses an HTTP response from a GetMemberWithResponse call
+func ParseGetMemberResponse(rsp *http.Response) (*GetMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MemberEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateMemberResponse parses an HTTP response from a UpdateMemberWithResponse call
+func ParseUpdateMemberResponse(rsp *http.Response) (*UpdateMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MemberEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

@@ -25,6 +25,7 @@ func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other s
 	other = n.ID(t, board+"/posts", object{"title": "Light mode"})
 	ids["cmt"] = n.ID(t, "/v1/posts/"+ids["pst"]+"/comments", object{"body": object{"text": "Me too."}})
 	ids["chg"] = n.ID(t, board+"/changelog", object{"title": "Dark at last"})
+	ids["usr"] = n.ID(t, "/v1/members", object{"email": "ines@example.com", "name": "Ines"})
 	ids["key"] = n.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
 	hook := "/v1/webhooks/" + ids["whk"]
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil)

@@ -14,7 +14,7 @@ import (
 func unknown(parameter string) string {
 	kinds := map[string]string{
 		"boardId": "brd", "tagId": "tag", "postId": "pst", "contactId": "ctc", "webhookId": "whk", "deliveryId": "dlv",
-		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv",
+		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr",
 	}
 	return kinds[parameter] + "_00000000000000000000000000"
 }
@@ -111,6 +111,14 @@ func story() []step {
 		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true}, ""},
 		{"getWebhook", object{"webhookId": "$webhook"}, ""},
 		{"listWebhooks", object{}, ""},
+		{"createMember", object{"email": "Kim@example.com", "name": "Kim"}, "member"},
+		{"createMember", object{"email": "kim@example.com", "name": "Kim", "role": "admin"}, ""}, // taken
+		{"updateMember", object{"memberId": "$member", "role": "admin"}, ""},
+		{"getMember", object{"memberId": "$member"}, ""},
+		{"listMembers", object{"limit": 1}, "members"},
+		{"listMembers", object{"limit": 1, "cursor": "$members"}, ""},
+		{"createApiKey", object{"name": "Kim's", "scope": "read", "memberId": "$member"}, ""},
+		{"deleteMember", object{"memberId": "$member"}, ""},
 		{"createApiKey", object{"name": "Spare", "scope": "read"}, "key"},
 		{"rotateWebhookSecret", object{"webhookId": "$webhook", "overlapSeconds": 60}, ""},
 		{"rotateApiKey", object{"keyId": "$key", "overlapSeconds": 60}, ""},

@@ -95,15 +95,16 @@ var table = []tool{
 		actions: []action{{"entries", "listChangelog"}, {"entry", "getChangelogEntry"}},
 	},
 	{
-		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events and API keys",
+		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, API keys and members",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
 			"them, webhook reads one; deliveries returns a webhook's log (filter status failed), delivery one of them with " +
 			"its payload and every attempt; recoveries and recovery tell how far a replay of failures is; events reads what " +
-			"happened in the organization, in order, from after on; api_keys lists the keys, without the keys themselves.",
+			"happened in the organization, in order, from after on; api_keys lists the keys, without the keys themselves; " +
+			"members lists who belongs to the organization, member reads one.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
-			{"events", "listEvents"}, {"api_keys", "listApiKeys"},
+			{"events", "listEvents"}, {"api_keys", "listApiKeys"}, {"members", "listMembers"}, {"member", "getMember"},
 		},
 	},
 	// Writing.
@@ -150,15 +151,16 @@ var table = []tool{
 		},
 	},
 	{
-		name: "manage_webhook", title: "Manage webhooks and API keys", destroys: true, sends: true,
+		name: "manage_webhook", title: "Manage webhooks, API keys and members", destroys: true, sends: true,
 		description: "Use this to connect other systems: create, update, enable or delete a webhook, rotate its secret, send it a test, " +
 			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
-			"keys. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
-			"Returns the webhook, delivery, recovery or key.",
+			"keys, and adds, changes and removes members, whose keys end with them. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
+			"Returns the webhook, delivery, recovery, key or member.",
 		actions: []action{
 			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},
 			{"rotate_secret", "rotateWebhookSecret"}, {"test", "testWebhook"}, {"replay", "replayDelivery"}, {"recover", "recoverWebhook"},
 			{"create_key", "createApiKey"}, {"rotate_key", "rotateApiKey"}, {"revoke_key", "revokeApiKey"},
+			{"add_member", "createMember"}, {"update_member", "updateMember"}, {"remove_member", "deleteMember"},
 		},
 	},
 }

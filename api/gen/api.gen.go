@@ -254,6 +254,27 @@ func (e EventType) Valid() bool {
 	}
 }
 
+// Defines values for MemberRole.
+const (
+	MemberRoleAdmin  MemberRole = "admin"
+	MemberRoleMember MemberRole = "member"
+	MemberRoleOwner  MemberRole = "owner"
+)
+
+// Valid indicates whether the value is a known member of the MemberRole enum.
+func (e MemberRole) Valid() bool {
+	switch e {
+	case MemberRoleAdmin:
+		return true
+	case MemberRoleMember:
+		return true
+	case MemberRoleOwner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Plan.
 const (
 	PlanBusiness Plan = "business"
@@ -373,6 +394,9 @@ type APIKeyFields struct {
 	// LastUsedAt When the key was last used, to the minute; null if it never was.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
+	// MemberID The member that the key acts as.
+	MemberID string `json:"memberId"`
+
 	// Name What the key is named, trimmed.
 	Name APIKeyName `json:"name"`
 
@@ -385,8 +409,8 @@ type APIKeyFields struct {
 	// Scope What the key may do. `read:write` covers `read`.
 	Scope APIKeyScope `json:"scope"`
 
-	// UserID The id of a member of the organization.
-	UserID UserID `json:"userId"`
+	// UserID The same as `memberId`, which came later.
+	UserID string `json:"userId"`
 }
 
 // APIKeyID An API key's id.
@@ -801,6 +825,9 @@ type CreateAPIKeyRequest struct {
 	// ExpiresAt When the key is to end by itself, in the future. Null is the same as leaving it out: it doesn't.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt,omitempty"`
 
+	// MemberID The member that the key is to act as; the caller when left out.
+	MemberID *string `json:"memberId,omitempty"`
+
 	// Name What the key is named, trimmed.
 	Name APIKeyName `json:"name"`
 
@@ -855,6 +882,19 @@ type CreateContactRequest struct {
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
 }
 
+// CreateMemberRequest defines model for CreateMemberRequest.
+type CreateMemberRequest struct {
+	// Email The e-mail address, unique in the organization. It is trimmed and lower-cased.
+	Email string `json:"email"`
+
+	// Name The member's name, trimmed.
+	Name MemberName `json:"name"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role *MemberRole `json:"role,omitempty"`
+}
+
 // CreatePostRequest defines model for CreatePostRequest.
 type CreatePostRequest struct {
 	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
@@ -902,7 +942,7 @@ type DeletedEnvelope struct {
 
 // DeletedResource defines model for DeletedResource.
 type DeletedResource struct {
-	// ID The id of what was deleted, or of the key that was revoked.
+	// ID The id of what was deleted, of the member that was removed, or of the key that was revoked.
 	ID string `json:"id"`
 }
 
@@ -1069,7 +1109,7 @@ type Event struct {
 
 // EventComment defines model for EventComment.
 type EventComment struct {
-	// AuthorUserID The id of a member of the organization.
+	// AuthorUserID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	AuthorUserID UserID `json:"authorUserId"`
 
 	// BodyText The plain form of the text.
@@ -1192,6 +1232,49 @@ type MeEnvelope struct {
 	// Data Whose key it is.
 	Data Me `json:"data"`
 }
+
+// Member defines model for Member.
+type Member struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// Email The e-mail address, unique in the organization.
+	Email string `json:"email"`
+
+	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	ID UserID `json:"id"`
+
+	// Name The member's name, trimmed.
+	Name MemberName `json:"name"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role MemberRole `json:"role"`
+
+	// UpdatedAt A moment, RFC 3339 in UTC.
+	UpdatedAt Timestamp `json:"updatedAt"`
+}
+
+// MemberEnvelope defines model for MemberEnvelope.
+type MemberEnvelope struct {
+	Data Member `json:"data"`
+}
+
+// MemberList defines model for MemberList.
+type MemberList struct {
+	// Data The members, oldest first.
+	Data []Member `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// MemberName The member's name, trimmed.
+type MemberName = string
+
+// MemberRole What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+type MemberRole string
 
 // MergePostsRequest defines model for MergePostsRequest.
 type MergePostsRequest struct {
@@ -1571,6 +1654,16 @@ type UpdateContactRequest struct {
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
 }
 
+// UpdateMemberRequest defines model for UpdateMemberRequest.
+type UpdateMemberRequest struct {
+	// Name The member's name, trimmed.
+	Name *MemberName `json:"name,omitempty"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role *MemberRole `json:"role,omitempty"`
+}
+
 // UpdatePostRequest defines model for UpdatePostRequest.
 type UpdatePostRequest struct {
 	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
@@ -1622,14 +1715,18 @@ type User struct {
 	// Email The member's e-mail address.
 	Email string `json:"email"`
 
-	// ID The id of a member of the organization.
+	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	ID UserID `json:"id"`
 
 	// Name The member's name.
 	Name string `json:"name"`
+
+	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
+	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	Role MemberRole `json:"role"`
 }
 
-// UserID The id of a member of the organization.
+// UserID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 type UserID = string
 
 // Vote defines model for Vote.
@@ -1795,6 +1892,9 @@ type EntryIDParam = string
 // LimitParam defines model for LimitParam.
 type LimitParam = int
 
+// MemberIDParam defines model for MemberIdParam.
+type MemberIDParam = string
+
 // PostIDParam defines model for PostIdParam.
 type PostIDParam = string
 
@@ -1929,6 +2029,15 @@ type ListEventsParams struct {
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
+// ListMembersParams defines parameters for ListMembers.
+type ListMembersParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListCommentsParams defines parameters for ListComments.
 type ListCommentsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2027,6 +2136,12 @@ type IdentifyContactJSONRequestBody = IdentifyContactRequest
 
 // UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
 type UpdateContactJSONRequestBody = UpdateContactRequest
+
+// CreateMemberJSONRequestBody defines body for CreateMember for application/json ContentType.
+type CreateMemberJSONRequestBody = CreateMemberRequest
+
+// UpdateMemberJSONRequestBody defines body for UpdateMember for application/json ContentType.
+type UpdateMemberJSONRequestBody = UpdateMemberRequest
 
 // UpdatePostJSONRequestBody defines body for UpdatePost for application/json ContentType.
 type UpdatePostJSONRequestBody = UpdatePostRequest
@@ -2150,6 +2265,21 @@ type ServerInterface interface {
 	// GetMe Show whose key this is
 	// (GET /v1/me)
 	GetMe(c *gin.Context)
+	// ListMembers List members
+	// (GET /v1/members)
+	ListMembers(c *gin.Context, params ListMembersParams)
+	// CreateMember Add a member
+	// (POST /v1/members)
+	CreateMember(c *gin.Context)
+	// DeleteMember Remove a member
+	// (DELETE /v1/members/{memberId})
+	DeleteMember(c *gin.Context, memberID MemberIDParam)
+	// GetMember Read a member
+	// (GET /v1/members/{memberId})
+	GetMember(c *gin.Context, memberID MemberIDParam)
+	// UpdateMember Change a member's role or name
+	// (PATCH /v1/members/{memberId})
+	UpdateMember(c *gin.Context, memberID MemberIDParam)
 	// DeletePost Delete a post
 	// (DELETE /v1/posts/{postId})
 	DeletePost(c *gin.Context, postID PostIDParam)
@@ -3246,6 +3376,129 @@ func (siw *ServerInterfaceWrapper) GetMe(c *gin.Context) {
 	siw.Handler.GetMe(c)
 }
 
+// ListMembers operation middleware
+func (siw *ServerInterfaceWrapper) ListMembers(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMembersParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListMembers(c, params)
+}
+
+// CreateMember operation middleware
+func (siw *ServerInterfaceWrapper) CreateMember(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateMember(c)
+}
+
+// DeleteMember operation middleware
+func (siw *ServerInterfaceWrapper) DeleteMember(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "memberId" -------------
+	var memberID MemberIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "memberId", c.Param("memberId"), &memberID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter memberId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteMember(c, memberID)
+}
+
+// GetMember operation middleware
+func (siw *ServerInterfaceWrapper) GetMember(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "memberId" -------------
+	var memberID MemberIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "memberId", c.Param("memberId"), &memberID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter memberId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetMember(c, memberID)
+}
+
+// UpdateMember operation middleware
+func (siw *ServerInterfaceWrapper) UpdateMember(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "memberId" -------------
+	var memberID MemberIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "memberId", c.Param("memberId"), &memberID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter memberId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateMember(c, memberID)
+}
+
 // DeletePost operation middleware
 func (siw *ServerInterfaceWrapper) DeletePost(c *gin.Context) {
 
@@ -3981,6 +4234,11 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/v1/contacts/identify", wrapper.IdentifyContact)
 	router.GET(options.BaseURL+"/v1/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/v1/me", wrapper.GetMe)
+	router.GET(options.BaseURL+"/v1/members", wrapper.ListMembers)
+	router.POST(options.BaseURL+"/v1/members", wrapper.CreateMember)
+	router.DELETE(options.BaseURL+"/v1/members/:memberId", wrapper.DeleteMember)
+	router.GET(options.BaseURL+"/v1/members/:memberId", wrapper.GetMember)
+	router.PATCH(options.BaseURL+"/v1/members/:memberId", wrapper.UpdateMember)
 	router.DELETE(options.BaseURL+"/v1/posts/:postId", wrapper.DeletePost)
 	router.GET(options.BaseURL+"/v1/posts/:postId", wrapper.GetPost)
 	router.PATCH(options.BaseURL+"/v1/posts/:postId", wrapper.UpdatePost)
@@ -4761,6 +5019,117 @@ func (response GetMe200JSONResponse) VisitGetMeResponse(w http.ResponseWriter) e
 	return err
 }
 
+type ListMembersRequestObject struct {
+	Params ListMembersParams
+}
+
+type ListMembersResponseObject interface {
+	VisitListMembersResponse(w http.ResponseWriter) error
+}
+
+type ListMembers200JSONResponse MemberList
+
+func (response ListMembers200JSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMemberRequestObject struct {
+	Body *CreateMemberJSONRequestBody
+}
+
+type CreateMemberResponseObject interface {
+	VisitCreateMemberResponse(w http.ResponseWriter) error
+}
+
+type CreateMember201JSONResponse MemberEnvelope
+
+func (response CreateMember201JSONResponse) VisitCreateMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteMemberRequestObject struct {
+	MemberID MemberIDParam `json:"memberId"`
+}
+
+type DeleteMemberResponseObject interface {
+	VisitDeleteMemberResponse(w http.ResponseWriter) error
+}
+
+type DeleteMember200JSONResponse DeletedEnvelope
+
+func (response DeleteMember200JSONResponse) VisitDeleteMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMemberRequestObject struct {
+	MemberID MemberIDParam `json:"memberId"`
+}
+
+type GetMemberResponseObject interface {
+	VisitGetMemberResponse(w http.ResponseWriter) error
+}
+
+type GetMember200JSONResponse MemberEnvelope
+
+func (response GetMember200JSONResponse) VisitGetMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMemberRequestObject struct {
+	MemberID MemberIDParam `json:"memberId"`
+	Body     *UpdateMemberJSONRequestBody
+}
+
+type UpdateMemberResponseObject interface {
+	VisitUpdateMemberResponse(w http.ResponseWriter) error
+}
+
+type UpdateMember200JSONResponse MemberEnvelope
+
+func (response UpdateMember200JSONResponse) VisitUpdateMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeletePostRequestObject struct {
 	PostID PostIDParam `json:"postId"`
 }
@@ -5373,6 +5742,21 @@ type StrictServerInterface interface {
 	// GetMe Show whose key this is
 	// (GET /v1/me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
+	// ListMembers List members
+	// (GET /v1/members)
+	ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error)
+	// CreateMember Add a member
+	// (POST /v1/members)
+	CreateMember(ctx context.Context, request CreateMemberRequestObject) (CreateMemberResponseObject, error)
+	// DeleteMember Remove a member
+	// (DELETE /v1/members/{memberId})
+	DeleteMember(ctx context.Context, request DeleteMemberRequestObject) (DeleteMemberResponseObject, error)
+	// GetMember Read a member
+	// (GET /v1/members/{memberId})
+	GetMember(ctx context.Context, request GetMemberRequestObject) (GetMemberResponseObject, error)
+	// UpdateMember Change a member's role or name
+	// (PATCH /v1/members/{memberId})
+	UpdateMember(ctx context.Context, request UpdateMemberRequestObject) (UpdateMemberResponseObject, error)
 	// DeletePost Delete a post
 	// (DELETE /v1/posts/{postId})
 	DeletePost(ctx context.Context, request DeletePostRequestObject) (DeletePostResponseObject, error)
@@ -6615,6 +6999,170 @@ func (sh *strictHandler) GetMe(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetMeResponseObject); ok {
 		if err := validResponse.VisitGetMeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListMembers operation middleware
+func (sh *strictHandler) ListMembers(ctx *gin.Context, params ListMembersParams) {
+	var request ListMembersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMembers(ctx, request.(ListMembersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMembers")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListMembersResponseObject); ok {
+		if err := validResponse.VisitListMembersResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateMember operation middleware
+func (sh *strictHandler) CreateMember(ctx *gin.Context) {
+	var request CreateMemberRequestObject
+
+	var body CreateMemberJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateMember(ctx, request.(CreateMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateMember")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateMemberResponseObject); ok {
+		if err := validResponse.VisitCreateMemberResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteMember operation middleware
+func (sh *strictHandler) DeleteMember(ctx *gin.Context, memberID MemberIDParam) {
+	var request DeleteMemberRequestObject
+
+	request.MemberID = memberID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteMember(ctx, request.(DeleteMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteMember")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteMemberResponseObject); ok {
+		if err := validResponse.VisitDeleteMemberResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetMember operation middleware
+func (sh *strictHandler) GetMember(ctx *gin.Context, memberID MemberIDParam) {
+	var request GetMemberRequestObject
+
+	request.MemberID = memberID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMember(ctx, request.(GetMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMember")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetMemberResponseObject); ok {
+		if err := validResponse.VisitGetMemberResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateMember operation middleware
+func (sh *strictHandler) UpdateMember(ctx *gin.Context, memberID MemberIDParam) {
+	var request UpdateMemberRequestObject
+
+	request.MemberID = memberID
+
+	var body UpdateMemberJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateMember(ctx, request.(UpdateMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateMember")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateMemberResponseObject); ok {
+		if err := validResponse.VisitUpdateMemberResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -2,14 +2,16 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
 	"earshot/internal/publicid"
 )
 
-// User is a member of an organization: the one who acts when an API key is
-// used. Not to be confused with a contact, who is a customer's end-user.
+// User is a member of an organization, or was one: who acts when an API key is used.
+// Votes, posts and comments refer to it, so who is removed stays as a user without a role.
+// Not to be confused with a contact, who is a customer's end-user.
 type User struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -21,6 +23,9 @@ func (User) Fields() []ent.Field {
 		field.UUID("id", publicid.User{}).Default(publicid.NewUser).Immutable(),
 		field.String("email"),
 		field.String("name"),
+		// Null for who isn't a member any more. The default is for users from before there
+		// were roles, who all acted as owners, and for the programs that still make such.
+		field.Enum("role").Values("owner", "admin", "member").Optional().Nillable().Annotations(entsql.Default("owner")),
 	}
 }
 

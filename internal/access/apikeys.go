@@ -12,6 +12,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/apikey"
+	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -31,6 +32,7 @@ const (
 
 // NewAPIKey is what to make a key of.
 type NewAPIKey struct {
+	// User is the member whom the key acts as.
 	User publicid.User
 	Name string
 	// Scope is read or read:write.
@@ -54,12 +56,35 @@ func (in *NewAPIKey) check() error {
 }
 
 // CreateAPIKey makes a key for a member of the organization in the context and
-// returns it in clear, for the only time.
-func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (string, *db.APIKey, error) {
+// returns it in clear, for the only time. It is the operator's.
+func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string, key *db.APIKey, err error) {
 	if err := in.check(); err != nil {
 		return "", nil, err
 	}
-	return insertKey(ctx, s.store.Client().APIKey, in, nil)
+	err = s.asOperator(ctx, func(ctx context.Context, c *change.Change) error {
+		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
+			return err
+		}
+		secret, key, err = insertKey(ctx, c.APIKey, in, nil)
+		return err
+	})
+	return secret, key, err
+}
+
+// mayMakeKeyFor finds out whether a user is a member, whose keys the caller may manage.
+func mayMakeKeyFor(ctx context.Context, c *change.Change, id publicid.User) error {
+	by, err := lockMembers(ctx, c)
+	if err != nil {
+		return err
+	}
+	of, err := onlyMember(ctx, c.User.Query().Where(user.ID(id)))
+	if problem.Is(err, problem.NotFound) {
+		return problem.MissingIn("memberId", "member")
+	}
+	if err != nil {
+		return err
+	}
+	return by.mayManageKeysOf(of)
 }
 
 // insertKey makes a key up and writes it.
@@ -77,14 +102,20 @@ func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateL
 	return secret, key, nil
 }
 
-// MintAPIKey is CreateAPIKey for the caller in the context, whom the key will act
-// as.
-func (s *Service) MintAPIKey(ctx context.Context, in NewAPIKey) (secret string, key *db.APIKey, err error) {
+// MintAPIKey is CreateAPIKey for the caller in the context. Without a member the key acts as
+// the caller.
+func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewAPIKey) (secret string, key *db.APIKey, err error) {
 	in.User = change.CallerOf(ctx).User.ID
+	if member != nil {
+		in.User = *member
+	}
 	if err := in.check(); err != nil {
 		return "", nil, err
 	}
 	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
+			return err
+		}
 		if err := mustHaveRoomForKey(ctx, c); err != nil {
 			return err
 		}
@@ -99,10 +130,8 @@ func (s *Service) MintAPIKey(ctx context.Context, in NewAPIKey) (secret string, 
 // budget of requests of its own.
 const maxLiveKeys = 100
 
+// mustHaveRoomForKey counts under the lock of members.
 func mustHaveRoomForKey(ctx context.Context, c *change.Change) error {
-	if err := c.LockOrganization(ctx); err != nil {
-		return err
-	}
 	at := store.Now()
 	n, err := c.APIKey.Query().Where(apikey.RevokedAtIsNil(),
 		apikey.Or(apikey.ExpiresAtIsNil(), apikey.ExpiresAtGT(at)),
@@ -155,7 +184,18 @@ func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIK
 // state: a key that leaked can always be revoked.
 func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
-		_, err := revokeKey(ctx, c.APIKey, id)
+		by, err := managerOf(ctx, c)
+		if err != nil {
+			return err
+		}
+		key, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).WithUser())
+		if err != nil {
+			return err
+		}
+		if err := by.mayManageKeysOf(key.Edges.User); err != nil {
+			return err
+		}
+		_, err = revokeKey(ctx, c.APIKey, id)
 		return err
 	})
 }

@@ -86,7 +86,7 @@ func mintKey(t *testing.T, n *tenant) {
 	made := a.Data()
 	require.Regexp(t, "^esk_[0-9A-Za-z]{40}$", made["key"])
 	require.Equal(t, object{
-		"userId": n.Owner.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": "read:write",
+		"memberId": n.Owner.ID.String(), "userId": n.Owner.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": "read:write",
 		"expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
 	}, testkit.Without(made, "id", "key", "createdAt"))
 	require.Equal(t, testkit.Without(made, "key"), n.listed(t, made["id"]))
@@ -251,7 +251,7 @@ func rotateKey(t *testing.T, n *tenant) {
 		require.NotEqual(t, old["key"], made["key"])
 		require.Regexp(t, "^esk_[0-9A-Za-z]{40}$", made["key"])
 		require.Equal(t, object{
-			"userId": member.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": scope,
+			"memberId": member.ID.String(), "userId": member.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": scope,
 			"expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
 		}, testkit.Without(made, "id", "key", "createdAt"))
 		for _, key := range []any{old["key"], made["key"]} {

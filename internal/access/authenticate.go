@@ -58,7 +58,8 @@ func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) (
 	valid := make(map[[sha256.Size]byte]*change.Caller, len(keys))
 	for _, k := range keys {
 		caller := &change.Caller{Organization: organizations[k.OrganizationID], User: k.Edges.User, Key: k}
-		if ended(k, at) || caller.Organization == nil || caller.User == nil { // nil where they were removed just now
+		// They are nil where they were deleted just now. Who is no member has no key that counts.
+		if ended(k, at) || caller.Organization == nil || caller.User == nil || caller.User.Role == nil {
 			continue
 		}
 		valid[[sha256.Size]byte(k.Hash)] = caller

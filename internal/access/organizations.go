@@ -18,15 +18,16 @@ type NewOrganization struct {
 	Name string
 	// Plan is free, pro or business.
 	Plan string
-	// The first member: who API keys act as.
+	// The first member, its owner: who API keys act as.
 	OwnerEmail, OwnerName string
 }
 
-// CreateOrganization makes an organization with its first member.
+// CreateOrganization makes an organization with its owner.
 func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*db.Organization, *db.User, error) {
+	in.OwnerEmail = normalEmail(in.OwnerEmail)
 	var bad problem.Fields
 	bad.Text("name", in.Name, 1, 100)
-	bad.Text("owner name", in.OwnerName, 1, 200)
+	bad.Text("owner name", in.OwnerName, 1, maxMemberName)
 	bad.Email("owner email", in.OwnerEmail)
 	if organization.PlanValidator(organization.Plan(in.Plan)) != nil {
 		bad.Add("plan", "enum", "must be free, pro or business")
@@ -45,7 +46,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 			return errors.Wrap(err, "insert the organization")
 		}
 		owner, err = tx.User.Create().
-			SetOrganizationID(made.ID).SetEmail(in.OwnerEmail).SetName(in.OwnerName).Save(ctx)
+			SetOrganizationID(made.ID).SetEmail(in.OwnerEmail).SetName(in.OwnerName).SetRole(user.RoleOwner).Save(ctx)
 		if err != nil {
 			return errors.Wrap(err, "insert the owner")
 		}
@@ -54,7 +55,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 	return made, owner, err
 }
 
-// FindOrganization loads an organization with its oldest member, or the only
+// FindOrganization loads an organization with its oldest owner, or the only
 // organization there is when id is nil. It returns problem.NotFound, also when
 // there are several to choose from.
 func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organization) (*db.Organization, *db.User, error) {
@@ -74,9 +75,9 @@ func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organizatio
 		return nil, nil, errors.Wrap(err, "load the organization")
 	}
 	owner, err := s.store.Client().User.Query().
-		Where(user.OrganizationID(found.ID)).Order(db.Asc(user.FieldID)).First(ctx)
+		Where(user.OrganizationID(found.ID), user.RoleEQ(user.RoleOwner)).Order(db.Asc(user.FieldID)).First(ctx)
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "load the organization's first member")
+		return nil, nil, errors.Wrap(err, "load the organization's owner")
 	}
 	return found, owner, nil
 }

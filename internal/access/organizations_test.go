@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -144,7 +143,7 @@ func foreignMember(t *testing.T, n *tenant) {
 	_, _, err := n.App.Access.CreateAPIKey(n.Context(t.Context()), access.NewAPIKey{
 		User: stranger.Owner.ID, Name: "x", Scope: "read",
 	})
-	require.True(t, db.IsConstraintError(err), "%v", err)
+	require.True(t, problem.Is(err, problem.NotFound), "%v", err)
 	unchanged(t)
 }
 

@@ -27,6 +27,9 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		return "", nil, err
 	}
 	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if _, err := lockMembers(ctx, c); err != nil {
+			return err
+		}
 		if err := mustHaveRoomForKey(ctx, c); err != nil {
 			return err
 		}

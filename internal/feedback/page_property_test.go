@@ -48,7 +48,7 @@ func TestAListThatChangesIsReadExactly(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed:", seed) // shown when the test fails
 	lists := map[string]func(*testing.T, *tenant, *dice) shifting{
-		"boards": boardList, "tags": tagList, "webhooks": webhookList, "API keys": keyList,
+		"boards": boardList, "tags": tagList, "webhooks": webhookList, "API keys": keyList, "members": memberList,
 		"deliveries": deliveryList, "votes": voteList, "comments": commentList, "changelog": entryList,
 		"posts of a contact":             contactPostList,
 		"posts by creation":              postsBy("sort=newest"),
@@ -264,6 +264,11 @@ func keyList(_ *testing.T, n *tenant, _ *dice) shifting {
 		n.App.Store.Client().APIKey.DeleteOneID(parsed[publicid.APIKey](t, id)).ExecX(n.Context(t.Context()))
 	}
 	return shifting{"/v1/api-keys", create, drop, oldestFirst}
+}
+
+func memberList(_ *testing.T, n *tenant, _ *dice) shifting {
+	create := n.making("/v1/members", func() any { return object{"email": unique() + "@example.com", "name": "x"} })
+	return shifting{"/v1/members", create, n.removing("/v1/members/", nil), oldestFirst}
 }
 
 // Nothing deletes single deliveries, so these are taken out of the database.

@@ -74,6 +74,16 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 		"of contacts": func(t *testing.T, n *tenant) {
 			walks(t, n, list{"/v1/contacts", func(int) string { return n.ID(t, "/v1/contacts", object{}) }, true, 25, false})
 		},
+		"of members": func(t *testing.T, n *tenant) {
+			made := n.Walk(t, "/v1/members", "100", nil)
+			for range 30 {
+				made = append(made, n.ID(t, "/v1/members", object{"email": unique() + "@example.com", "name": "x"}))
+			}
+			for _, limit := range []string{"1", "7", "50"} {
+				require.Equal(t, made, n.Walk(t, "/v1/members", limit, func() {}), "each once and in order, by %s", limit)
+			}
+			require.Len(t, n.Do(t, http.MethodGet, "/v1/members", nil).Body["data"], 25, "the usual page")
+		},
 		"of API keys": func(t *testing.T, n *tenant) {
 			made := n.Walk(t, "/v1/api-keys", "100", nil)
 			for range 30 {

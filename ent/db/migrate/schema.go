@@ -693,6 +693,7 @@ var (
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "email", Type: field.TypeString},
 		{Name: "name", Type: field.TypeString},
+		{Name: "role", Type: field.TypeEnum, Nullable: true, Enums: []string{"owner", "admin", "member"}, Default: "owner"},
 	}
 	// UsersTable holds the schema information for the "users" table.
 	UsersTable = &schema.Table{

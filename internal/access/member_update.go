@@ -1,0 +1,129 @@
+package access
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/ent/db/user"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// MemberInput is what is changed of a member; nil leaves it as it is.
+type MemberInput struct{ Name, Role *string }
+
+func (in *MemberInput) check() error {
+	var bad problem.Fields
+	if in.Name != nil {
+		trimmed := strings.TrimSpace(*in.Name)
+		in.Name = &trimmed
+		bad.Text("name", trimmed, 1, maxMemberName)
+	}
+	if in.Role != nil {
+		checkRole(&bad, *in.Role)
+	}
+	return bad.Err()
+}
+
+// UpdateMember changes a member's name or role. The last owner stays one: else problem.Conflict.
+func (s *Service) UpdateMember(ctx context.Context, id publicid.User, in MemberInput) (changed *db.User, err error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
+		changed, err = updateMember(ctx, c, id, in)
+		return err
+	})
+	return changed, err
+}
+
+func updateMember(ctx context.Context, c *change.Change, id publicid.User, in MemberInput) (*db.User, error) {
+	old, by, err := memberToChange(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	update := c.User.UpdateOne(old)
+	change.Differs(in.Name, old.Name, update.SetName)
+	if role := (*user.Role)(in.Role); role != nil && *role != *old.Role {
+		if err := by.mayManage(*role); err != nil {
+			return nil, err
+		}
+		if err := mustLeaveOwner(ctx, c, old); err != nil {
+			return nil, err
+		}
+		update.SetRole(*role)
+	}
+	if change.Unchanged(update.Mutation()) {
+		return old, nil
+	}
+	changed, err := update.SetUpdatedAt(store.Now()).Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "change the member")
+	}
+	return changed, nil
+}
+
+// RemoveMember removes a member of the caller's organization and revokes their keys. The last
+// owner stays: else problem.Conflict.
+func (s *Service) RemoveMember(ctx context.Context, id publicid.User) error {
+	return s.changes.Run(ctx, func(c *change.Change) error { return removeMember(ctx, c, id) })
+}
+
+// DelistMember is RemoveMember for the operator, in the organization of the context.
+func (s *Service) DelistMember(ctx context.Context, id publicid.User) error {
+	return s.asOperator(ctx, func(ctx context.Context, c *change.Change) error { return removeMember(ctx, c, id) })
+}
+
+func removeMember(ctx context.Context, c *change.Change, id publicid.User) error {
+	old, _, err := memberToChange(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if err := mustLeaveOwner(ctx, c, old); err != nil {
+		return err
+	}
+	at := store.Now()
+	if err := c.User.UpdateOne(old).ClearRole().SetUpdatedAt(at).Exec(ctx); err != nil {
+		return errors.Wrap(err, "remove the member")
+	}
+	err = c.APIKey.Update().Where(apikey.UserID(id), apikey.RevokedAtIsNil()).SetRevokedAt(at).Exec(ctx)
+	if err != nil {
+		return errors.Wrap(err, "revoke the member's API keys")
+	}
+	return nil
+}
+
+// memberToChange loads a member whom the caller may manage, and who that is.
+func memberToChange(ctx context.Context, c *change.Change, id publicid.User) (*db.User, manager, error) {
+	by, err := lockMembers(ctx, c)
+	if err != nil {
+		return nil, by, err
+	}
+	found, err := onlyMember(ctx, c.User.Query().Where(user.ID(id)))
+	if err != nil {
+		return nil, by, err
+	}
+	return found, by, by.mayManage(*found.Role)
+}
+
+// mustLeaveOwner refuses to take its only owner from an organization. Members are locked, so
+// nobody takes another one meanwhile.
+func mustLeaveOwner(ctx context.Context, c *change.Change, from *db.User) error {
+	if *from.Role != user.RoleOwner {
+		return nil
+	}
+	others, err := c.User.Query().Where(user.RoleEQ(user.RoleOwner), user.IDNEQ(from.ID)).Count(ctx)
+	if err != nil {
+		return errors.Wrap(err, "count owners")
+	}
+	if others == 0 {
+		return problem.New(problem.Conflict, "The member is the organization's only owner.").With("reason", "last_owner")
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package access
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/user"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+)
+
+// isMember leaves out users who were removed.
+var isMember = user.RoleNotNil()
+
+// manager is who manages members and their keys.
+type manager struct {
+	// member is nil for the operator at the command line, who may do everything.
+	member *db.User
+}
+
+// managerOf is the caller as the database knows them now: a key is taken at its word for a
+// moment, in which its member may have been given another role or been removed.
+func managerOf(ctx context.Context, c *change.Change) (manager, error) {
+	if c.Caller.User == nil {
+		return manager{}, nil
+	}
+	found, err := c.User.Query().Where(user.ID(c.Caller.User.ID), isMember).Only(ctx)
+	if db.IsNotFound(err) {
+		return manager{}, BadKey()
+	}
+	if err != nil {
+		return manager{}, errors.Wrap(err, "load the caller")
+	}
+	return manager{found}, nil
+}
+
+// mayManage refuses what the manager's role doesn't cover: an owner manages everybody, an admin
+// everybody but owners. So nobody gives away more than they have.
+func (m manager) mayManage(of user.Role) error {
+	if m.member == nil {
+		return nil
+	}
+	switch *m.member.Role {
+	case user.RoleOwner:
+		return nil
+	case user.RoleAdmin:
+		if of != user.RoleOwner {
+			return nil
+		}
+	}
+	return problem.New(problem.Forbidden, "The role of the key's member doesn't allow it.").With("reason", "role_insufficient")
+}
+
+// mayManageKeysOf is mayManage for a member's keys; everybody manages their own.
+func (m manager) mayManageKeysOf(of *db.User) error {
+	switch {
+	case m.member != nil && m.member.ID == of.ID:
+		return nil
+	case of.Role == nil: // their keys are revoked already
+		return m.mayManage(user.RoleMember)
+	}
+	return m.mayManage(*of.Role)
+}
