@@ -8,6 +8,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -20,7 +21,7 @@ type Notice struct {
 }
 
 // DisabledNotice tells an admin that the service disabled a webhook. It is nil
-// where one of the two is gone meanwhile.
+// where the webhook is gone meanwhile, or the admin is none any more.
 func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin publicid.User) (*Notice, error) {
 	ctx = store.System(ctx, "a notice is the service's own")
 	client := s.store.Client()
@@ -31,7 +32,7 @@ func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin
 	if err != nil {
 		return nil, errors.Wrap(err, "load the webhook")
 	}
-	to, err := client.User.Get(ctx, admin)
+	to, err := client.User.Query().Where(user.ID(admin), isAdmin).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, nil
 	}

@@ -88,14 +88,17 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 	return admins, disabled, err
 }
 
-// adminsOf are the members of an organization: there is no other role.
+// isAdmin is who is told of what goes wrong.
+var isAdmin = user.RoleIn(user.RoleOwner, user.RoleAdmin)
+
+// adminsOf are an organization's owners and admins.
 func adminsOf(ctx context.Context, c *db.Client, organization publicid.Organization) ([]publicid.User, error) {
-	members, err := c.User.Query().Where(user.OrganizationID(organization)).Order(db.Asc(user.FieldID)).All(ctx)
+	admins, err := c.User.Query().Where(user.OrganizationID(organization), isAdmin).Order(db.Asc(user.FieldID)).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "load the organization's admins")
 	}
-	ids := make([]publicid.User, len(members))
-	for i, m := range members {
+	ids := make([]publicid.User, len(admins))
+	for i, m := range admins {
 		ids[i] = m.ID
 	}
 	return ids, nil

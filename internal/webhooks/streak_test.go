@@ -40,6 +40,23 @@ func TestAStreakDisablesAWebhookOnce(t *testing.T) {
 			require.Equal(t, false, hook["enabled"])
 			require.Equal(t, "failures", hook["disabledReason"])
 		},
+		"and tells owners and admins, no members and nobody who was removed": func(t *testing.T, n *tenant) {
+			add := func(role string) publicid.User {
+				id := n.ID(t, "/v1/members", object{"email": role + "@example.com", "name": "x", "role": role})
+				return publicid.Read[publicid.User](id)
+			}
+			admin, _ := add("admin"), add("member")
+			gone := n.ID(t, "/v1/members", object{"email": "gone@example.com", "name": "x", "role": "admin"})
+			n.Make(t, http.MethodDelete, "/v1/members/"+gone, nil)
+			id := n.failing(t, webhooks.MaxConsecutiveFailures)
+			admins, _ := n.disable(t, id, "run")
+			require.Equal(t, []publicid.User{n.Owner.ID, admin}, admins)
+
+			n.Make(t, http.MethodPatch, "/v1/members/"+admin.String(), object{"role": "member"})
+			notice, err := n.App.Webhooks.DisabledNotice(t.Context(), id, admin)
+			require.NoError(t, err)
+			require.Nil(t, notice, "who is no admin any more when the mail goes out")
+		},
 		"not below": func(t *testing.T, n *tenant) {
 			_, disabled := n.disable(t, n.failing(t, webhooks.MaxConsecutiveFailures-1), "run")
 			require.False(t, disabled)
