@@ -70,6 +70,42 @@ func TestAnOperatorMakesListsAndRevokesKeys(t *testing.T) {
 	require.Equal(t, "revoked", keys[len(keys)-1]["state"])
 }
 
+func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	var added, key, me map[string]any
+	p.json(&added, "member", "add", "Kim@Example.com", "--name", "Kim", "--role", "admin", "--json")
+	require.Equal(t, []any{"kim@example.com", "Kim", "admin"}, []any{added["email"], added["name"], added["role"]})
+	id, _ := added["id"].(string)
+	out, err := p.command("member", "add", "kim@example.com", "--name", "Kim")
+	require.Error(t, err)
+	require.Equal(t, "earshot: A member has that e-mail address already.\n", out)
+	out, err = p.command("member", "list")
+	require.NoError(t, err, out)
+	require.Regexp(t, id+` +kim@example.com +Kim +admin`, out)
+
+	p.json(&key, "key", "create", "--member", "KIM@example.com", "--json")
+	require.Equal(t, id, key["memberId"])
+	p.key, _ = key["key"].(string)
+	_, me = p.send(http.MethodGet, "/v1/me", nil)
+	require.Equal(t, id, me["user"].(map[string]any)["id"])
+
+	out, err = p.command("member", "remove", id)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "the API keys are revoked")
+	require.Eventually(t, func() bool {
+		status, _ := p.send(http.MethodGet, "/v1/me", nil)
+		return status == http.StatusUnauthorized
+	}, waitLimit, lookEvery)
+	var left []map[string]any
+	p.json(&left, "member", "list", "--json")
+	require.Len(t, left, 1)
+	out, err = p.command("member", "remove", left[0]["id"].(string))
+	require.Error(t, err)
+	require.Contains(t, out, "the organization's only owner")
+}
+
 func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t))
@@ -78,6 +114,12 @@ func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
 		"scope must be read or read:write":       {"key", "create", "--scope", "write"},
 		"is not the id of an API key":            {"key", "revoke", "nonsense"},
 		"--org nonsense is not the id":           {"key", "list", "--org", "nonsense"},
+		"role must be owner, admin or member":    {"member", "add", "kim@example.com", "--name", "Kim", "--role", "boss"},
+		"email must be an e-mail address":        {"member", "add", "kim", "--name", "Kim"},
+		`required flag(s) "name" not set`:        {"member", "add", "kim@example.com"},
+		"nor the e-mail address of a member":     {"member", "remove", "nonsense"},
+		"There is no such member":                {"member", "remove", "usr_00000000000000000000000000"},
+		"There is no such member in":             {"key", "create", "--member", "nobody@example.com"},
 		"There is no such API key":               {"key", "revoke", "key_00000000000000000000000000"},
 		"accepts 1 arg(s), received 0":           {"org", "create"},
 		"name must have at least 1 character":    {"key", "create", "--name", ""},

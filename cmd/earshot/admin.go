@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// admin is the domain as the command line uses it: organizations and keys,
+// admin is the domain as the command line uses it: organizations, members and keys,
 // which cause no event and so need no Temporal.
 type admin struct {
 	store    *store.Store
@@ -106,6 +107,30 @@ func (a *admin) organization(ctx context.Context, text string) (*db.Organization
 		return nil, nil, errors.Errorf("--org %s is not the id of an organization", text)
 	}
 	return a.access.FindOrganization(ctx, &id)
+}
+
+// member finds one of the organization in the context by the id or the e-mail address.
+func (a *admin) member(ctx context.Context, text string) (*db.User, error) {
+	if strings.Contains(text, "@") {
+		return a.access.MemberByEmail(ctx, text)
+	}
+	id, err := publicid.Parse[publicid.User](text)
+	if err != nil {
+		return nil, errors.Errorf("%s is neither the id nor the e-mail address of a member; `earshot member list` shows them", text)
+	}
+	return a.access.Member(ctx, id)
+}
+
+// memberOr is the id of the member that a flag names, or of another one where it is empty.
+func (a *admin) memberOr(ctx context.Context, text string, other *db.User) (publicid.User, error) {
+	if text == "" {
+		return other.ID, nil
+	}
+	m, err := a.member(ctx, text)
+	if err != nil {
+		return publicid.User{}, err
+	}
+	return m.ID, nil
 }
 
 // printJSON is what --json prints.

@@ -34,6 +34,7 @@ func newKeyCommand() *cobra.Command {
 func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 	var (
 		in      access.NewAPIKey
+		member  string
 		expires time.Duration
 	)
 	cmd := &cobra.Command{
@@ -45,12 +46,15 @@ func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 			if err != nil {
 				return inWords(err)
 			}
-			in.User = owner.ID
+			ctx := store.WithOrganization(cmd.Context(), o.ID)
+			if in.User, err = a.memberOr(ctx, member, owner); err != nil {
+				return inWords(err)
+			}
 			if cmd.Flags().Changed("expires-in") {
 				at := time.Now().Add(expires)
 				in.ExpiresAt = &at
 			}
-			secret, key, err := a.access.CreateAPIKey(store.WithOrganization(cmd.Context(), o.ID), in)
+			secret, key, err := a.access.CreateAPIKey(ctx, in)
 			if err != nil {
 				return inWords(err)
 			}
@@ -66,6 +70,7 @@ func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&in.Name, "name", "command line", "what the key is for")
 	f.StringVar(&in.Scope, "scope", "read:write", "read or read:write")
+	f.StringVar(&member, "member", "", "id or e-mail address of the member whom the key acts as; the oldest owner when left out")
 	f.DurationVar(&expires, "expires-in", 0, "how long the key is valid, as 720h; for ever when left out")
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"read", "read:write"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -81,7 +86,7 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 			if err != nil {
 				return inWords(err)
 			}
-			keys, err := allKeys(store.WithOrganization(cmd.Context(), o.ID), a.access)
+			keys, err := everyPage(store.WithOrganization(cmd.Context(), o.ID), a.access.APIKeys)
 			if err != nil {
 				return err
 			}
@@ -102,11 +107,11 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 	}
 }
 
-// allKeys reads all pages of the keys.
-func allKeys(ctx context.Context, keys *access.Service) ([]*db.APIKey, error) {
-	var all []*db.APIKey
+// everyPage reads all pages of a list.
+func everyPage[T any](ctx context.Context, read func(context.Context, page.Query) (page.Page[T], error)) ([]T, error) {
+	var all []T
 	for q := (page.Query{}); ; {
-		p, err := keys.APIKeys(ctx, q)
+		p, err := read(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +147,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 
 func keyJSON(k *db.APIKey) map[string]any {
 	return map[string]any{
-		"id": k.ID, "organizationId": k.OrganizationID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
+		"id": k.ID, "organizationId": k.OrganizationID, "memberId": k.UserID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
 		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": access.KeyEnds(k),
 		"lastUsedAt": k.LastUsedAt, "revokedAt": k.RevokedAt,
 	}

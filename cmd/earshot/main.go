@@ -36,7 +36,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newResetCommand(),
 		newServeCommand(), newWorkerCommand(), newHealthCommand(), newSettingsCommand(), newMigrateCommand(), newTemporalCommand(),
-		newOrgCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(), newVersionCommand(),
+		newOrgCommand(), newMemberCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(), newVersionCommand(),
 	)
 	return root
 }

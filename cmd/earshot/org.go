@@ -16,7 +16,7 @@ func newOrgCommand() *cobra.Command {
 	)
 	create := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make an organization with its first member",
+		Short: "Make an organization with its owner",
 		Args:  cobra.ExactArgs(1),
 		RunE: withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
 			in.Name = args[0]
@@ -38,7 +38,7 @@ func newOrgCommand() *cobra.Command {
 	f := create.Flags()
 	// A self-hoster meets no cap (docs/decisions.md, Access).
 	f.StringVar(&in.Plan, "plan", "business", "free, pro or business")
-	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, whom API keys act as")
+	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, the owner, whom API keys act as")
 	f.StringVar(&in.OwnerName, "owner-name", "Owner", "name of the first member")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = create.RegisterFlagCompletionFunc("plan", cobra.FixedCompletions([]string{"free", "pro", "business"}, cobra.ShellCompDirectiveNoFileComp))
