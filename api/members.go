@@ -37,10 +37,15 @@ func (s *server) GetMember(ctx context.Context, r gen.GetMemberRequestObject) (g
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetMember200JSONResponse{Data: member(m)}, nil
+	return foundMember(m), nil
+}
+
+func foundMember(m *db.User) gen.GetMember200JSONResponse {
+	return gen.GetMember200JSONResponse{Data: member(m)}
 }
 
 func (s *server) UpdateMember(ctx context.Context, r gen.UpdateMemberRequestObject) (gen.UpdateMemberResponseObject, error) {
+	ctx = matching(ctx, foundMember)
 	id := publicid.Read[publicid.User](r.MemberID)
 	m, err := s.Access.UpdateMember(ctx, id, access.MemberInput{Name: r.Body.Name, Role: (*string)(r.Body.Role)})
 	if err != nil {
@@ -50,6 +55,7 @@ func (s *server) UpdateMember(ctx context.Context, r gen.UpdateMemberRequestObje
 }
 
 func (s *server) DeleteMember(ctx context.Context, r gen.DeleteMemberRequestObject) (gen.DeleteMemberResponseObject, error) {
+	ctx = matching(ctx, foundMember)
 	id := publicid.Read[publicid.User](r.MemberID)
 	if err := s.Access.RemoveMember(ctx, id); err != nil {
 		return nil, err

@@ -109,7 +109,10 @@ func memberToChange(ctx context.Context, c *change.Change, id publicid.User) (*d
 	if err != nil {
 		return nil, by, err
 	}
-	return found, by, by.mayManage(*found.Role)
+	if err := by.mayManage(*found.Role); err != nil {
+		return nil, by, err
+	}
+	return found, by, change.Judge(ctx, found)
 }
 
 // mustLeaveOwner refuses to take its only owner from an organization. Members are locked, so
