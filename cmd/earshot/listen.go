@@ -37,29 +37,55 @@ type listenOptions struct {
 	timeout    time.Duration
 	asJSON     bool
 	payload    bool
+	forward    string
+	events     []string
+	// client registers a webhook for this run; nil registers none.
+	client *apiClient
 }
 
+// registers reports whether the flags ask for a webhook.
+func (o listenOptions) registers() bool { return o.forward != "" || len(o.events) > 0 }
+
 func newListenCommand() *cobra.Command {
-	var o listenOptions
+	var (
+		o   listenOptions
+		api apiFlags
+	)
 	cmd := &cobra.Command{
 		Use:   "listen",
-		Short: "Receive webhooks and show them, for trying things out",
+		Short: "Receive webhooks, show them and pass them on, for trying things out",
 		Long: "Takes POST requests on any path, checks their signatures, shows a line for each and answers 200, or 400\n" +
-			"when the signature is wrong. Its URL goes to stderr, the lines go to stdout.",
-		Example: "  earshot listen --secret whsec_…\n" +
+			"when the signature is wrong. Its URL goes to stderr, the lines go to stdout.\n\n" +
+			"With --forward or --events it registers a webhook for itself, with the stack of `earshot up` or another service\n" +
+			"that reaches this machine, and removes it at the end. --forward passes each delivery on, unchanged, to a program\n" +
+			"of yours, and the service hears that program's answer.",
+		Example: "  earshot listen --forward http://localhost:3000/hook --events post.created,vote.created\n" +
+			"  earshot listen --secret whsec_…\n" +
 			"  earshot listen --fail-first 1 --count 3 --timeout 2m --secret-file secret.txt",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			o.portChosen = cmd.Flags().Changed("port")
-			if secret := os.Getenv(secretVariable); secret != "" && len(o.secrets) == 0 && o.secretFile == "" {
+			if o.registers() {
+				if o.client, err = api.client(os.Environ()); err != nil {
+					return err
+				}
+			} else if secret := os.Getenv(secretVariable); secret != "" && len(o.secrets) == 0 && o.secretFile == "" {
 				o.secrets = []string{secret}
 			}
 			return listen(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	o.addFlags(cmd)
+	api.add(cmd)
+	return cmd
+}
+
+func (o *listenOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.host, "host", "127.0.0.1", "address to listen at")
 	f.IntVarP(&o.port, "port", "p", defaultListenPort, "port to listen at; 0 takes any free one")
+	f.StringVar(&o.forward, "forward", "", "register a webhook and pass its deliveries on to this URL")
+	f.StringSliceVar(&o.events, "events", nil, "register a webhook for these events (default with --forward: all)")
 	f.StringArrayVar(&o.secrets, "secret", nil, "signing secret; repeat it to accept several ("+secretVariable+" sets it too)")
 	f.StringVar(&o.secretFile, "secret-file", "", "file with a signing secret on each line, read again at every request")
 	f.IntVar(&o.failFirst, "fail-first", 0, "answer 500 to this many requests first")
@@ -68,16 +94,42 @@ func newListenCommand() *cobra.Command {
 	f.BoolVar(&o.asJSON, "json", false, "print a line of JSON for each request")
 	f.BoolVarP(&o.payload, "payload", "v", false, "print the bodies, too")
 	cmd.MarkFlagsMutuallyExclusive("secret", "secret-file")
-	return cmd
+	for _, registering := range []string{"forward", "events"} { // the secret is the registered webhook's
+		cmd.MarkFlagsMutuallyExclusive(registering, "secret")
+		cmd.MarkFlagsMutuallyExclusive(registering, "secret-file")
+	}
+	_ = cmd.RegisterFlagCompletionFunc("events", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// listen receives until ctx ends, the count is reached or the time is over.
-func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) error {
+// listen receives until ctx ends, the count is reached or the time is over, with a
+// webhook of its own if the options ask for one.
+func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) (err error) {
+	r := newReceiver(o, out)
+	if o.forward != "" {
+		if r.forward, err = newForwarder(o.forward); err != nil {
+			return err
+		}
+	}
 	listener, err := bind(o, errOut)
 	if err != nil {
 		return err
 	}
-	r := newReceiver(o, out)
+	defer func() { _ = listener.Close() }() // the server has closed it, unless it never began
+	if o.client != nil {
+		w, err := register(ctx, o, listener.Addr(), errOut)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.remove(ctx)) }()
+		// Deliveries that come before this wait in the listener's queue.
+		r.options.secrets, r.path = []string{w.secret}, w.path
+	}
+	return r.receive(ctx, listener, errOut)
+}
+
+// receive serves the listener until it is time to end.
+func (r *receiver) receive(ctx context.Context, listener net.Listener, errOut io.Writer) error {
+	o := r.options
 	server := &http.Server{Handler: r, ReadHeaderTimeout: listenHeaderTimeout}
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(listener) }()

@@ -32,7 +32,7 @@ type received struct {
 	// reached this receiver.
 	Seen      int    `json:"seen"`
 	Signature string `json:"signature"`
-	// Reason says why the status is not 200.
+	// Reason says why the status is none of a success.
 	Reason  string          `json:"reason,omitempty"`
 	Status  int             `json:"status"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -42,10 +42,14 @@ type received struct {
 type receiver struct {
 	options listenOptions
 	out     io.Writer
+	// forward passes deliveries on; nil answers 200 by itself.
+	forward *forwarder
+	// path is of the URL that this run registered, empty if it did not.
+	path string
 	// enough is closed when as many deliveries are accepted as were asked for.
 	enough chan struct{}
 
-	mu       sync.Mutex // one request at a time is decided on and shown
+	mu       sync.Mutex // one request at a time is counted or shown
 	requests int
 	seen     map[string]int
 	accepted map[string]bool
@@ -68,6 +72,7 @@ func (r *receiver) acceptedCount() int {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
+		w.Header().Set(listenHeader, r.path)
 		http.Error(w, "this takes webhooks, by POST", http.StatusMethodNotAllowed)
 		return
 	}
@@ -84,27 +89,48 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if r.options.payload {
 		d.Payload = rawJSON(body)
 	}
-	r.decide(&d, request, body)
-	if d.Status != http.StatusOK {
-		http.Error(w, d.Reason, d.Status)
-		return
+	answer := r.decide(&d, request, body)
+	r.note(&d)
+	if d.Reason != "" && answer == nil {
+		answer = []byte(d.Reason + "\n")
 	}
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(d.Status)
+	_, _ = w.Write(answer)
 }
 
-// decide finds the answer, counts and shows.
-func (r *receiver) decide(d *received, request *http.Request, body []byte) {
+// decide finds the answer. Only what is genuine is passed on.
+func (r *receiver) decide(d *received, request *http.Request, body []byte) (answer []byte) {
+	number := r.count(d)
+	d.Signature, d.Status, d.Reason = r.check(request, body, d.Time)
+	if d.Status != http.StatusOK {
+		return nil
+	}
+	if number <= r.options.failFirst {
+		d.Status, d.Reason = http.StatusInternalServerError, fmt.Sprintf("asked to fail, %d of %d", number, r.options.failFirst)
+		return nil
+	}
+	if r.forward != nil {
+		d.Status, answer, d.Reason = r.forward.pass(request, body)
+	}
+	return answer
+}
+
+// count returns which request this is, of all.
+func (r *receiver) count(d *received) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
 	r.seen[d.DeliveryID]++
 	d.Seen = r.seen[d.DeliveryID]
-	d.Signature, d.Status, d.Reason = r.check(request, body, d.Time)
-	if d.Status == http.StatusOK && r.requests <= r.options.failFirst {
-		d.Status, d.Reason = http.StatusInternalServerError, fmt.Sprintf("asked to fail, %d of %d", r.requests, r.options.failFirst)
-	}
+	return r.requests
+}
+
+// note shows a request that is decided on, and says when there were enough.
+func (r *receiver) note(d *received) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.show(d)
-	if d.Status != http.StatusOK || r.accepted[d.DeliveryID] {
+	if !succeeded(d.Status) || r.accepted[d.DeliveryID] {
 		return
 	}
 	r.accepted[d.DeliveryID] = true

@@ -36,7 +36,8 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newResetCommand(),
 		newServeCommand(), newWorkerCommand(), newHealthCommand(), newSettingsCommand(), newMigrateCommand(), newTemporalCommand(),
-		newOrgCommand(), newMemberCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newMCPCommand(), newVersionCommand(),
+		newOrgCommand(), newMemberCommand(), newKeyCommand(), newSecretsCommand(), newListenCommand(), newTriggerCommand(), newMCPCommand(),
+		newVersionCommand(),
 	)
 	return root
 }

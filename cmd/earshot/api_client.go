@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/spf13/cobra"
+)
+
+const baseURLVariable = "EARSHOT_BASE_URL"
+
+// apiCallTimeout is above what the service lets a write wait for its turn, 5 s, and
+// for a lock, 10 s.
+const apiCallTimeout = 30 * time.Second
+
+// apiClient makes requests to a running service as any integrator does: by HTTP, with
+// an API key.
+type apiClient struct {
+	url, key string
+}
+
+// apiFlags choose the service that a command talks to.
+type apiFlags struct{ url, key, dir string }
+
+func (f *apiFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.url, "url", "", "base address of the service (default the stack of `earshot up`; "+baseURLVariable+" sets it too)")
+	cmd.Flags().StringVar(&f.key, "key", "", "API key with the scope read:write (default the stack's; "+keyVariable+" sets it too)")
+	addDirFlag(cmd, &f.dir)
+}
+
+// client takes address and key from the flags, the environment, or the settings of the
+// stack. The stack's key goes to the stack alone: with an address of its own a key has
+// to be named as well.
+func (f *apiFlags) client(environ lookup) (*apiClient, error) {
+	fromEnviron := func(flag, name string) string {
+		if flag == "" {
+			flag, _ = environ.LookupEnv(name)
+		}
+		return flag
+	}
+	c := &apiClient{url: fromEnviron(f.url, baseURLVariable), key: fromEnviron(f.key, keyVariable)}
+	if c.url == "" {
+		dir, err := findStateDir(f.dir, environ)
+		if err != nil {
+			return nil, err
+		}
+		values, err := readEnvFile(dir.devEnv())
+		if err != nil {
+			return nil, err
+		}
+		c.url = values[baseURLVariable]
+		if c.key == "" {
+			c.key = values[keyVariable]
+		}
+		if c.url == "" {
+			return nil, errors.Errorf("there is no stack in %s: start it with `%s`, or name a service by --url and --key",
+				shortPath(string(dir)), dir.command("up"))
+		}
+	}
+	if c.key == "" {
+		return nil, errors.Errorf("%s needs an API key: set %s, or --key", c.url, keyVariable)
+	}
+	c.url = strings.TrimSuffix(c.url, "/")
+	return c, nil
+}
+
+// call makes a request and reads the answer's data. What the service refuses is an
+// error in its own words.
+func (c *apiClient) call(ctx context.Context, method, path string, body, data any) error {
+	_, err := c.do(ctx, method, path, body, data)
+	return err
+}
+
+// page reads one page of a list, and the cursor of the next, empty behind the last.
+func (c *apiClient) page(ctx context.Context, path, cursor string, data any) (next string, err error) {
+	if cursor != "" {
+		path += "?" + url.Values{"cursor": {cursor}}.Encode()
+	}
+	answer, err := c.do(ctx, http.MethodGet, path, nil, data)
+	return answer.NextCursor, err
+}
+
+func (c *apiClient) do(ctx context.Context, method, path string, body, data any) (answer apiAnswer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, apiCallTimeout)
+	defer cancel()
+	request, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return answer, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer, errors.Wrap(err, "ask the service")
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer.Data = data
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return answer, errors.Errorf("%s %s: %s answered %s, and not as the service does", method, path, c.url, response.Status)
+	}
+	if answer.Error.Code != "" {
+		return answer, errors.Errorf("%s %s: %s", method, path, answer.problem())
+	}
+	return answer, nil
+}
+
+func (c *apiClient) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	text := []byte(nil)
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, errors.Wrap(err, "encode a request")
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, errors.Errorf("%s is not the address of a service", c.url)
+	}
+	request.Header.Set("Authorization", "Bearer "+c.key)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request, nil
+}
+
+// apiAnswer is what every operation answers: data or an error.
+type apiAnswer struct {
+	Data       any    `json:"data"`
+	NextCursor string `json:"nextCursor"`
+	Error      struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Details struct {
+			Fields []struct{ Field, Message string } `json:"fields"`
+		} `json:"details"`
+	} `json:"error"`
+}
+
+func (a apiAnswer) problem() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)", a.Error.Message, a.Error.Code)
+	for _, f := range a.Error.Details.Fields {
+		fmt.Fprintf(&b, "; %s %s", f.Field, f.Message)
+	}
+	return b.String()
+}
