@@ -103,7 +103,7 @@ func budgetOfAKey(t *testing.T, app *testkit.App) {
 
 func noBudgetWithoutKey(t *testing.T, app *testkit.App) {
 	n := app.Tenant(t)
-	for _, path := range []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs"} {
+	for _, path := range []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/reference", "/v1/docs/search?q=key"} {
 		for range 3 {
 			a := n.Do(t, http.MethodGet, path, nil)
 			require.Equal(t, http.StatusOK, a.Status, path)

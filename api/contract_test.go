@@ -432,7 +432,7 @@ func TestTheContractNeverNamesTheProduct(t *testing.T) {
 }
 
 // TestEachOperationNamesItsPathParameters keeps them from standing once for a whole
-// path: the viewer of /v1/docs doesn't show those.
+// path: not every viewer and generator shows those.
 func TestEachOperationNamesItsPathParameters(t *testing.T) {
 	t.Parallel()
 	inBraces := regexp.MustCompile(`{(\w+)}`)

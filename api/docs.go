@@ -2,65 +2,94 @@ package api
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
+	"compress/gzip"
+	"embed"
+	"io"
 	"net/http"
-	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/gin-gonic/gin"
-	"github.com/swaggest/swgui/v5emb"
+	"github.com/go-faster/errors"
+
+	"earshot/internal/guide"
 )
 
-// serveDocs shows the contract, for programs and for people, without a key and
-// without a network: the viewer is part of the binary.
-func (s *server) serveDocs(r gin.IRouter) {
+// viewer is what shows the contract to people: the bundle of Stoplight Elements and the
+// page around it (api/viewer/README.md). It is part of the binary, so nothing comes from
+// other servers.
+//
+//go:embed viewer/page.html viewer/page.css viewer/elements.js.gz viewer/elements.css.gz
+var viewer embed.FS
+
+const (
+	// elementsStyle is the style that Elements puts into the page by itself.
+	elementsStyle = "'sha256-MBVp6JYxbC/wICelYC6eULCRpgi9kGezXXSaq/TS2+I='"
+	// documentPolicy is the part of the policies that the reference and the guide share: their
+	// own files, and nothing that somebody might bring into a page.
+	documentPolicy  = "default-src 'none'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+	referencePolicy = documentPolicy + "connect-src 'self'; script-src 'self'; style-src 'self' " + elementsStyle
+	guidePolicy     = documentPolicy + "style-src 'self'"
+)
+
+const typeHTML, typeCSS, typeJavaScript = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
+
+// serveDocs shows the contract, for programs and for people, and the guide, without a
+// key and without a network.
+func (s *server) serveDocs(r gin.IRouter) error {
 	r.GET("/v1/openapi.json", public, func(c *gin.Context) {
 		c.Data(http.StatusOK, "application/json", s.contract.json)
 	})
-	viewer := v5emb.New("Feedback API", "/v1/openapi.json", "/v1/docs")
-	page := rendered(viewer, "/v1/docs")
-	policy := docsPolicy(page)
-	r.GET("/v1/docs", public, func(c *gin.Context) {
-		c.Header(policyHeader, policy)
-		c.Data(http.StatusOK, "text/html; charset=utf-8", page)
-	})
-	r.GET("/v1/docs/*file", public, gin.WrapH(viewer))
-}
-
-// docsPolicy lets the page run its own files and the scripts and styles that stand
-// in it, and nothing that somebody might bring into it.
-func docsPolicy(page []byte) string {
-	return strings.Join([]string{
-		"default-src 'none'", "connect-src 'self'", "img-src 'self' data:",
-		"script-src 'self'" + hashes(page, "script"),
-		"style-src 'self'" + hashes(page, "style"),
-		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
-	}, "; ")
-}
-
-// hashes are the CSP sources of what stands between the page's tags of a name.
-func hashes(page []byte, tag string) (sources string) {
-	between := regexp.MustCompile(`(?s)<` + tag + `(?: type="[^"]*")?>(.*?)</` + tag + `>`)
-	for _, found := range between.FindAllSubmatch(page, -1) {
-		hash := sha256.Sum256(found[1])
-		sources += " 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+	for path, kind := range map[string]string{"": typeHTML, "/page.css": typeCSS} {
+		file := "viewer" + path
+		if path == "" {
+			file += "/page.html"
+		}
+		content, err := viewer.ReadFile(file)
+		if err != nil {
+			return errors.Wrap(err, "read the reference's page")
+		}
+		r.GET(guide.Reference+path, public, document(kind, referencePolicy, content))
 	}
-	return sources
+	for name, kind := range map[string]string{"elements.js": typeJavaScript, "elements.css": typeCSS} {
+		compressed, err := viewer.ReadFile("viewer/" + name + ".gz")
+		if err != nil {
+			return errors.Wrap(err, "read the reference's viewer")
+		}
+		r.GET(guide.Reference+"/"+name, public, bundled(kind, compressed))
+	}
+	return s.serveGuide(r)
 }
 
-// rendered is what a handler answers to GET; the page is the same for everybody.
-func rendered(h http.Handler, path string) []byte {
-	request, _ := http.NewRequest(http.MethodGet, path, http.NoBody) //nolint:noctx // goes nowhere
-	w := &buffer{header: http.Header{}}
-	h.ServeHTTP(w, request)
-	return w.Bytes()
+// document answers with a page, or what belongs to one, under its policy.
+func document(kind, policy string, content []byte) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Header(policyHeader, policy)
+		c.Data(http.StatusOK, kind, content)
+	}
 }
 
-type buffer struct {
-	bytes.Buffer
-	header http.Header
+// bundled answers with a file that is kept compressed, as it is to those that take it so,
+// which is every browser.
+func bundled(kind string, compressed []byte) gin.HandlerFunc {
+	plain := sync.OnceValues(func() ([]byte, error) {
+		r, err := gzip.NewReader(bytes.NewReader(compressed))
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(r)
+	})
+	return func(c *gin.Context) {
+		c.Header("Vary", "Accept-Encoding")
+		if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+			c.Header("Content-Encoding", "gzip")
+			c.Data(http.StatusOK, kind, compressed)
+			return
+		}
+		content, err := plain()
+		if err != nil {
+			panic(err) // the binary is damaged; the recovery answers and logs
+		}
+		c.Data(http.StatusOK, kind, content)
+	}
 }
-
-func (b *buffer) Header() http.Header { return b.header }
-func (b *buffer) WriteHeader(int)     {}

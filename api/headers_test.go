@@ -1,8 +1,13 @@
 package api_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
 	"net/http"
-	"net/url"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -44,7 +49,12 @@ func TestEveryAnswerTellsBrowsersAndCachesToLeaveItAlone(t *testing.T) {
 	secured(t, n.Do(t, http.MethodGet, "/v1/none", nil), "no-store")
 	secured(t, n.Do(t, http.MethodGet, "/healthz", nil), "no-store")
 	secured(t, n.Do(t, http.MethodGet, "/v1/openapi.json", nil), "no-cache")
-	page := n.Do(t, http.MethodGet, "/v1/docs", nil)
+	for _, path := range []string{"/v1/docs", "/v1/docs/guide.css", "/v1/docs/errors", "/v1/docs/search?q=key"} {
+		page := n.Do(t, http.MethodGet, path, nil)
+		secured(t, page, "no-cache")
+		require.NotContains(t, page.Header.Get("Content-Security-Policy"), "script-src", "the guide has no scripts")
+	}
+	page := n.Do(t, http.MethodGet, "/v1/docs/reference", nil)
 	secured(t, page, "no-cache")
 	file := regexp.MustCompile(`src="(/v1/docs/[^"]+)"`).FindSubmatch(page.Raw)
 	require.NotNil(t, file)
@@ -59,17 +69,47 @@ func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 		t.Skip("there is no chromium")
 	}
 	app := testkit.Start(t, testkit.Options{})
-	at, err := url.Parse(app.URL)
-	require.NoError(t, err)
-	run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
-		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", at.JoinPath("/v1/docs").String())
-	var said strings.Builder
-	run.Stderr = &said
-	page, err := run.Output()
-	require.NoError(t, err, said.String())
-	for _, o := range []string{"List boards", "/v1/me", "opblock-summary"} {
-		require.Contains(t, string(page), o, said.String())
+	for path, parts := range map[string][]string{
+		"/v1/docs/reference#/operations/listBoards": {"List boards", "/v1/boards", "Bearer"},
+		"/v1/docs/errors": {"ERR_CONFLICT"},
+	} {
+		run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
+			"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", app.URL+path)
+		var said strings.Builder
+		run.Stderr = &said
+		page, err := run.Output()
+		require.NoError(t, err, said.String())
+		for _, part := range parts {
+			require.Contains(t, string(page), part, said.String())
+		}
+		require.NotContains(t, said.String(), "Content Security Policy")
+		for line := range strings.Lines(said.String()) {
+			if !strings.Contains(line, "React Router Future Flag Warning") { // for whoever builds the viewer
+				require.NotContains(t, line, "CONSOLE", "errors and warnings of the page")
+			}
+		}
 	}
-	require.NotContains(t, said.String(), "Content Security Policy")
-	require.NotContains(t, said.String(), "CONSOLE", "errors and warnings of the page")
+}
+
+// Nobody changes the bundle unnoticed: its README has the sums of what npm has.
+func TestTheViewerIsTheOneThatItsREADMENames(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("viewer/README.md")
+	require.NoError(t, err)
+	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	for _, name := range []string{"elements.js", "elements.css"} {
+		var answers [2][]byte
+		for i, encoding := range []string{"identity", "gzip"} {
+			a := n.Do(t, http.MethodGet, "/v1/docs/reference/"+name, nil, "Accept-Encoding", encoding)
+			require.Equal(t, http.StatusOK, a.Status)
+			require.Equal(t, "Accept-Encoding", a.Header.Get("Vary"))
+			answers[i] = a.Raw
+		}
+		unpacked, err := gzip.NewReader(bytes.NewReader(answers[1]))
+		require.NoError(t, err)
+		inside, err := io.ReadAll(unpacked)
+		require.NoError(t, err)
+		require.Equal(t, answers[0], inside)
+		require.Contains(t, string(readme), fmt.Sprintf("| `%s` | `%x` |", name, sha256.Sum256(inside)))
+	}
 }

@@ -220,7 +220,7 @@ func colours(t *testing.T, app *testkit.App) {
 func TestHEADAnswersEveryGET(t *testing.T) {
 	t.Parallel()
 	n := newFixture(t, testkit.Start(t, testkit.Options{}))
-	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/swagger-ui.css", "/v1/none", "/v1/boards?limit=0", "/v1/posts/x"}
+	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/errors", "/v1/docs/search?q=error", "/v1/docs/reference", "/v1/docs/reference/elements.js", "/v1/none", "/v1/boards?limit=0", "/v1/posts/x"}
 	everyOperation(t, func(o operation) bool { return o.method == http.MethodGet }, func(t *testing.T, o operation) {
 		paths = append(paths, o.filled(t, n.ids))
 	})

@@ -113,7 +113,9 @@ func New(u UseCases, o Options) (*API, error) {
 	routes := withHead{r}
 	routes.GET("/healthz", live)
 	routes.GET("/readyz", ready.ready)
-	s.serveDocs(routes)
+	if err := s.serveDocs(routes); err != nil {
+		return nil, err
+	}
 	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.tag, s.once)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.undecoded,

@@ -42,7 +42,7 @@ func unknownRoutes(t *testing.T, app *testkit.App) {
 
 func wrongMethods(t *testing.T, app *testkit.App) {
 	n := app.Tenant(t)
-	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs"}
+	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/search", "/v1/docs/reference"}
 	for _, o := range load(t).operations() {
 		paths = append(paths, placeholder.ReplaceAllString(o.path, "x"))
 	}

@@ -59,7 +59,7 @@ func newListenCommand() *cobra.Command {
 			"With --forward or --events it registers a webhook for itself, with the stack of `earshot up` or another service\n" +
 			"that reaches this machine, and removes it at the end. --forward passes each delivery on, unchanged, to a program\n" +
 			"of yours, and the service hears that program's answer.",
-		Example: "  earshot listen --forward http://localhost:3000/hook --events post.created,vote.created\n" +
+		Example: "  earshot listen --forward http://localhost:3000/hook --events post.created,comment.created\n" +
 			"  earshot listen --secret whsec_…\n" +
 			"  earshot listen --fail-first 1 --count 3 --timeout 2m --secret-file secret.txt",
 		Args: cobra.NoArgs,

@@ -123,7 +123,7 @@ func listed(t *testing.T, archive, list string) {
 	require.NoError(t, cdx.NewBOMDecoder(file, cdx.BOMFileFormatJSON).Decode(&bom))
 	urls := map[string]bool{}
 	for _, c := range *bom.Components {
-		require.Regexp(t, `^pkg:golang/\S+@v?\d\S*$`, c.PackageURL)
+		require.Regexp(t, `^pkg:(golang|npm)/\S+@v?\d\S*$`, c.PackageURL)
 		urls[c.PackageURL] = true
 	}
 	img, err := tarball.ImageFromPath(archive, nil)
@@ -144,6 +144,7 @@ func listed(t *testing.T, archive, list string) {
 	for _, m := range info.Deps {
 		require.Contains(t, urls, "pkg:golang/"+m.Path+"@"+m.Version)
 	}
+	require.Contains(t, urls, "pkg:npm/%40stoplight/elements@9.0.25", "the viewer of the reference")
 	require.Contains(t, urls, "pkg:golang/std@"+strings.TrimPrefix(info.GoVersion, "go"))
 }
 

@@ -3,9 +3,14 @@ package main
 import (
 	"bytes"
 	"debug/buildinfo"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +21,8 @@ import (
 const authoritiesModule = "golang.org/x/crypto/x509roots/fallback"
 
 // partsOf lists what is in the image (SBOM) as CycloneDX has it: the modules that the
-// linker noted in the program, Go's standard library and the authorities. The list
-// comes from what is shipped and not from a go.mod, which names more than is linked.
+// linker noted in the program, Go's standard library, the authorities, and the viewer that
+// the program serves. The list comes from what is shipped and not from a go.mod, which names more than is linked.
 func partsOf(program string, o options, created time.Time) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -39,6 +44,11 @@ func partsOf(program string, o options, created time.Time) ([]byte, error) {
 			components = append(components, part(m.Path, m.Version, m.Sum))
 		}
 	}
+	viewer, err := viewerParts(o.root)
+	if err != nil {
+		return nil, err
+	}
+	components = append(components, viewer...)
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: created.UTC().Format(time.RFC3339),
@@ -58,6 +68,25 @@ func partsOf(program string, o options, created time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("list the parts of the image: %w", err)
 	}
 	return text.Bytes(), nil
+}
+
+// viewerParts are the npm packages whose bundle lies in the program (api/viewer).
+func viewerParts(root string) (parts []cdx.Component, err error) {
+	text, err := os.ReadFile(filepath.Join(root, "api", "viewer", "package.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list the parts of the viewer: %w", err)
+	}
+	var list struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("list the parts of the viewer: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(list.Dependencies)) {
+		url := "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + list.Dependencies[name]
+		parts = append(parts, cdx.Component{
+			Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: name, Version: list.Dependencies[name], PackageURL: url,
+		})
+	}
+	return parts, nil
 }
 
 // part is a module by the URL that scanners look vulnerabilities up by. Its sum is Go's

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"earshot/internal/guide"
+)
+
+// serveGuide shows the guide beside the reference. Its pages are made once, but for what
+// a search finds.
+func (s *server) serveGuide(r gin.IRouter) error {
+	g, err := guide.New(s.contract.described())
+	if err != nil {
+		return err
+	}
+	pages, err := g.Pages()
+	if err != nil {
+		return err
+	}
+	for path, page := range pages {
+		r.GET(path, public, document(typeHTML, guidePolicy, page))
+	}
+	r.GET(guide.Style, public, document(typeCSS, guidePolicy, guide.Stylesheet))
+	r.GET(guide.Search, public, func(c *gin.Context) {
+		page, err := g.Find(c.Query("q"))
+		if err != nil {
+			s.refuse(c, err)
+			return
+		}
+		document(typeHTML, guidePolicy, page)(c)
+	})
+	return nil
+}
+
+// described are the contract's operations as a search finds them, by their path.
+func (c *contract) described() []guide.Operation {
+	type placed struct {
+		place string
+		guide.Operation
+	}
+	var all []placed
+	for path, item := range c.doc.Paths.Map() {
+		for method, o := range item.Operations() {
+			all = append(all, placed{path + " " + method, guide.Operation{
+				ID: o.OperationID, Summary: o.Summary, Text: method + " " + path + " " + o.Description,
+			}})
+		}
+	}
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+	operations := make([]guide.Operation, len(all))
+	for i, p := range all {
+		operations[i] = p.Operation
+	}
+	return operations
+}

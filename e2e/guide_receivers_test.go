@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/devstack"
+	"earshot/internal/testkit"
+	"earshot/webhook"
+)
+
+// runner is how a receiver of a language is started: the file it stands in, the package of
+// Debian that runs it, and the command.
+type runner struct {
+	file, tool, debian string
+	command            func(t *testing.T, file, port string) *exec.Cmd
+}
+
+var runners = map[string]runner{
+	"go": {"main.go", "go", "golang", func(t *testing.T, file, _ string) *exec.Cmd {
+		binary := file + ".bin"
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, file)
+		build.Dir = repository // whose go.mod has the library
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return exec.Command(binary)
+	}},
+	"js": {"main.mjs", "node", "nodejs npm", func(t *testing.T, file, _ string) *exec.Cmd {
+		for _, name := range []string{"package.json", "package-lock.json"} {
+			text, err := os.ReadFile(filepath.Join("guide", name))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), name), text, 0o600))
+		}
+		install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+		install.Dir = filepath.Dir(file)
+		out, err := install.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return exec.Command("node", file)
+	}},
+	"python": {"main.py", "python3", "python3", func(_ *testing.T, file, _ string) *exec.Cmd { return exec.Command("python3", file) }},
+	"ruby":   {"main.rb", "ruby", "ruby", func(_ *testing.T, file, _ string) *exec.Cmd { return exec.Command("ruby", file) }},
+	"php": {"hook.php", "php", "php-cli", func(_ *testing.T, file, port string) *exec.Cmd {
+		return exec.Command("php", "-S", "127.0.0.1:"+port, file)
+	}},
+}
+
+const (
+	guideSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	newerSecret = "whsec_9sTq4VxB2LmN7pRkD1fHc6YwZ0gJu3Ea"
+)
+
+// runReceiver starts a receiver and sends it what is genuine and what isn't.
+func runReceiver(t *testing.T, s sample) {
+	r, known := runners[s.language]
+	require.True(t, known, "the guide has a block of %q, which nobody runs", s.language)
+	needs(t, r.tool, r.debian)
+	file := filepath.Join(t.TempDir(), r.file)
+	require.NoError(t, os.WriteFile(file, []byte(s.code), 0o600))
+	port, _, err := devstack.FreePort(0)
+	require.NoError(t, err)
+	cmd := r.command(t, file, fmt.Sprint(port))
+	cmd.Env = append(cleanEnviron(), "WEBHOOK_SECRET="+guideSecret, fmt.Sprintf("PORT=%d", port))
+	output := testkit.NewLogs()
+	cmd.Stdout, cmd.Stderr = output, output
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+
+	url := fmt.Sprintf("http://127.0.0.1:%d/hook", port)
+	now, old := time.Now(), time.Now().Add(-webhook.Tolerance-time.Minute)
+	body := []byte(`{"event":"post.created","post":{"title":"Grüße, \"PDF\""}}`)
+	require.Eventually(t, func() bool { return attempt(url, now, body, body, guideSecret) == http.StatusNoContent }, waitLimit, lookEvery,
+		"a genuine delivery: %s", output)
+	require.Equal(t, http.StatusNoContent, attempt(url, now, body, body, newerSecret, guideSecret), "while the secret is rotated: %s", output)
+	require.Equal(t, http.StatusBadRequest, attempt(url, now, body, append(body, ' '), guideSecret), "another body")
+	require.Equal(t, http.StatusBadRequest, attempt(url, now, body, body, newerSecret), "another secret")
+	require.Equal(t, http.StatusBadRequest, attempt(url, old, body, body, guideSecret), "a recorded one")
+	require.Equal(t, http.StatusBadRequest, attempt(url, now, body, body), "no signature")
+	require.Contains(t, output.String(), "dlv_01kkgt5hn2erzvjxkz0sqk7qdt")
+}
+
+// attempt sends a body with the signatures that another one has by the secrets, and
+// returns the status, 0 when nobody answers.
+func attempt(url string, at time.Time, signed, body []byte, secrets ...string) int {
+	const id = "dlv_01kkgt5hn2erzvjxkz0sqk7qdt"
+	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body)) //nolint:noctx // a test's own server
+	if err != nil {
+		return 0
+	}
+	r.Header.Set(webhook.HeaderEvent, "post.created")
+	r.Header.Set(webhook.HeaderDelivery, id)
+	r.Header.Set(webhook.HeaderStandardID, id)
+	r.Header.Set(webhook.HeaderStandardTimestamp, fmt.Sprint(at.Unix()))
+	if len(secrets) > 0 {
+		var standard []string
+		parts := []string{fmt.Sprintf("t=%d", at.Unix())}
+		for _, secret := range secrets {
+			_, v1, _ := strings.Cut(webhook.Sign(secret, at, signed), ",")
+			parts = append(parts, v1)
+			standard = append(standard, webhook.SignStandard(secret, id, at, signed))
+		}
+		r.Header.Set(webhook.HeaderSignature, strings.Join(parts, ","))
+		r.Header.Set(webhook.HeaderStandardSignature, strings.Join(standard, " "))
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}

@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// sample is a fenced block of the guide.
+type sample struct{ language, code string }
+
+var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+
+// samples are the blocks of a page, in their order.
+func samples(t *testing.T, page string) (all []sample) {
+	t.Helper()
+	source, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, block := range fenced.FindAllStringSubmatch(string(source), -1) {
+		all = append(all, sample{block[1], block[2]})
+	}
+	return all
+}
+
+// TestEverySampleOfTheGuideRuns runs the shell's blocks of a page in order, in one shell
+// against the real service, and holds what is shown below a block against what it said.
+// Blocks of other languages are receivers: they have to tell genuine deliveries from others.
+func TestEverySampleOfTheGuideRuns(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"curl", "jq"} {
+		needs(t, tool, tool)
+	}
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	pages, err := filepath.Glob(filepath.Join(repository, "docs", "api", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			shell := &script{t: t, program: p}
+			for _, s := range samples(t, page) {
+				switch s.language {
+				case "sh":
+					shell.add(s.code)
+				case "json":
+					shell.shows(s.code)
+				default:
+					t.Run(s.language, func(t *testing.T) {
+						t.Parallel()
+						runReceiver(t, s)
+					})
+				}
+			}
+			shell.run()
+		})
+	}
+}
+
+// needs skips the test where a tool is missing, but for CI, which installs all of them
+// (.ci/run).
+func needs(t *testing.T, tool, debian string) {
+	t.Helper()
+	if _, err := exec.LookPath(tool); err != nil {
+		require.Empty(t, os.Getenv("CI"), "%s is missing", tool)
+		t.Skipf("NOT RUN: there is no %s; `sudo apt-get install %s` or your system's counterpart", tool, debian)
+	}
+}
+
+// script is the shell's blocks of a page, with what is shown below them.
+type script struct {
+	t       *testing.T
+	program *program
+	blocks  []string
+	shown   map[int]string // by the number of the block above
+}
+
+func (s *script) add(code string) { s.blocks = append(s.blocks, code) }
+
+func (s *script) shows(text string) {
+	s.t.Helper()
+	require.NotEmpty(s.t, s.blocks, "JSON is shown below the command that says it")
+	if s.shown == nil {
+		s.shown = map[int]string{}
+	}
+	s.shown[len(s.blocks)-1] = text
+}
+
+// run runs all blocks in one shell, with a mark between what they say.
+func (s *script) run() {
+	if len(s.blocks) == 0 {
+		return
+	}
+	const mark = "=== the next block ===\n"
+	cmd := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c",
+		strings.Join(s.blocks, "\nprintf '%s' '"+mark+"'\n"))
+	cmd.Dir = s.t.TempDir()
+	cmd.Env = append(cleanEnviron(), s.program.calls()...)
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
+	var said, complained bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &complained
+	require.NoError(s.t, cmd.Run(), "%s\n%s", &said, &complained)
+	answers := strings.Split(said.String(), mark)
+	require.Len(s.t, answers, len(s.blocks))
+	for i, want := range s.shown {
+		require.Equal(s.t, shape(s.t, want), shape(s.t, answers[i]), "%s\nsaid %s", s.blocks[i], answers[i])
+	}
+}
+
+// shape is a JSON value without what is another one each time, such as ids and moments.
+// Codes and single words in lower case stay: they are the contract's.
+func shape(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	require.NoError(t, json.Unmarshal([]byte(text), &value), text)
+	return shapeOf(value)
+}
+
+func shapeOf(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			v[name] = shapeOf(member)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = shapeOf(item)
+		}
+	case string:
+		if !regexp.MustCompile(`^ERR_|^[a-z]+(\.[a-z_]+)?$`).MatchString(v) {
+			return "text"
+		}
+	case nil:
+		return "text" // what has no value yet, such as the moment of a key's last use
+	}
+	return value
+}
