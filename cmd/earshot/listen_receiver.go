@@ -94,8 +94,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if d.Reason != "" && answer == nil {
 		answer = []byte(d.Reason + "\n")
 	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(d.Status)
-	_, _ = w.Write(answer)
+	_, _ = w.Write(answer) //nolint:gosec // the service keeps it as text, and no browser posts here
 }
 
 // decide finds the answer. Only what is genuine is passed on.
