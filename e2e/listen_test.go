@@ -132,9 +132,10 @@ func TestTheNextListenRemovesWhatAKilledOneLeftAndNothingElse(t *testing.T) {
 	running := p.listen("--events", "vote.created")
 	killed := p.listen("--events", "vote.created")
 	left := killed.says(`Registered (whk_\w+)`)
+	port := killed.says(`Listening on http://127\.0\.0\.1:(\d+)/`)
 	killed.kill()
 
-	next := p.listen("--events", "vote.created")
+	next := p.listen("--events", "vote.created", "--port", port)
 	require.Equal(t, left, next.says(`Removed (whk_\w+), which an earlier run left behind`))
 	for _, id := range []string{kept, running.says(`Registered (whk_\w+)`), next.says(`Registered (whk_\w+)`)} {
 		status, _ := p.send(http.MethodGet, "/v1/webhooks/"+id, nil)

@@ -110,6 +110,12 @@ func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) (err er
 			return err
 		}
 	}
+	if o.client != nil {
+		// Before this run has a port: it may be the one of a run that was killed.
+		if err := removeLeftBehind(ctx, o.client, errOut); err != nil {
+			return err
+		}
+	}
 	listener, err := bind(o, errOut)
 	if err != nil {
 		return err

@@ -35,14 +35,10 @@ type temporaryWebhook struct {
 	path   string
 }
 
-// register removes what earlier runs left behind and has the service send its events to
-// the listener's address.
+// register has the service send its events to the listener's address.
 func register(ctx context.Context, o listenOptions, at net.Addr, errOut io.Writer) (*temporaryWebhook, error) {
 	mine, err := temporaryPathOfThisMachine()
 	if err != nil {
-		return nil, err
-	}
-	if err := removeLeftBehind(ctx, o.client, mine, errOut); err != nil {
 		return nil, err
 	}
 	w := &temporaryWebhook{client: o.client, path: mine + fmt.Sprint(os.Getpid(), "-", time.Now().UnixNano())}
@@ -84,7 +80,11 @@ func temporaryPathOfThisMachine() (string, error) {
 
 // removeLeftBehind removes the webhooks of runs on this machine that were killed before
 // they could do so themselves.
-func removeLeftBehind(ctx context.Context, client *apiClient, mine string, errOut io.Writer) error {
+func removeLeftBehind(ctx context.Context, client *apiClient, errOut io.Writer) error {
+	mine, err := temporaryPathOfThisMachine()
+	if err != nil {
+		return err
+	}
 	var webhooks []struct{ ID, URL string }
 	if err := client.call(ctx, http.MethodGet, "/v1/webhooks", nil, &webhooks); err != nil {
 		return err
