@@ -158,7 +158,13 @@ func readOnly(t *testing.T, app *testkit.App) {
 		require.Equal(t, "billing_read_only", a.Details()["reason"])
 	})
 	hook := "/v1/webhooks/" + n.ids["webhookId"]
-	for _, body := range []object{{"enabled": true}, {"enabled": false, "events": []string{"post.created"}}, {"events": []string{"post.created"}}} {
+	for _, body := range []object{
+		{"enabled": true},
+		{"enabled": false, "events": []string{"post.created"}},
+		{"enabled": false, "description": nil},
+		{"enabled": false, "metadata": object{}},
+		{"events": []string{"post.created"}},
+	} {
 		require.Equal(t, "ERR_FORBIDDEN", n.Do(t, http.MethodPatch, hook, body, "Authorization", key).Code(), "%v", body)
 	}
 	unchanged(t)

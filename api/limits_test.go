@@ -190,6 +190,9 @@ func keywordsAt(field, name string, s *openapi3.Schema) []string {
 	}
 	if rest, ok := strings.CutPrefix(field, name+"."); ok {
 		inner, _, _ := strings.Cut(rest, ".")
+		if values := s.AdditionalProperties.Schema; values != nil {
+			return keywordsAt(rest, inner, values.Value)
+		}
 		return keywordsAt(rest, inner, properties(s)[inner])
 	}
 	return all

@@ -197,7 +197,7 @@ func twoForms(t *testing.T, app *testkit.App) {
 func (o operation) freeForm() []string {
 	var all []string
 	for name, s := range properties(o.schema()) {
-		if s.Type.Includes("object") && s.MaxProps != nil {
+		if s.Type.Includes("object") && s.MaxProps != nil && s.AdditionalProperties.Schema == nil {
 			all = append(all, name)
 		}
 		for inner, s := range properties(s) {
@@ -389,6 +389,7 @@ func duplicates(t *testing.T, app *testkit.App) {
 		{"PATCH", "/v1/comments/" + n.ids["commentId"], `{"body":{"text":"first"},"body":{"json":1}}`, "body", ""},
 		{"PATCH", "/v1/contacts/" + n.ids["contactId"], `{"metadata":{"a":1,"b":2},"metadata":{"c":3}}`, "metadata", `{"c":3}`},
 		{"PATCH", "/v1/contacts/" + n.ids["contactId"], `{"metadata":{"a":1,"b":2,"a":3}}`, "metadata", `{"a":3,"b":2}`},
+		{"PATCH", "/v1/webhooks/" + n.ids["webhookId"], `{"metadata":{"a":1,"b":"2","a":"3"}}`, "metadata", `{"a":"3","b":"2"}`},
 		{"PATCH", "/v1/contacts/" + n.ids["contactId"], `{"name":"first","name":null}`, "name", `null`},
 		{"PATCH", "/v1/boards/" + n.ids["boardId"], `{"name":"first","name":null}`, "name", ""},
 		{"PATCH", "/v1/boards/" + n.ids["boardId"], `{"name":null,"name":"last"}`, "name", `"last"`},

@@ -71,9 +71,14 @@ func flaws(field string, s *openapi3.Schema) []flaw {
 	if s.MaxProps != nil {
 		tooMany := object{}
 		for range *s.MaxProps + 1 {
-			tooMany[strings.Repeat("k", len(tooMany)+1)] = 1
+			tooMany[strings.Repeat("k", len(tooMany)+1)] = "v"
 		}
 		add("maxProperties", tooMany)
+	}
+	if values := s.AdditionalProperties.Schema; values != nil {
+		for _, f := range flaws(field+".k", values.Value) {
+			all = append(all, flaw{f.field, object{"k": f.value}, f.limit})
+		}
 	}
 	for name, p := range properties(s) {
 		for _, f := range flaws(field+"."+name, p) {

@@ -146,7 +146,10 @@ func rich(t *testing.T, app *testkit.App) (fixture, map[string][]map[string]stri
 	published := n.ID(t, board+"/changelog", object{"title": "Out", "version": " 1.0 ", "body": body, "publishedAt": "2026-03-12T10:41:07.123456+02:00"})
 	scheduled := n.ID(t, board+"/changelog", object{"title": "Soon", "publishedAt": "2199-03-12T10:41:07.999999Z"})
 	n.Make(t, http.MethodPut, "/v1/changelog/"+published+"/linked-posts", object{"postIds": []string{merged, post, n.ids["postId"]}})
-	disabled := n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/é?a=%20b&c", "events": event.Types})
+	disabled := n.ID(t, "/v1/webhooks", object{
+		"url": "https://hooks.example.com/é?a=%20b&c", "events": event.Types,
+		"description": " <b>é\n ", "metadata": object{"": "", "Key.Of\x00Ours": "<b>\u2028\x00😀", "0": "null"},
+	})
 	n.Make(t, http.MethodPatch, "/v1/webhooks/"+disabled, object{"enabled": false})
 	plain := n.ID(t, "/v1/boards", object{"name": "Plain", "description": " <b>é\n "})
 	entries := []map[string]string{one(), one("entryId", published), one("entryId", scheduled)}

@@ -20,8 +20,9 @@ type shape struct {
 	// free: of any kind, and nobody looks into it.
 	free bool
 	// members are those that the contract names. An object without has its names
-	// counted, up to most.
+	// counted, up to most, and what stands under them read where values has its shape.
 	members map[string]*shape
+	values  *shape
 	items   *shape
 	// most is how many items or names there may be, where that has a limit.
 	most                       int
@@ -35,6 +36,9 @@ func shapeOf(s *openapi3.Schema) *shape {
 	}
 	if s.Items != nil {
 		out.items = shapeOf(s.Items.Value)
+	}
+	if s.AdditionalProperties.Schema != nil {
+		out.values = shapeOf(s.AdditionalProperties.Schema.Value)
 	}
 	for _, limit := range []*uint64{s.MaxItems, s.MaxProps} {
 		if limit != nil {
@@ -81,7 +85,7 @@ func (s *shape) read(raw []byte) (value any, clean []byte) {
 
 func (s *shape) readObject(raw []byte) (any, []byte) {
 	object := map[string]any{}
-	if len(s.members) == 0 {
+	if len(s.members) == 0 && s.values == nil {
 		eachMember(raw, func(name string, _ []byte) {
 			if len(object) <= s.most { // one too many tells enough
 				object[name] = nil
@@ -91,7 +95,11 @@ func (s *shape) readObject(raw []byte) (any, []byte) {
 	}
 	texts := make(map[string][]byte, len(s.members))
 	eachMember(raw, func(name string, member []byte) {
-		if of := s.members[name]; of != nil {
+		of := s.members[name]
+		if of == nil && len(object) <= s.most {
+			of = s.values
+		}
+		if of != nil {
 			object[name], texts[name] = of.read(member)
 		}
 	})
@@ -100,7 +108,11 @@ func (s *shape) readObject(raw []byte) (any, []byte) {
 		if len(clean) > 1 {
 			clean = append(clean, ',')
 		}
-		clean = append(append(append(append(clean, '"'), name...), '"', ':'), text...)
+		quoted := []byte(`"` + name + `"`) // the contract's names have nothing to escape
+		if s.values != nil {
+			quoted, _ = json.Marshal(name)
+		}
+		clean = append(append(append(clean, quoted...), ':'), text...)
 	}
 	return object, append(clean, '}')
 }

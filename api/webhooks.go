@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -11,7 +12,10 @@ import (
 )
 
 func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestObject) (gen.CreateWebhookResponseObject, error) {
-	w, secret, err := s.Webhooks.RegisterWebhook(ctx, r.Body.URL, eventNames(r.Body.Events))
+	names := eventNames(r.Body.Events)
+	w, secret, err := s.Webhooks.RegisterWebhook(ctx, webhooks.WebhookInput{
+		URL: &r.Body.URL, Events: &names, Description: r.Body.Description, Metadata: given(r.Body.Metadata),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +47,9 @@ func foundWebhook(w *db.Webhook) gen.GetWebhook200JSONResponse {
 func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestObject) (gen.UpdateWebhookResponseObject, error) {
 	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
-	in := webhooks.WebhookInput{URL: r.Body.URL, Enabled: r.Body.Enabled}
+	in := webhooks.WebhookInput{
+		URL: r.Body.URL, Enabled: r.Body.Enabled, Description: r.Body.Description, Metadata: given(r.Body.Metadata),
+	}
 	if r.Body.Events != nil {
 		names := eventNames(*r.Body.Events)
 		in.Events = &names
@@ -77,10 +83,21 @@ func eventNames(types []gen.EventType) []string {
 	return each(types, func(t gen.EventType) string { return string(t) })
 }
 
+// given is nil where metadata was left out.
+func given(metadata *gen.WebhookMetadata) map[string]string {
+	if metadata == nil {
+		return nil
+	}
+	return *metadata
+}
+
 func webhook(w *db.Webhook) gen.WebhookFields {
+	metadata := gen.WebhookMetadata{}
+	maps.Copy(metadata, w.Metadata)
 	return gen.WebhookFields{
 		ID: w.ID.String(), OrganizationID: w.OrganizationID.String(), URL: w.URL,
-		Events:  each(w.Events, func(e string) gen.EventType { return gen.EventType(e) }),
+		Events:      each(w.Events, func(e string) gen.EventType { return gen.EventType(e) }),
+		Description: orNull(w.Description), Metadata: metadata,
 		Enabled: w.Enabled, DisabledAt: orNull(w.DisabledAt), DisabledReason: orNull((*string)(w.DisabledReason)),
 		ConsecutiveFailures: w.ConsecutiveFailures, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
 	}

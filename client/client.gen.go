@@ -922,8 +922,14 @@ type CreateTagRequest struct {
 
 // CreateWebhookRequest defines model for CreateWebhookRequest.
 type CreateWebhookRequest struct {
+	// Description What the webhook is for, in your words; null where nothing is said.
+	Description nullable.Nullable[WebhookDescription] `json:"description,omitempty"`
+
 	// Events The events to send. Repeated ones count once.
 	Events WebhookEvents `json:"events"`
+
+	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
 	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 	// A name that leads to an address inside a network is accepted here and refused at each attempt.
@@ -1700,11 +1706,17 @@ type UpdateTagRequest struct {
 
 // UpdateWebhookRequest defines model for UpdateWebhookRequest.
 type UpdateWebhookRequest struct {
+	// Description What the webhook is for, in your words; null where nothing is said.
+	Description nullable.Nullable[WebhookDescription] `json:"description,omitempty"`
+
 	// Enabled Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events The events to send. Repeated ones count once.
 	Events *WebhookEvents `json:"events,omitempty"`
+
+	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
 	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 	// A name that leads to an address inside a network is accepted here and refused at each attempt.
@@ -1776,6 +1788,9 @@ type VoteList struct {
 // Webhook defines model for Webhook.
 type Webhook = WebhookFields
 
+// WebhookDescription What the webhook is for, in your words; null where nothing is said.
+type WebhookDescription = string
+
 // WebhookEnvelope defines model for WebhookEnvelope.
 type WebhookEnvelope struct {
 	Data Webhook `json:"data"`
@@ -1792,6 +1807,9 @@ type WebhookFields struct {
 
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
+
+	// Description What the webhook is for, in your words; null where nothing is said.
+	Description nullable.Nullable[WebhookDescription] `json:"description"`
 
 	// DisabledAt When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled.
 	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
@@ -1811,6 +1829,9 @@ type WebhookFields struct {
 
 	// ID A webhook's id.
 	ID WebhookID `json:"id"`
+
+	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	Metadata WebhookMetadata `json:"metadata"`
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
@@ -1833,6 +1854,9 @@ type WebhookList struct {
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
+
+// WebhookMetadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+type WebhookMetadata map[string]string
 
 // WebhookTestEvent defines model for WebhookTestEvent.
 type WebhookTestEvent struct {
@@ -3080,8 +3104,9 @@ type ClientInterface interface {
 
 	// UpdateWebhookWithBody Change a webhook
 	//
-	// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-	// corrected one serves the retries of deliveries that are pending already.
+	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+	// whole.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -3098,8 +3123,9 @@ type ClientInterface interface {
 
 	// UpdateWebhook Change a webhook
 	//
-	// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-	// corrected one serves the retries of deliveries that are pending already.
+	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+	// whole.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -4757,8 +4783,9 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID WebhookIDParam, reqEd
 
 // UpdateWebhookWithBody Change a webhook
 //
-// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-// corrected one serves the retries of deliveries that are pending already.
+// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+// whole.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -4785,8 +4812,9 @@ func (c *Client) UpdateWebhookWithBody(ctx context.Context, webhookID WebhookIDP
 
 // UpdateWebhook Change a webhook
 //
-// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-// corrected one serves the retries of deliveries that are pending already.
+// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+// whole.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -8995,8 +9023,9 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateWebhookWithBodyWithResponse Change a webhook
 	//
-	// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-	// corrected one serves the retries of deliveries that are pending already.
+	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+	// whole.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -9013,8 +9042,9 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateWebhookWithResponse Change a webhook
 	//
-	// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-	// corrected one serves the retries of deliveries that are pending already.
+	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+	// whole.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -16521,8 +16551,9 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhoo
 
 // UpdateWebhookWithBodyWithResponse Change a webhook
 //
-// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-// corrected one serves the retries of deliveries that are pending already.
+// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+// whole.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -16545,8 +16576,9 @@ func (c *ClientWithResponses) UpdateWebhookWithBodyWithResponse(ctx context.Cont
 
 // UpdateWebhookWithResponse Change a webhook
 //
-// Changes the URL, the events or whether it is enabled. Attempts read the URL when they are made, so a
-// corrected one serves the retries of deliveries that are pending already.
+// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
+// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
+// whole.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`

@@ -57,7 +57,10 @@ func story() []step {
 		{"createTag", object{"boardId": "$board", "name": "Mobile", "color": "#2563eb"}, "tag"},
 		{"updateTag", object{"boardId": "$board", "tagId": "$tag", "name": "Phones"}, ""},
 		{"listTags", object{"boardId": "$board"}, ""},
-		{"createWebhook", object{"url": "https://hooks.example.com/in", "events": everyEvent()}, "webhook"},
+		{"createWebhook", object{
+			"url": "https://hooks.example.com/in", "events": everyEvent(),
+			"description": "For the product team", "metadata": object{"camelCase": "aB", "snake_case": ""},
+		}, "webhook"},
 		{"identifyContact", object{
 			"externalUserId": "u-1", "email": "Dana@Example.com", "mrrCents": 4900, "currency": "EUR",
 			"metadata": object{"camelCase": object{"innerKey": json.Number("12345678901234567890")}, "snake_case": 1},
@@ -108,7 +111,7 @@ func story() []step {
 		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, ""}, // one runs
 		{"getRecovery", object{"webhookId": "$webhook", "recoveryId": "$recovery"}, ""},
 		{"listRecoveries", object{"webhookId": "$webhook"}, ""},
-		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true}, ""},
+		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true, "description": nil}, ""},
 		{"getWebhook", object{"webhookId": "$webhook"}, ""},
 		{"listWebhooks", object{}, ""},
 		{"createMember", object{"email": "Kim@example.com", "name": "Kim"}, "member"},

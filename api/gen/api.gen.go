@@ -921,8 +921,14 @@ type CreateTagRequest struct {
 
 // CreateWebhookRequest defines model for CreateWebhookRequest.
 type CreateWebhookRequest struct {
+	// Description What the webhook is for, in your words; null where nothing is said.
+	Description nullable.Nullable[WebhookDescription] `json:"description,omitempty"`
+
 	// Events The events to send. Repeated ones count once.
 	Events WebhookEvents `json:"events"`
+
+	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
 	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 	// A name that leads to an address inside a network is accepted here and refused at each attempt.
@@ -1699,11 +1705,17 @@ type UpdateTagRequest struct {
 
 // UpdateWebhookRequest defines model for UpdateWebhookRequest.
 type UpdateWebhookRequest struct {
+	// Description What the webhook is for, in your words; null where nothing is said.
+	Description nullable.Nullable[WebhookDescription] `json:"description,omitempty"`
+
 	// Enabled Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events The events to send. Repeated ones count once.
 	Events *WebhookEvents `json:"events,omitempty"`
+
+	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
 	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 	// A name that leads to an address inside a network is accepted here and refused at each attempt.
@@ -1775,6 +1787,9 @@ type VoteList struct {
 // Webhook defines model for Webhook.
 type Webhook = WebhookFields
 
+// WebhookDescription What the webhook is for, in your words; null where nothing is said.
+type WebhookDescription = string
+
 // WebhookEnvelope defines model for WebhookEnvelope.
 type WebhookEnvelope struct {
 	Data Webhook `json:"data"`
@@ -1791,6 +1806,9 @@ type WebhookFields struct {
 
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
+
+	// Description What the webhook is for, in your words; null where nothing is said.
+	Description nullable.Nullable[WebhookDescription] `json:"description"`
 
 	// DisabledAt When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled.
 	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
@@ -1810,6 +1828,9 @@ type WebhookFields struct {
 
 	// ID A webhook's id.
 	ID WebhookID `json:"id"`
+
+	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	Metadata WebhookMetadata `json:"metadata"`
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
@@ -1832,6 +1853,9 @@ type WebhookList struct {
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
+
+// WebhookMetadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+type WebhookMetadata map[string]string
 
 // WebhookTestEvent defines model for WebhookTestEvent.
 type WebhookTestEvent struct {

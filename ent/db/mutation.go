@@ -14941,6 +14941,8 @@ type WebhookMutation struct {
 	url_sealed              *[]byte
 	events                  *[]string
 	appendevents            []string
+	description             *string
+	metadata                *map[string]string
 	enabled                 *bool
 	secret_sealed           *[]byte
 	former_secret_sealed    *[]byte
@@ -15303,6 +15305,104 @@ func (m *WebhookMutation) AppendedEvents() ([]string, bool) {
 func (m *WebhookMutation) ResetEvents() {
 	m.events = nil
 	m.appendevents = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *WebhookMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *WebhookMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldDescription(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ClearDescription clears the value of the "description" field.
+func (m *WebhookMutation) ClearDescription() {
+	m.description = nil
+	m.clearedFields[webhook.FieldDescription] = struct{}{}
+}
+
+// DescriptionCleared returns if the "description" field was cleared in this mutation.
+func (m *WebhookMutation) DescriptionCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldDescription]
+	return ok
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *WebhookMutation) ResetDescription() {
+	m.description = nil
+	delete(m.clearedFields, webhook.FieldDescription)
+}
+
+// SetMetadata sets the "metadata" field.
+func (m *WebhookMutation) SetMetadata(value map[string]string) {
+	m.metadata = &value
+}
+
+// Metadata returns the value of the "metadata" field in the mutation.
+func (m *WebhookMutation) Metadata() (r map[string]string, exists bool) {
+	v := m.metadata
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMetadata returns the old "metadata" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldMetadata(ctx context.Context) (v map[string]string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMetadata is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMetadata requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMetadata: %w", err)
+	}
+	return oldValue.Metadata, nil
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (m *WebhookMutation) ClearMetadata() {
+	m.metadata = nil
+	m.clearedFields[webhook.FieldMetadata] = struct{}{}
+}
+
+// MetadataCleared returns if the "metadata" field was cleared in this mutation.
+func (m *WebhookMutation) MetadataCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldMetadata]
+	return ok
+}
+
+// ResetMetadata resets all changes to the "metadata" field.
+func (m *WebhookMutation) ResetMetadata() {
+	m.metadata = nil
+	delete(m.clearedFields, webhook.FieldMetadata)
 }
 
 // SetEnabled sets the "enabled" field.
@@ -15761,7 +15861,7 @@ func (m *WebhookMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WebhookMutation) Fields() []string {
-	fields := make([]string, 0, 15)
+	fields := make([]string, 0, 17)
 	if m.organization_id != nil {
 		fields = append(fields, webhook.FieldOrganizationID)
 	}
@@ -15779,6 +15879,12 @@ func (m *WebhookMutation) Fields() []string {
 	}
 	if m.events != nil {
 		fields = append(fields, webhook.FieldEvents)
+	}
+	if m.description != nil {
+		fields = append(fields, webhook.FieldDescription)
+	}
+	if m.metadata != nil {
+		fields = append(fields, webhook.FieldMetadata)
 	}
 	if m.enabled != nil {
 		fields = append(fields, webhook.FieldEnabled)
@@ -15827,6 +15933,10 @@ func (m *WebhookMutation) Field(name string) (ent.Value, bool) {
 		return m.URLSealed()
 	case webhook.FieldEvents:
 		return m.Events()
+	case webhook.FieldDescription:
+		return m.Description()
+	case webhook.FieldMetadata:
+		return m.Metadata()
 	case webhook.FieldEnabled:
 		return m.Enabled()
 	case webhook.FieldSecretSealed:
@@ -15866,6 +15976,10 @@ func (m *WebhookMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldURLSealed(ctx)
 	case webhook.FieldEvents:
 		return m.OldEvents(ctx)
+	case webhook.FieldDescription:
+		return m.OldDescription(ctx)
+	case webhook.FieldMetadata:
+		return m.OldMetadata(ctx)
 	case webhook.FieldEnabled:
 		return m.OldEnabled(ctx)
 	case webhook.FieldSecretSealed:
@@ -15934,6 +16048,20 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetEvents(v)
+		return nil
+	case webhook.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case webhook.FieldMetadata:
+		v, ok := value.(map[string]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMetadata(v)
 		return nil
 	case webhook.FieldEnabled:
 		v, ok := value.(bool)
@@ -16046,6 +16174,12 @@ func (m *WebhookMutation) ClearedFields() []string {
 	if m.FieldCleared(webhook.FieldURLSealed) {
 		fields = append(fields, webhook.FieldURLSealed)
 	}
+	if m.FieldCleared(webhook.FieldDescription) {
+		fields = append(fields, webhook.FieldDescription)
+	}
+	if m.FieldCleared(webhook.FieldMetadata) {
+		fields = append(fields, webhook.FieldMetadata)
+	}
 	if m.FieldCleared(webhook.FieldFormerSecretSealed) {
 		fields = append(fields, webhook.FieldFormerSecretSealed)
 	}
@@ -16080,6 +16214,12 @@ func (m *WebhookMutation) ClearField(name string) error {
 	switch name {
 	case webhook.FieldURLSealed:
 		m.ClearURLSealed()
+		return nil
+	case webhook.FieldDescription:
+		m.ClearDescription()
+		return nil
+	case webhook.FieldMetadata:
+		m.ClearMetadata()
 		return nil
 	case webhook.FieldFormerSecretSealed:
 		m.ClearFormerSecretSealed()
@@ -16124,6 +16264,12 @@ func (m *WebhookMutation) ResetField(name string) error {
 		return nil
 	case webhook.FieldEvents:
 		m.ResetEvents()
+		return nil
+	case webhook.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case webhook.FieldMetadata:
+		m.ResetMetadata()
 		return nil
 	case webhook.FieldEnabled:
 		m.ResetEnabled()

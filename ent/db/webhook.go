@@ -31,6 +31,10 @@ type Webhook struct {
 	URLSealed []byte `json:"-"`
 	// Events holds the value of the "events" field.
 	Events []string `json:"events,omitempty"`
+	// Description holds the value of the "description" field.
+	Description *string `json:"description,omitempty"`
+	// Metadata holds the value of the "metadata" field.
+	Metadata map[string]string `json:"metadata,omitempty"`
 	// Enabled holds the value of the "enabled" field.
 	Enabled bool `json:"enabled,omitempty"`
 	// SecretSealed holds the value of the "secret_sealed" field.
@@ -57,7 +61,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case webhook.FieldURLSealed, webhook.FieldEvents, webhook.FieldSecretSealed, webhook.FieldFormerSecretSealed:
+		case webhook.FieldURLSealed, webhook.FieldEvents, webhook.FieldMetadata, webhook.FieldSecretSealed, webhook.FieldFormerSecretSealed:
 			values[i] = new([]byte)
 		case webhook.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
@@ -67,7 +71,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case webhook.FieldConsecutiveFailures:
 			values[i] = new(sql.NullInt64)
-		case webhook.FieldURL, webhook.FieldDisabledReason, webhook.FieldDisabledByRun:
+		case webhook.FieldURL, webhook.FieldDescription, webhook.FieldDisabledReason, webhook.FieldDisabledByRun:
 			values[i] = new(sql.NullString)
 		case webhook.FieldCreatedAt, webhook.FieldUpdatedAt, webhook.FieldFormerSecretUntil, webhook.FieldDisabledAt, webhook.FieldDeletedAt:
 			values[i] = new(sql.NullTime)
@@ -128,6 +132,21 @@ func (_m *Webhook) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Events); err != nil {
 					return fmt.Errorf("unmarshal field events: %w", err)
+				}
+			}
+		case webhook.FieldDescription:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field description", values[i])
+			} else if value.Valid {
+				_m.Description = new(string)
+				*_m.Description = value.String
+			}
+		case webhook.FieldMetadata:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field metadata", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Metadata); err != nil {
+					return fmt.Errorf("unmarshal field metadata: %w", err)
 				}
 			}
 		case webhook.FieldEnabled:
@@ -241,6 +260,14 @@ func (_m *Webhook) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("events=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Events))
+	builder.WriteString(", ")
+	if v := _m.Description; v != nil {
+		builder.WriteString("description=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	builder.WriteString("metadata=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Metadata))
 	builder.WriteString(", ")
 	builder.WriteString("enabled=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Enabled))

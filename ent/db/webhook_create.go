@@ -76,6 +76,26 @@ func (_c *WebhookCreate) SetEvents(v []string) *WebhookCreate {
 	return _c
 }
 
+// SetDescription sets the "description" field.
+func (_c *WebhookCreate) SetDescription(v string) *WebhookCreate {
+	_c.mutation.SetDescription(v)
+	return _c
+}
+
+// SetNillableDescription sets the "description" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableDescription(v *string) *WebhookCreate {
+	if v != nil {
+		_c.SetDescription(*v)
+	}
+	return _c
+}
+
+// SetMetadata sets the "metadata" field.
+func (_c *WebhookCreate) SetMetadata(v map[string]string) *WebhookCreate {
+	_c.mutation.SetMetadata(v)
+	return _c
+}
+
 // SetEnabled sets the "enabled" field.
 func (_c *WebhookCreate) SetEnabled(v bool) *WebhookCreate {
 	_c.mutation.SetEnabled(v)
@@ -348,6 +368,14 @@ func (_c *WebhookCreate) createSpec() (*Webhook, *sqlgraph.CreateSpec) {
 		_spec.SetField(webhook.FieldEvents, field.TypeJSON, value)
 		_node.Events = value
 	}
+	if value, ok := _c.mutation.Description(); ok {
+		_spec.SetField(webhook.FieldDescription, field.TypeString, value)
+		_node.Description = &value
+	}
+	if value, ok := _c.mutation.Metadata(); ok {
+		_spec.SetField(webhook.FieldMetadata, field.TypeJSON, value)
+		_node.Metadata = value
+	}
 	if value, ok := _c.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)
 		_node.Enabled = value
@@ -487,6 +515,42 @@ func (u *WebhookUpsert) SetEvents(v []string) *WebhookUpsert {
 // UpdateEvents sets the "events" field to the value that was provided on create.
 func (u *WebhookUpsert) UpdateEvents() *WebhookUpsert {
 	u.SetExcluded(webhook.FieldEvents)
+	return u
+}
+
+// SetDescription sets the "description" field.
+func (u *WebhookUpsert) SetDescription(v string) *WebhookUpsert {
+	u.Set(webhook.FieldDescription, v)
+	return u
+}
+
+// UpdateDescription sets the "description" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateDescription() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldDescription)
+	return u
+}
+
+// ClearDescription clears the value of the "description" field.
+func (u *WebhookUpsert) ClearDescription() *WebhookUpsert {
+	u.SetNull(webhook.FieldDescription)
+	return u
+}
+
+// SetMetadata sets the "metadata" field.
+func (u *WebhookUpsert) SetMetadata(v map[string]string) *WebhookUpsert {
+	u.Set(webhook.FieldMetadata, v)
+	return u
+}
+
+// UpdateMetadata sets the "metadata" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateMetadata() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldMetadata)
+	return u
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (u *WebhookUpsert) ClearMetadata() *WebhookUpsert {
+	u.SetNull(webhook.FieldMetadata)
 	return u
 }
 
@@ -754,6 +818,48 @@ func (u *WebhookUpsertOne) SetEvents(v []string) *WebhookUpsertOne {
 func (u *WebhookUpsertOne) UpdateEvents() *WebhookUpsertOne {
 	return u.Update(func(s *WebhookUpsert) {
 		s.UpdateEvents()
+	})
+}
+
+// SetDescription sets the "description" field.
+func (u *WebhookUpsertOne) SetDescription(v string) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDescription(v)
+	})
+}
+
+// UpdateDescription sets the "description" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateDescription() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDescription()
+	})
+}
+
+// ClearDescription clears the value of the "description" field.
+func (u *WebhookUpsertOne) ClearDescription() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDescription()
+	})
+}
+
+// SetMetadata sets the "metadata" field.
+func (u *WebhookUpsertOne) SetMetadata(v map[string]string) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetMetadata(v)
+	})
+}
+
+// UpdateMetadata sets the "metadata" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateMetadata() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateMetadata()
+	})
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (u *WebhookUpsertOne) ClearMetadata() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearMetadata()
 	})
 }
 
@@ -1213,6 +1319,48 @@ func (u *WebhookUpsertBulk) SetEvents(v []string) *WebhookUpsertBulk {
 func (u *WebhookUpsertBulk) UpdateEvents() *WebhookUpsertBulk {
 	return u.Update(func(s *WebhookUpsert) {
 		s.UpdateEvents()
+	})
+}
+
+// SetDescription sets the "description" field.
+func (u *WebhookUpsertBulk) SetDescription(v string) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetDescription(v)
+	})
+}
+
+// UpdateDescription sets the "description" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateDescription() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateDescription()
+	})
+}
+
+// ClearDescription clears the value of the "description" field.
+func (u *WebhookUpsertBulk) ClearDescription() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearDescription()
+	})
+}
+
+// SetMetadata sets the "metadata" field.
+func (u *WebhookUpsertBulk) SetMetadata(v map[string]string) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetMetadata(v)
+	})
+}
+
+// UpdateMetadata sets the "metadata" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateMetadata() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateMetadata()
+	})
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (u *WebhookUpsertBulk) ClearMetadata() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearMetadata()
 	})
 }
 

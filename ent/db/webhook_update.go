@@ -82,6 +82,38 @@ func (_u *WebhookUpdate) AppendEvents(v []string) *WebhookUpdate {
 	return _u
 }
 
+// SetDescription sets the "description" field.
+func (_u *WebhookUpdate) SetDescription(v string) *WebhookUpdate {
+	_u.mutation.SetDescription(v)
+	return _u
+}
+
+// SetNillableDescription sets the "description" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableDescription(v *string) *WebhookUpdate {
+	if v != nil {
+		_u.SetDescription(*v)
+	}
+	return _u
+}
+
+// ClearDescription clears the value of the "description" field.
+func (_u *WebhookUpdate) ClearDescription() *WebhookUpdate {
+	_u.mutation.ClearDescription()
+	return _u
+}
+
+// SetMetadata sets the "metadata" field.
+func (_u *WebhookUpdate) SetMetadata(v map[string]string) *WebhookUpdate {
+	_u.mutation.SetMetadata(v)
+	return _u
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (_u *WebhookUpdate) ClearMetadata() *WebhookUpdate {
+	_u.mutation.ClearMetadata()
+	return _u
+}
+
 // SetEnabled sets the "enabled" field.
 func (_u *WebhookUpdate) SetEnabled(v bool) *WebhookUpdate {
 	_u.mutation.SetEnabled(v)
@@ -315,6 +347,18 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			sqljson.Append(u, webhook.FieldEvents, value)
 		})
 	}
+	if value, ok := _u.mutation.Description(); ok {
+		_spec.SetField(webhook.FieldDescription, field.TypeString, value)
+	}
+	if _u.mutation.DescriptionCleared() {
+		_spec.ClearField(webhook.FieldDescription, field.TypeString)
+	}
+	if value, ok := _u.mutation.Metadata(); ok {
+		_spec.SetField(webhook.FieldMetadata, field.TypeJSON, value)
+	}
+	if _u.mutation.MetadataCleared() {
+		_spec.ClearField(webhook.FieldMetadata, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)
 	}
@@ -434,6 +478,38 @@ func (_u *WebhookUpdateOne) SetEvents(v []string) *WebhookUpdateOne {
 // AppendEvents appends value to the "events" field.
 func (_u *WebhookUpdateOne) AppendEvents(v []string) *WebhookUpdateOne {
 	_u.mutation.AppendEvents(v)
+	return _u
+}
+
+// SetDescription sets the "description" field.
+func (_u *WebhookUpdateOne) SetDescription(v string) *WebhookUpdateOne {
+	_u.mutation.SetDescription(v)
+	return _u
+}
+
+// SetNillableDescription sets the "description" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableDescription(v *string) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetDescription(*v)
+	}
+	return _u
+}
+
+// ClearDescription clears the value of the "description" field.
+func (_u *WebhookUpdateOne) ClearDescription() *WebhookUpdateOne {
+	_u.mutation.ClearDescription()
+	return _u
+}
+
+// SetMetadata sets the "metadata" field.
+func (_u *WebhookUpdateOne) SetMetadata(v map[string]string) *WebhookUpdateOne {
+	_u.mutation.SetMetadata(v)
+	return _u
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (_u *WebhookUpdateOne) ClearMetadata() *WebhookUpdateOne {
+	_u.mutation.ClearMetadata()
 	return _u
 }
 
@@ -699,6 +775,18 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, webhook.FieldEvents, value)
 		})
+	}
+	if value, ok := _u.mutation.Description(); ok {
+		_spec.SetField(webhook.FieldDescription, field.TypeString, value)
+	}
+	if _u.mutation.DescriptionCleared() {
+		_spec.ClearField(webhook.FieldDescription, field.TypeString)
+	}
+	if value, ok := _u.mutation.Metadata(); ok {
+		_spec.SetField(webhook.FieldMetadata, field.TypeJSON, value)
+	}
+	if _u.mutation.MetadataCleared() {
+		_spec.ClearField(webhook.FieldMetadata, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)

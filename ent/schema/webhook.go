@@ -25,6 +25,9 @@ func (Webhook) Fields() []ent.Field {
 		// The whole URL, sealed: path and query may hold tokens.
 		field.Bytes("url_sealed").Optional().Sensitive(),
 		field.Strings("events"),
+		// What its owner says about it. Null metadata has no keys.
+		field.String("description").Optional().Nillable(),
+		field.JSON("metadata", map[string]string{}).Optional().SchemaType(jsonText),
 		field.Bool("enabled").Default(true),
 		// The signing secret, sealed. The sealing key's name is part of what is sealed,
 		// and the migration shows it as secret_key_id and url_key_id, which Postgres

@@ -140,7 +140,9 @@ func newLife(t *rapid.T, s *store.Store) *life {
 
 // register makes a webhook, some of which have failed for long already.
 func (l *life) register() {
-	made, _, err := l.webhooks.RegisterWebhook(l.ctx, l.name("https://example.com/"), []string{"post.created"})
+	made, _, err := l.webhooks.RegisterWebhook(l.ctx, webhooks.WebhookInput{
+		URL: new(l.name("https://example.com/")), Events: &[]string{"post.created"},
+	})
 	require.NoError(l.t, err)
 	h := &lifeHook{id: made.ID, enabled: true, failures: rapid.SampledFrom([]int{0, lifeLimit - 1, lifeLimit - 2}).Draw(l.t, "failures")}
 	_, err = l.pool.Exec(l.ctx, "UPDATE webhooks SET consecutive_failures = $1 WHERE id = $2", h.failures, h.id.UUID())

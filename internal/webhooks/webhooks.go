@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -12,7 +11,6 @@ import (
 	"earshot/ent/db/organization"
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/change"
-	"earshot/internal/event"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -20,66 +18,11 @@ import (
 	"earshot/webhook"
 )
 
-// maxWebhookURL is the specification's.
-const maxWebhookURL = 2048
-
-// WebhookInput is what a webhook is made of, or what is changed of it; nil
-// leaves a member as it is.
-type WebhookInput struct {
-	URL     *string
-	Events  *[]string
-	Enabled *bool
-}
-
-func (s *Service) checkWebhook(in WebhookInput) error {
-	var bad problem.Fields
-	if in.URL != nil {
-		bad.Text("url", *in.URL, 1, maxWebhookURL)
-		if verdict := s.guard.CheckURL(*in.URL); !verdict.OK() && *in.URL != "" {
-			bad.Add("url", string(verdict.Class), "%s", verdict.Reason)
-		}
-	}
-	if in.Events != nil {
-		if len(*in.Events) == 0 {
-			bad.Add("events", "minItems", "must have at least 1 item")
-		}
-		for i, name := range *in.Events {
-			isEvent(&bad, problem.Item("events", i), name)
-		}
-	}
-	return bad.Err()
-}
-
-// isEvent judges the name of an event that can be subscribed to.
-func isEvent(bad *problem.Fields, field, name string) {
-	if !slices.Contains(event.Types, event.Type(name)) {
-		bad.Add(field, "enum", "is not an event; the events are %s", eventNames(event.Types))
-	}
-}
-
-func eventNames(types []event.Type) string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = string(t)
-	}
-	return strings.Join(names, ", ")
-}
-
-// distinct drops repeated events: a subscription is a set.
-func distinct(events []string) []string {
-	var out []string
-	for _, e := range events {
-		if !slices.Contains(out, e) {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // RegisterWebhook makes a webhook and returns its signing secret, for the only
-// time. It needs a paid plan and room under the cap: else problem.PlanLimit.
-func (s *Service) RegisterWebhook(ctx context.Context, url string, events []string) (*db.Webhook, string, error) {
-	if err := s.checkWebhook(WebhookInput{URL: &url, Events: &events}); err != nil {
+// time. It has to have a URL and events, and is enabled. It needs a paid plan and room under
+// the cap: else problem.PlanLimit.
+func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Webhook, string, error) {
+	if err := s.checkNewWebhook(in); err != nil {
 		return nil, "", err
 	}
 	var made *db.Webhook
@@ -102,14 +45,15 @@ func (s *Service) RegisterWebhook(ctx context.Context, url string, events []stri
 		}
 		id, at := publicid.NewWebhook(), store.Now()
 		made, err = c.Webhook.Create().
-			SetID(id).SetURL(change.OriginOf(url)).SetURLSealed(s.sealURL(id, url)).SetEvents(distinct(events)).
+			SetID(id).SetURL(change.OriginOf(*in.URL)).SetURLSealed(s.sealURL(id, *in.URL)).SetEvents(distinct(*in.Events)).
+			SetNillableDescription(change.Value(in.Description)).SetMetadata(in.Metadata).
 			SetSecretSealed(s.secrets.Seal(id.String(), secret)).
 			SetCreatedAt(at).SetUpdatedAt(at).
 			Save(ctx)
 		if err != nil {
 			return errors.Wrap(err, "insert the webhook")
 		}
-		made.URL = url
+		made.URL = *in.URL
 		return nil
 	})
 	return made, secret, err
@@ -162,11 +106,6 @@ func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Web
 	return found, nil
 }
 
-// onlyDisables is a change that is always possible.
-func (in WebhookInput) onlyDisables() bool {
-	return in.URL == nil && in.Events == nil && in.Enabled != nil && !*in.Enabled
-}
-
 // UpdateWebhook changes a webhook. Deliveries that are under way go by the new
 // URL from their next attempt on, and end there when it is disabled. To disable it and
 // nothing else is possible whatever the billing state, and where its URL can't be
@@ -204,6 +143,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if in.Events != nil && !slices.Equal(distinct(*in.Events), old.Events) {
 			update.SetEvents(distinct(*in.Events))
 		}
+		in.describe(update, old)
 		if in.Enabled != nil && *in.Enabled != old.Enabled {
 			setEnabled(update, *in.Enabled, at)
 			c.EndStreak(old)

@@ -782,6 +782,8 @@ var (
 		{Name: "url", Type: field.TypeString},
 		{Name: "url_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "events", Type: field.TypeJSON},
+		{Name: "description", Type: field.TypeString, Nullable: true},
+		{Name: "metadata", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "enabled", Type: field.TypeBool, Default: true},
 		{Name: "secret_sealed", Type: field.TypeBytes},
 		{Name: "former_secret_sealed", Type: field.TypeBytes, Nullable: true},
@@ -809,7 +811,7 @@ var (
 			{
 				Name:    "webhook_consecutive_failures",
 				Unique:  false,
-				Columns: []*schema.Column{WebhooksColumns[14]},
+				Columns: []*schema.Column{WebhooksColumns[16]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "consecutive_failures > 0",
 				},

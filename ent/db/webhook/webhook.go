@@ -27,6 +27,10 @@ const (
 	FieldURLSealed = "url_sealed"
 	// FieldEvents holds the string denoting the events field in the database.
 	FieldEvents = "events"
+	// FieldDescription holds the string denoting the description field in the database.
+	FieldDescription = "description"
+	// FieldMetadata holds the string denoting the metadata field in the database.
+	FieldMetadata = "metadata"
 	// FieldEnabled holds the string denoting the enabled field in the database.
 	FieldEnabled = "enabled"
 	// FieldSecretSealed holds the string denoting the secret_sealed field in the database.
@@ -58,6 +62,8 @@ var Columns = []string{
 	FieldURL,
 	FieldURLSealed,
 	FieldEvents,
+	FieldDescription,
+	FieldMetadata,
 	FieldEnabled,
 	FieldSecretSealed,
 	FieldFormerSecretSealed,
@@ -141,6 +147,11 @@ func ByUpdatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByURL orders the results by the url field.
 func ByURL(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldURL, opts...).ToFunc()
+}
+
+// ByDescription orders the results by the description field.
+func ByDescription(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDescription, opts...).ToFunc()
 }
 
 // ByEnabled orders the results by the enabled field.
