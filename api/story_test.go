@@ -122,6 +122,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 	s.make("createWebhook", 201, "webhookId", object{"url": "https://example.com/hook", "events": event.Types})
 	s.tell("listWebhooks", 200, nil)
 	s.tell("getWebhook", 200, nil)
+	s.tell("getWebhookHealth", 200, nil)
 	s.make("createPost", 201, "postId", object{
 		"title": "Dark mode", "body": object{"json": object{"type": "doc"}, "text": "Please."},
 		"contactId": s.ids["contactId"], "tagIds": []string{s.ids["tagId"]},

@@ -70,6 +70,24 @@ func (s *server) RotateWebhookSecret(ctx context.Context, r gen.RotateWebhookSec
 	return gen.RotateWebhookSecret200JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
 }
 
+func (s *server) GetWebhookHealth(ctx context.Context, r gen.GetWebhookHealthRequestObject) (gen.GetWebhookHealthResponseObject, error) {
+	w, h, err := s.Webhooks.Health(ctx, publicid.Read[publicid.Webhook](r.WebhookID))
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetWebhookHealth200JSONResponse{Data: gen.WebhookHealth{
+		WebhookID: w.ID.String(), Enabled: w.Enabled, DisabledAt: orNull(w.DisabledAt), DisabledReason: orNull((*string)(w.DisabledReason)),
+		ConsecutiveFailures: w.ConsecutiveFailures, Since: h.Since, Delivered: h.Delivered, Failed: h.Failed, Attempts: h.Attempts,
+		AttemptDurationMs: percentiles(h.AttemptDuration.P50, h.AttemptDuration.P95),
+		TimeToDeliveryMs:  percentiles(h.TimeToDelivery.P50, h.TimeToDelivery.P95),
+		Pending:           h.Pending, OldestPendingAt: orNull(h.OldestPendingAt),
+	}}, nil
+}
+
+func percentiles(p50, p95 *int) gen.Percentiles {
+	return gen.Percentiles{P50: orNull(p50), P95: orNull(p95)}
+}
+
 func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
 	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)

@@ -1313,6 +1313,15 @@ type Organization struct {
 // OrganizationID An organization's id.
 type OrganizationID = string
 
+// Percentiles defines model for Percentiles.
+type Percentiles struct {
+	// P50 Half of them took no longer; null where there are none.
+	P50 nullable.Nullable[int] `json:"p50"`
+
+	// P95 Nineteen of twenty took no longer; null where there are none.
+	P95 nullable.Nullable[int] `json:"p95"`
+}
+
 // Plan The organization's plan.
 type Plan string
 
@@ -1841,6 +1850,50 @@ type WebhookFields struct {
 
 	// URL Where events are sent.
 	URL string `json:"url"`
+}
+
+// WebhookHealth defines model for WebhookHealth.
+type WebhookHealth struct {
+	AttemptDurationMs Percentiles `json:"attemptDurationMs"`
+
+	// Attempts How many attempts the deliveries since then have had.
+	Attempts int `json:"attempts"`
+
+	// ConsecutiveFailures How many deliveries in a row have failed for good.
+	ConsecutiveFailures int `json:"consecutiveFailures"`
+
+	// Delivered How many deliveries since then have succeeded.
+	Delivered int `json:"delivered"`
+
+	// DisabledAt When it was disabled; null while it is enabled.
+	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
+
+	// DisabledReason Why it is disabled, as in the webhook.
+	DisabledReason nullable.Nullable[string] `json:"disabledReason"`
+
+	// Enabled Whether anything is sent.
+	Enabled bool `json:"enabled"`
+
+	// Failed How many deliveries since then have failed for good.
+	Failed int `json:"failed"`
+
+	// OldestPendingAt When the oldest pending delivery was created; null where none is pending.
+	OldestPendingAt nullable.Nullable[time.Time] `json:"oldestPendingAt"`
+
+	// Pending How many deliveries are pending now, whenever they were created; 100,000 stands for more, too.
+	Pending int `json:"pending"`
+
+	// Since What was created from then on counts: 24 hours ago, or later where there were more than 100,000 deliveries.
+	Since            time.Time   `json:"since"`
+	TimeToDeliveryMs Percentiles `json:"timeToDeliveryMs"`
+
+	// WebhookID A webhook's id.
+	WebhookID WebhookID `json:"webhookId"`
+}
+
+// WebhookHealthEnvelope defines model for WebhookHealthEnvelope.
+type WebhookHealthEnvelope struct {
+	Data WebhookHealth `json:"data"`
 }
 
 // WebhookID A webhook's id.
@@ -3166,6 +3219,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
 	ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWebhookHealth Read how a webhook is doing
+	//
+	// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
+	// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+	//
+	// Corresponds with GET /v1/webhooks/{webhookId}/health (the `GetWebhookHealth` operationId).
+	GetWebhookHealth(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RecoverWebhookWithBody Replay everything that failed
 	//
@@ -4886,6 +4947,24 @@ func (c *Client) GetDelivery(ctx context.Context, webhookID WebhookIDParam, deli
 // Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
 func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReplayDeliveryRequest(c.Server, webhookID, deliveryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWebhookHealth Read how a webhook is doing
+//
+// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
+// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+//
+// Corresponds with GET /v1/webhooks/{webhookId}/health (the `GetWebhookHealth` operationId).
+func (c *Client) GetWebhookHealth(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWebhookHealthRequest(c.Server, webhookID)
 	if err != nil {
 		return nil, err
 	}
@@ -7878,6 +7957,40 @@ func NewReplayDeliveryRequest(server string, webhookID WebhookIDParam, deliveryI
 	return req, nil
 }
 
+// NewGetWebhookHealthRequest constructs an http.Request for the GetWebhookHealth method
+func NewGetWebhookHealthRequest(server string, webhookID WebhookIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhookId", webhookID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/health", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRecoverWebhookRequest calls the generic RecoverWebhook builder with application/json body
 func NewRecoverWebhookRequest(server string, webhookID WebhookIDParam, body RecoverWebhookJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -9091,6 +9204,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay (the `ReplayDelivery` operationId).
 	ReplayDeliveryWithResponse(ctx context.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam, reqEditors ...RequestEditorFn) (*ReplayDeliveryResponse, error)
+
+	// GetWebhookHealthWithResponse Read how a webhook is doing
+	//
+	// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
+	// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/webhooks/{webhookId}/health (the `GetWebhookHealth` operationId).
+	GetWebhookHealthWithResponse(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*GetWebhookHealthResponse, error)
 
 	// RecoverWebhookWithBodyWithResponse Replay everything that failed
 	//
@@ -14761,6 +14884,96 @@ func (r ReplayDeliveryResponse) ContentType() string {
 	return ""
 }
 
+type GetWebhookHealthResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookHealthEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON200() *WebhookHealthEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetWebhookHealthResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWebhookHealthResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWebhookHealthResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWebhookHealthResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWebhookHealthResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RecoverWebhookResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -16648,6 +16861,22 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, we
 		return nil, err
 	}
 	return ParseReplayDeliveryResponse(rsp)
+}
+
+// GetWebhookHealthWithResponse Read how a webhook is doing
+//
+// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
+// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/webhooks/{webhookId}/health (the `GetWebhookHealth` operationId).
+func (c *ClientWithResponses) GetWebhookHealthWithResponse(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*GetWebhookHealthResponse, error) {
+	rsp, err := c.GetWebhookHealth(ctx, webhookID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWebhookHealthResponse(rsp)
 }
 
 // RecoverWebhookWithBodyWithResponse Replay everything that failed
@@ -21528,6 +21757,81 @@ func ParseReplayDeliveryResponse(rsp *http.Response) (*ReplayDeliveryResponse, e
 			return nil, err
 		}
 		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWebhookHealthResponse parses an HTTP response from a GetWebhookHealthWithResponse call
+func ParseGetWebhookHealthResponse(rsp *http.Response) (*GetWebhookHealthResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWebhookHealthResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookHealthEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

@@ -113,6 +113,7 @@ func story() []step {
 		{"listRecoveries", object{"webhookId": "$webhook"}, ""},
 		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true, "description": nil}, ""},
 		{"getWebhook", object{"webhookId": "$webhook"}, ""},
+		{"getWebhookHealth", object{"webhookId": "$webhook"}, ""},
 		{"listWebhooks", object{}, ""},
 		{"createMember", object{"email": "Kim@example.com", "name": "Kim"}, "member"},
 		{"createMember", object{"email": "kim@example.com", "name": "Kim", "role": "admin"}, ""}, // taken

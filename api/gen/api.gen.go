@@ -1312,6 +1312,15 @@ type Organization struct {
 // OrganizationID An organization's id.
 type OrganizationID = string
 
+// Percentiles defines model for Percentiles.
+type Percentiles struct {
+	// P50 Half of them took no longer; null where there are none.
+	P50 nullable.Nullable[int] `json:"p50"`
+
+	// P95 Nineteen of twenty took no longer; null where there are none.
+	P95 nullable.Nullable[int] `json:"p95"`
+}
+
 // Plan The organization's plan.
 type Plan string
 
@@ -1842,6 +1851,50 @@ type WebhookFields struct {
 	URL string `json:"url"`
 }
 
+// WebhookHealth defines model for WebhookHealth.
+type WebhookHealth struct {
+	AttemptDurationMs Percentiles `json:"attemptDurationMs"`
+
+	// Attempts How many attempts the deliveries since then have had.
+	Attempts int `json:"attempts"`
+
+	// ConsecutiveFailures How many deliveries in a row have failed for good.
+	ConsecutiveFailures int `json:"consecutiveFailures"`
+
+	// Delivered How many deliveries since then have succeeded.
+	Delivered int `json:"delivered"`
+
+	// DisabledAt When it was disabled; null while it is enabled.
+	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
+
+	// DisabledReason Why it is disabled, as in the webhook.
+	DisabledReason nullable.Nullable[string] `json:"disabledReason"`
+
+	// Enabled Whether anything is sent.
+	Enabled bool `json:"enabled"`
+
+	// Failed How many deliveries since then have failed for good.
+	Failed int `json:"failed"`
+
+	// OldestPendingAt When the oldest pending delivery was created; null where none is pending.
+	OldestPendingAt nullable.Nullable[time.Time] `json:"oldestPendingAt"`
+
+	// Pending How many deliveries are pending now, whenever they were created; 100,000 stands for more, too.
+	Pending int `json:"pending"`
+
+	// Since What was created from then on counts: 24 hours ago, or later where there were more than 100,000 deliveries.
+	Since            time.Time   `json:"since"`
+	TimeToDeliveryMs Percentiles `json:"timeToDeliveryMs"`
+
+	// WebhookID A webhook's id.
+	WebhookID WebhookID `json:"webhookId"`
+}
+
+// WebhookHealthEnvelope defines model for WebhookHealthEnvelope.
+type WebhookHealthEnvelope struct {
+	Data WebhookHealth `json:"data"`
+}
+
 // WebhookID A webhook's id.
 type WebhookID = string
 
@@ -2355,6 +2408,9 @@ type ServerInterface interface {
 	// ReplayDelivery Replay a delivery
 	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
 	ReplayDelivery(c *gin.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam)
+	// GetWebhookHealth Read how a webhook is doing
+	// (GET /v1/webhooks/{webhookId}/health)
+	GetWebhookHealth(c *gin.Context, webhookID WebhookIDParam)
 	// RecoverWebhook Replay everything that failed
 	// (POST /v1/webhooks/{webhookId}/recover)
 	RecoverWebhook(c *gin.Context, webhookID WebhookIDParam)
@@ -4045,6 +4101,31 @@ func (siw *ServerInterfaceWrapper) ReplayDelivery(c *gin.Context) {
 	siw.Handler.ReplayDelivery(c, webhookID, deliveryID)
 }
 
+// GetWebhookHealth operation middleware
+func (siw *ServerInterfaceWrapper) GetWebhookHealth(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhookId" -------------
+	var webhookID WebhookIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhookId", c.Param("webhookId"), &webhookID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhookId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetWebhookHealth(c, webhookID)
+}
+
 // RecoverWebhook operation middleware
 func (siw *ServerInterfaceWrapper) RecoverWebhook(c *gin.Context) {
 
@@ -4280,6 +4361,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/deliveries", wrapper.ListDeliveries)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/deliveries/:deliveryId", wrapper.GetDelivery)
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/deliveries/:deliveryId/replay", wrapper.ReplayDelivery)
+	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/health", wrapper.GetWebhookHealth)
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/recover", wrapper.RecoverWebhook)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries", wrapper.ListRecoveries)
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries/:recoveryId", wrapper.GetRecovery)
@@ -5551,6 +5633,28 @@ func (response ReplayDelivery201JSONResponse) VisitReplayDeliveryResponse(w http
 	return err
 }
 
+type GetWebhookHealthRequestObject struct {
+	WebhookID WebhookIDParam `json:"webhookId"`
+}
+
+type GetWebhookHealthResponseObject interface {
+	VisitGetWebhookHealthResponse(w http.ResponseWriter) error
+}
+
+type GetWebhookHealth200JSONResponse WebhookHealthEnvelope
+
+func (response GetWebhookHealth200JSONResponse) VisitGetWebhookHealthResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RecoverWebhookRequestObject struct {
 	WebhookID WebhookIDParam `json:"webhookId"`
 	Body      *RecoverWebhookJSONRequestBody
@@ -5832,6 +5936,9 @@ type StrictServerInterface interface {
 	// ReplayDelivery Replay a delivery
 	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
 	ReplayDelivery(ctx context.Context, request ReplayDeliveryRequestObject) (ReplayDeliveryResponseObject, error)
+	// GetWebhookHealth Read how a webhook is doing
+	// (GET /v1/webhooks/{webhookId}/health)
+	GetWebhookHealth(ctx context.Context, request GetWebhookHealthRequestObject) (GetWebhookHealthResponseObject, error)
 	// RecoverWebhook Replay everything that failed
 	// (POST /v1/webhooks/{webhookId}/recover)
 	RecoverWebhook(ctx context.Context, request RecoverWebhookRequestObject) (RecoverWebhookResponseObject, error)
@@ -7722,6 +7829,32 @@ func (sh *strictHandler) ReplayDelivery(ctx *gin.Context, webhookID WebhookIDPar
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ReplayDeliveryResponseObject); ok {
 		if err := validResponse.VisitReplayDeliveryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetWebhookHealth operation middleware
+func (sh *strictHandler) GetWebhookHealth(ctx *gin.Context, webhookID WebhookIDParam) {
+	var request GetWebhookHealthRequestObject
+
+	request.WebhookID = webhookID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetWebhookHealth(ctx, request.(GetWebhookHealthRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetWebhookHealth")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetWebhookHealthResponseObject); ok {
+		if err := validResponse.VisitGetWebhookHealthResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
