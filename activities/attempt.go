@@ -9,7 +9,6 @@ import (
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/failpoint"
 	"earshot/internal/send"
@@ -21,19 +20,19 @@ import (
 // attempt is the life of one attempt: a slot and memory, the claim, the request, the
 // record. The process may die after any line; the lease then keeps others off
 // until the attempt can be over, and the claim is made again.
-func (d *Deliveries) attempt(ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration) (outcome, error) {
-	release, o, err := d.admit(ctx, waiting, due, wait)
+func (d *Deliveries) attempt(ctx, waiting context.Context, r round, due Due) (outcome, error) {
+	release, o, err := d.admit(ctx, waiting, due, r.wait(due.Webhook))
 	if release == nil {
 		return o, err
 	}
 	// They are for the request: our own record needs neither.
 	defer release()
-	claimed, err := d.claims.Do(ctx, store.Claim{
-		ID: due.ID, Number: due.Attempt, WorkflowID: run.ID, RunID: run.RunID, Lease: send.AttemptTimeout + leaseMargin,
-	})
+	claimed, err := d.claim(ctx, waiting, r, due)
 	switch {
 	case err != nil:
 		return outcome{}, err
+	case claimed.Throttled:
+		return outcome{putOff: true, throttled: true, noted: claimed.Noted, atLeast: claimed.Delay, at: time.Now()}, nil
 	case claimed.Gone:
 		return gone(claimed.Ended), nil
 	case claimed.Wait:

@@ -79,6 +79,7 @@ type Deliveries struct {
 	memory  *fairness.PayloadMemory
 	sizes   *batch.Batcher[publicid.Delivery, store.PayloadSize]
 	claims  *batch.Batcher[store.Claim, store.Claimed]
+	tokens  *batch.Batcher[store.WebhookTokenAsk, store.WebhookToken]
 	results *batch.Batcher[store.Result, bool]
 }
 
@@ -87,13 +88,15 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follo
 	if o.Counts == nil {
 		o.Counts = NewCounts(telemetry.Meter{})
 	}
-	return &Deliveries{
+	d := &Deliveries{
 		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, counts: o.Counts, log: o.Log,
 		limits: fairness.NewWebhookLimits(), later: fairness.NewLaterLimits(), memory: fairness.NewPayloadMemory(),
 		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
 		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
 		results: batch.New(batchMax, statementTimeout, s.RecordResults),
 	}
+	d.tokens = batch.New(batchMax, statementTimeout, d.takeTokens)
+	return d
 }
 
 // Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
@@ -131,11 +134,11 @@ type AttemptResult struct {
 }
 
 // AttemptFirst makes the first attempts of a new group, all at once, and puts off what
-// finds no slot or no memory.
+// finds no slot, no memory or no token.
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
-	return d.attemptAll(ctx, p, d.limits.FirstWait, nil)
+	return d.attemptAll(ctx, p, round{wait: d.limits.FirstWait, first: true}, nil)
 }
 
 // AttemptLater makes attempts after the first, and first ones that were put off.
@@ -153,7 +156,7 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 	}
 	admitted, leave := d.later.Admit(webhooks, owners)
 	defer leave()
-	return d.attemptAll(ctx, p, func(publicid.Webhook) time.Duration { return fairness.SlotWait }, admitted)
+	return d.attemptAll(ctx, p, round{wait: func(publicid.Webhook) time.Duration { return fairness.SlotWait }}, admitted)
 }
 
 // owners are the organizations of the webhooks. The run doesn't know them all.
@@ -192,18 +195,25 @@ func heartbeat(ctx context.Context) {
 	}
 }
 
+// round is what the attempts that an activity makes at once have in common.
+type round struct {
+	run workflow.Execution // attemptAll sets it
+	// wait is how long an attempt may wait for a slot of its webhook and for memory.
+	wait func(publicid.Webhook) time.Duration
+	// first attempts stand in line behind those that a throttle has put off.
+	first bool
+}
+
 // attemptAll attempts what goes to webhooks that are admitted, all where nil is, and puts off
-// the others and what finds no slot or no memory in time.
-func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
-	wait func(publicid.Webhook) time.Duration, admitted fairness.Admission,
-) (AttemptResult, error) {
+// the others and what finds no slot, no memory or no token in time.
+func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, r round, admitted fairness.Admission) (AttemptResult, error) {
 	var (
 		all      sync.WaitGroup
 		mu       sync.Mutex
 		faults   []error
 		outcomes = make([]outcome, len(p.Deliveries))
 	)
-	run := activity.GetInfo(ctx).WorkflowExecution
+	r.run = activity.GetInfo(ctx).WorkflowExecution
 	waiting, stop := untilStop(ctx)
 	defer stop()
 	untilShare := d.later.Wait() // one for all, so that they come back together
@@ -218,7 +228,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 		case fairness.Free:
 		}
 		all.Go(func() {
-			o, err := d.attemptOrPanic(ctx, waiting, run, due, wait(due.Webhook))
+			o, err := d.attemptOrPanic(ctx, waiting, r, due)
 			if err != nil {
 				// Our own fault: the receiver's attempt isn't used up.
 				d.counts.fault(ctx)
@@ -239,22 +249,20 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams,
 	for _, err := range faults {
 		// One of them only, whose secret can't be opened for example: the others
 		// of the group go on without it.
-		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", run.ID, "error", err)
+		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", r.run.ID, "error", err)
 	}
-	return d.settle(ctx, run, p.Deliveries, outcomes)
+	return d.settle(ctx, r.run, p.Deliveries, outcomes)
 }
 
 // attemptOrPanic is attempt with a panic as an error, a fault of our own: in a goroutine of
 // its own it would end the process, and all other attempts with it.
-func (d *Deliveries) attemptOrPanic(
-	ctx, waiting context.Context, run workflow.Execution, due Due, wait time.Duration,
-) (_ outcome, err error) {
+func (d *Deliveries) attemptOrPanic(ctx, waiting context.Context, r round, due Due) (_ outcome, err error) {
 	defer func() {
 		if what := recover(); what != nil {
 			err = errors.Errorf("panic in an attempt: %v\n\n%s", what, debug.Stack())
 		}
 	}()
-	return d.attempt(ctx, waiting, run, due, wait)
+	return d.attempt(ctx, waiting, r, due)
 }
 
 // settle does what is left to do when all attempts are over.

@@ -9,13 +9,16 @@ import (
 
 // outcome is what became of one delivery.
 type outcome struct {
-	// putOff says that no attempt was made, for want of a slot or of memory.
+	// putOff says that no attempt was made, for want of a slot, of memory or of a token.
 	putOff bool
 	// atLeast is how long it is put off then, whatever the backlog.
 	atLeast time.Duration
-	pending bool
-	next    Pending
-	// at is when the delay began.
+	// throttled says that it is put off for exactly that long, until its turn, and noted that its
+	// row says so already.
+	throttled, noted bool
+	pending          bool
+	next             Pending
+	// at is when the delay began, where there is one of its own.
 	at time.Time
 	// failed for good.
 	failed bool

@@ -38,8 +38,17 @@ func (p panics) Handle(ctx context.Context, line slog.Record) error {
 	return p.Handler.Handle(ctx, line) //nolint:wrapcheck // it is the other's
 }
 
-func TestAPanicInAnAttemptPutsItsDeliveryOffAndHurtsNoOther(t *testing.T) {
-	t.Parallel()
+// due are deliveries of a webhook that are due for their first attempts.
+type due struct {
+	store   *store.Store
+	ctx     context.Context
+	box     *seal.Box
+	webhook publicid.Webhook
+	all     []activities.Due
+}
+
+func newDue(t *testing.T, n int) due {
+	t.Helper()
 	s, box, receiver := testkit.Store(t), seal.New(), testkit.NewReceiver(t)
 	require.NoError(t, box.Add("k1", make([]byte, 32)))
 	o, err := s.Client().Organization.Create().SetName("Acme").Save(store.System(t.Context(), "test"))
@@ -48,26 +57,37 @@ func TestAPanicInAnAttemptPutsItsDeliveryOffAndHurtsNoOther(t *testing.T) {
 	s.Client().Webhook.Create().SetID(hook).SetURL(receiver.URL).SetEvents([]string{"post.created"}).
 		SetSecretSealed(box.Seal(hook.String(), "whsec_"+strings.Repeat("a", 32))).SaveX(ctx)
 	happened := s.Client().Event.Create().SetType("post.created").SetPayload([]byte("{}")).SaveX(ctx).ID
-	var due []activities.Due
-	for range 3 {
+	made := due{store: s, ctx: ctx, box: box, webhook: hook}
+	for range n {
 		d := s.Client().Delivery.Create().SetWebhookID(hook).SetEventID(happened).SetEventType("post.created").
 			SetNextAttemptAt(time.Now()).SaveX(ctx)
-		due = append(due, activities.Due{ID: d.ID, Webhook: hook, Attempt: 1})
+		made.all = append(made.all, activities.Due{ID: d.ID, Webhook: hook, Attempt: 1})
 	}
-	logs := testkit.NewLogs()
+	return made
+}
+
+// attempt makes the first attempts.
+func (d due) attempt(t *testing.T, log *slog.Logger) (result activities.AttemptResult) {
+	t.Helper()
 	sender := send.New(send.Options{AllowHTTP: true, AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	deliveries := activities.NewDeliveries(s, sender, box, nil, activities.DeliveryOptions{
-		Delays: []time.Duration{time.Hour}, Log: slog.New(panics{logs.Logger().Handler(), due[1].ID.String()}),
+	deliveries := activities.NewDeliveries(d.store, sender, d.box, nil, activities.DeliveryOptions{
+		Delays: []time.Duration{time.Hour}, Log: log,
 	})
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.RegisterActivity(deliveries.AttemptFirst)
-	answer, err := env.ExecuteActivity(deliveries.AttemptFirst, activities.AttemptParams{Deliveries: due})
+	answer, err := env.ExecuteActivity(deliveries.AttemptFirst, activities.AttemptParams{Deliveries: d.all})
 	require.NoError(t, err)
-	var result activities.AttemptResult
 	require.NoError(t, answer.Get(&result))
+	return result
+}
+
+func TestAPanicInAnAttemptPutsItsDeliveryOffAndHurtsNoOther(t *testing.T) {
+	t.Parallel()
+	d, logs := newDue(t, 3), testkit.NewLogs()
+	result := d.attempt(t, slog.New(panics{logs.Logger().Handler(), d.all[1].ID.String()}))
 	require.Equal(t, []string{"200", "", "200"}, result.Answers)
 	require.Len(t, result.Pending, 1)
-	require.Equal(t, due[1], result.Pending[0].Due, "it is to be attempted again, by the same number")
+	require.Equal(t, d.all[1], result.Pending[0].Due, "it is to be attempted again, by the same number")
 	require.Positive(t, result.Pending[0].In)
 	require.Contains(t, logs.String(), "nobody expected this")
 	require.Contains(t, logs.String(), "panic_test.go", "with the place")

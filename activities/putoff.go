@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -9,36 +10,58 @@ import (
 	"earshot/internal/store"
 )
 
-// putOff writes down when those deliveries are due again that found no slot or no memory:
+// putOff writes down when those deliveries are due again that found no slot, no memory or no token:
 // in their rows, so that the sweep doesn't take them for forgotten and the API says when,
-// and in the result, for which their run sets a timer. Those of one webhook are due
-// together, in one more round, and as late as its backlog demands, so that thousands of
-// deliveries to a receiver that hangs don't come back every second.
+// and in the result, for which their run sets a timer. Each that found no token is due at its turn,
+// which was written down when it was given.
+// The others of one webhook are due together, in one more round, and as late as its backlog
+// demands, so that thousands of deliveries to a receiver that hangs don't come back every second.
 func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Due, outcomes []outcome) error {
-	waiting := map[publicid.Webhook][]int{}
-	n := 0
-	for i, o := range outcomes {
-		if o.putOff {
-			waiting[of[i].Webhook] = append(waiting[of[i].Webhook], i)
-			n++
-		}
-	}
-	if n == 0 {
+	waits := d.waits(of, outcomes)
+	if len(waits) == 0 {
 		return nil
 	}
-	rows := make([]store.PutOff, 0, n)
-	for webhook, which := range waiting {
+	rows := make([]store.PutOff, 0, len(waits))
+	for i, wait := range waits {
+		if !outcomes[i].noted {
+			rows = append(rows, store.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})
+		}
+		outcomes[i] = again(of[i], of[i].Attempt, wait)
+	}
+	d.counts.delayed(ctx, len(waits))
+	if len(rows) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	return d.store.PutOffDeliveries(ctx, run.ID, run.RunID, rows)
+}
+
+// waits are those of what is put off, by its place.
+func (d *Deliveries) waits(of []Due, outcomes []outcome) map[int]time.Duration {
+	waits, behind, longest := map[int]time.Duration{}, map[publicid.Webhook][]int{}, map[publicid.Webhook]time.Duration{}
+	for i, o := range outcomes {
+		webhook := of[i].Webhook
+		switch {
+		case o.throttled:
+			// Others of the round may have taken longer.
+			waits[i] = max(0, o.atLeast-time.Since(o.at))
+			longest[webhook] = max(longest[webhook], waits[i])
+		case o.putOff:
+			behind[webhook] = append(behind[webhook], i)
+		}
+	}
+	for webhook, wait := range longest {
+		d.limits.Throttled(webhook, wait)
+	}
+	for webhook, which := range behind {
 		wait := d.limits.ReserveBacklog(webhook, len(which))
 		for _, i := range which {
 			wait = max(wait, outcomes[i].atLeast)
 		}
 		for _, i := range which {
-			outcomes[i] = again(of[i], of[i].Attempt, wait)
-			rows = append(rows, store.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})
+			waits[i] = wait
 		}
 	}
-	d.counts.delayed(ctx, n)
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	return d.store.PutOffDeliveries(ctx, run.ID, run.RunID, rows)
+	return waits
 }

@@ -76,10 +76,14 @@ var removals = []struct {
 // RemoveExpired removes deliveries that ended, with their attempts, events that
 // nothing refers to any more, and recoveries that ended, when they are old. A try
 // goes on where the one before it was cut off. What was deleted with its webhook goes
-// whatever is kept, and so do buckets of API keys that are full again, the records of
-// idempotency keys after a day, and secrets of webhooks that nothing is signed with any more.
+// whatever is kept, and so do buckets of API keys that are full again and of webhooks without a
+// throttle, the records of idempotency keys after a day, and secrets of webhooks that nothing is
+// signed with any more.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.store.RemoveFullBuckets(ctx); err != nil {
+		return RemoveResult{}, err
+	}
+	if err := r.store.RemoveThrottles(ctx); err != nil {
 		return RemoveResult{}, err
 	}
 	if err := r.store.ForgetFormerSecrets(ctx); err != nil {

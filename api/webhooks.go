@@ -15,6 +15,7 @@ func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestOb
 	names := eventNames(r.Body.Events)
 	w, secret, err := s.Webhooks.RegisterWebhook(ctx, webhooks.WebhookInput{
 		URL: &r.Body.URL, Events: &names, Description: r.Body.Description, Metadata: given(r.Body.Metadata),
+		MaxPerSecond: r.Body.MaxPerSecond,
 	})
 	if err != nil {
 		return nil, err
@@ -49,6 +50,7 @@ func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestOb
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	in := webhooks.WebhookInput{
 		URL: r.Body.URL, Enabled: r.Body.Enabled, Description: r.Body.Description, Metadata: given(r.Body.Metadata),
+		MaxPerSecond: r.Body.MaxPerSecond,
 	}
 	if r.Body.Events != nil {
 		names := eventNames(*r.Body.Events)
@@ -115,7 +117,7 @@ func webhook(w *db.Webhook) gen.WebhookFields {
 	return gen.WebhookFields{
 		ID: w.ID.String(), OrganizationID: w.OrganizationID.String(), URL: w.URL,
 		Events:      each(w.Events, func(e string) gen.EventType { return gen.EventType(e) }),
-		Description: orNull(w.Description), Metadata: metadata,
+		Description: orNull(w.Description), Metadata: metadata, MaxPerSecond: orNull(w.MaxPerSecond),
 		Enabled: w.Enabled, DisabledAt: orNull(w.DisabledAt), DisabledReason: orNull((*string)(w.DisabledReason)),
 		ConsecutiveFailures: w.ConsecutiveFailures, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
 	}

@@ -928,6 +928,11 @@ type CreateWebhookRequest struct {
 	// Events The events to send. Repeated ones count once.
 	Events WebhookEvents `json:"events"`
 
+	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+	// none of the five attempts.
+	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
+
 	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
@@ -1724,6 +1729,11 @@ type UpdateWebhookRequest struct {
 	// Events The events to send. Repeated ones count once.
 	Events *WebhookEvents `json:"events,omitempty"`
 
+	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+	// none of the five attempts.
+	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
+
 	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
@@ -1839,6 +1849,11 @@ type WebhookFields struct {
 	// ID A webhook's id.
 	ID WebhookID `json:"id"`
 
+	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+	// none of the five attempts.
+	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond"`
+
 	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 	Metadata WebhookMetadata `json:"metadata"`
 
@@ -1907,6 +1922,11 @@ type WebhookList struct {
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
+
+// WebhookMaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+// none of the five attempts.
+type WebhookMaxPerSecond = int
 
 // WebhookMetadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 type WebhookMetadata map[string]string
@@ -3159,7 +3179,8 @@ type ClientInterface interface {
 	//
 	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-	// whole.
+	// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+	// minutes and goes by the new one then.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -3178,7 +3199,8 @@ type ClientInterface interface {
 	//
 	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-	// whole.
+	// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+	// minutes and goes by the new one then.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -4846,7 +4868,8 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID WebhookIDParam, reqEd
 //
 // Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 // made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-// whole.
+// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+// minutes and goes by the new one then.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -4875,7 +4898,8 @@ func (c *Client) UpdateWebhookWithBody(ctx context.Context, webhookID WebhookIDP
 //
 // Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 // made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-// whole.
+// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+// minutes and goes by the new one then.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -9138,7 +9162,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-	// whole.
+	// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+	// minutes and goes by the new one then.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -9157,7 +9182,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 	// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-	// whole.
+	// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+	// minutes and goes by the new one then.
 	//
 	// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 	// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -16766,7 +16792,8 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhoo
 //
 // Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 // made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-// whole.
+// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+// minutes and goes by the new one then.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
@@ -16791,7 +16818,8 @@ func (c *ClientWithResponses) UpdateWebhookWithBodyWithResponse(ctx context.Cont
 //
 // Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
 // made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-// whole.
+// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
+// minutes and goes by the new one then.
 //
 // `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
 // `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`

@@ -59,7 +59,7 @@ func story() []step {
 		{"listTags", object{"boardId": "$board"}, ""},
 		{"createWebhook", object{
 			"url": "https://hooks.example.com/in", "events": everyEvent(),
-			"description": "For the product team", "metadata": object{"camelCase": "aB", "snake_case": ""},
+			"description": "For the product team", "metadata": object{"camelCase": "aB", "snake_case": ""}, "maxPerSecond": 1000,
 		}, "webhook"},
 		{"identifyContact", object{
 			"externalUserId": "u-1", "email": "Dana@Example.com", "mrrCents": 4900, "currency": "EUR",

@@ -98,9 +98,9 @@ var table = []tool{
 		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, API keys and members",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
 			"them, webhook reads one, health tells how its last day went; deliveries returns a webhook's log (filter status " +
-			"failed), delivery one of them with its payload and every attempt; recoveries and recovery tell how far a replay of failures is; events reads what " +
-			"happened in the organization, in order, from after on; api_keys lists the keys, without the keys themselves; " +
-			"members lists who belongs to the organization, member reads one.",
+			"failed), delivery one of them with its payload and every attempt; recoveries and recovery tell how far a " +
+			"replay of failures is; events reads what happened in the organization, in order, from after on; api_keys lists " +
+			"the keys, without the keys themselves; members lists who belongs to the organization, member reads one.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"health", "getWebhookHealth"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},

@@ -27,8 +27,8 @@ var (
 	}
 
 	// The first round runs inside the first workflow task: 10 s for the
-	// attempt, the rest for a slot and memory, the claim and the record. It isn't
-	// repeated: what fails here goes on in the later queue.
+	// attempt, the rest for a slot and memory, the claims, a token (1 s each) and the
+	// record. It isn't repeated: what fails here goes on in the later queue.
 	firstRound = workflow.LocalActivityOptions{
 		StartToCloseTimeout: 20 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
@@ -37,7 +37,8 @@ var (
 	// Later attempts are repeated for as long as it takes: they fail only for
 	// reasons of our own, which must not use up a receiver's five attempts.
 	laterRound = workflow.ActivityOptions{
-		// 10 s for a slot and memory, 10 s for the attempt, the rest for the database.
+		// 10 s for a slot and memory, 1 s for a token, 10 s for the attempt, the rest for the
+		// database.
 		StartToCloseTimeout: time.Minute,
 		// Three heartbeats, 12 s: a killed worker is noticed about when its
 		// deliveries' leases end.

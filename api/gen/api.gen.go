@@ -927,6 +927,11 @@ type CreateWebhookRequest struct {
 	// Events The events to send. Repeated ones count once.
 	Events WebhookEvents `json:"events"`
 
+	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+	// none of the five attempts.
+	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
+
 	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
@@ -1723,6 +1728,11 @@ type UpdateWebhookRequest struct {
 	// Events The events to send. Repeated ones count once.
 	Events *WebhookEvents `json:"events,omitempty"`
 
+	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+	// none of the five attempts.
+	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
+
 	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
@@ -1838,6 +1848,11 @@ type WebhookFields struct {
 	// ID A webhook's id.
 	ID WebhookID `json:"id"`
 
+	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+	// none of the five attempts.
+	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond"`
+
 	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 	Metadata WebhookMetadata `json:"metadata"`
 
@@ -1906,6 +1921,11 @@ type WebhookList struct {
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
+
+// WebhookMaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
+// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
+// none of the five attempts.
+type WebhookMaxPerSecond = int
 
 // WebhookMetadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
 type WebhookMetadata map[string]string

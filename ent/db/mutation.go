@@ -14943,6 +14943,8 @@ type WebhookMutation struct {
 	appendevents            []string
 	description             *string
 	metadata                *map[string]string
+	max_per_second          *int
+	addmax_per_second       *int
 	enabled                 *bool
 	secret_sealed           *[]byte
 	former_secret_sealed    *[]byte
@@ -15405,6 +15407,76 @@ func (m *WebhookMutation) ResetMetadata() {
 	delete(m.clearedFields, webhook.FieldMetadata)
 }
 
+// SetMaxPerSecond sets the "max_per_second" field.
+func (m *WebhookMutation) SetMaxPerSecond(i int) {
+	m.max_per_second = &i
+	m.addmax_per_second = nil
+}
+
+// MaxPerSecond returns the value of the "max_per_second" field in the mutation.
+func (m *WebhookMutation) MaxPerSecond() (r int, exists bool) {
+	v := m.max_per_second
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxPerSecond returns the old "max_per_second" field's value of the Webhook entity.
+// If the Webhook object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WebhookMutation) OldMaxPerSecond(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxPerSecond is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxPerSecond requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxPerSecond: %w", err)
+	}
+	return oldValue.MaxPerSecond, nil
+}
+
+// AddMaxPerSecond adds i to the "max_per_second" field.
+func (m *WebhookMutation) AddMaxPerSecond(i int) {
+	if m.addmax_per_second != nil {
+		*m.addmax_per_second += i
+	} else {
+		m.addmax_per_second = &i
+	}
+}
+
+// AddedMaxPerSecond returns the value that was added to the "max_per_second" field in this mutation.
+func (m *WebhookMutation) AddedMaxPerSecond() (r int, exists bool) {
+	v := m.addmax_per_second
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxPerSecond clears the value of the "max_per_second" field.
+func (m *WebhookMutation) ClearMaxPerSecond() {
+	m.max_per_second = nil
+	m.addmax_per_second = nil
+	m.clearedFields[webhook.FieldMaxPerSecond] = struct{}{}
+}
+
+// MaxPerSecondCleared returns if the "max_per_second" field was cleared in this mutation.
+func (m *WebhookMutation) MaxPerSecondCleared() bool {
+	_, ok := m.clearedFields[webhook.FieldMaxPerSecond]
+	return ok
+}
+
+// ResetMaxPerSecond resets all changes to the "max_per_second" field.
+func (m *WebhookMutation) ResetMaxPerSecond() {
+	m.max_per_second = nil
+	m.addmax_per_second = nil
+	delete(m.clearedFields, webhook.FieldMaxPerSecond)
+}
+
 // SetEnabled sets the "enabled" field.
 func (m *WebhookMutation) SetEnabled(b bool) {
 	m.enabled = &b
@@ -15861,7 +15933,7 @@ func (m *WebhookMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WebhookMutation) Fields() []string {
-	fields := make([]string, 0, 17)
+	fields := make([]string, 0, 18)
 	if m.organization_id != nil {
 		fields = append(fields, webhook.FieldOrganizationID)
 	}
@@ -15885,6 +15957,9 @@ func (m *WebhookMutation) Fields() []string {
 	}
 	if m.metadata != nil {
 		fields = append(fields, webhook.FieldMetadata)
+	}
+	if m.max_per_second != nil {
+		fields = append(fields, webhook.FieldMaxPerSecond)
 	}
 	if m.enabled != nil {
 		fields = append(fields, webhook.FieldEnabled)
@@ -15937,6 +16012,8 @@ func (m *WebhookMutation) Field(name string) (ent.Value, bool) {
 		return m.Description()
 	case webhook.FieldMetadata:
 		return m.Metadata()
+	case webhook.FieldMaxPerSecond:
+		return m.MaxPerSecond()
 	case webhook.FieldEnabled:
 		return m.Enabled()
 	case webhook.FieldSecretSealed:
@@ -15980,6 +16057,8 @@ func (m *WebhookMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldDescription(ctx)
 	case webhook.FieldMetadata:
 		return m.OldMetadata(ctx)
+	case webhook.FieldMaxPerSecond:
+		return m.OldMaxPerSecond(ctx)
 	case webhook.FieldEnabled:
 		return m.OldEnabled(ctx)
 	case webhook.FieldSecretSealed:
@@ -16063,6 +16142,13 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMetadata(v)
 		return nil
+	case webhook.FieldMaxPerSecond:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxPerSecond(v)
+		return nil
 	case webhook.FieldEnabled:
 		v, ok := value.(bool)
 		if !ok {
@@ -16134,6 +16220,9 @@ func (m *WebhookMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *WebhookMutation) AddedFields() []string {
 	var fields []string
+	if m.addmax_per_second != nil {
+		fields = append(fields, webhook.FieldMaxPerSecond)
+	}
 	if m.addconsecutive_failures != nil {
 		fields = append(fields, webhook.FieldConsecutiveFailures)
 	}
@@ -16145,6 +16234,8 @@ func (m *WebhookMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *WebhookMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case webhook.FieldMaxPerSecond:
+		return m.AddedMaxPerSecond()
 	case webhook.FieldConsecutiveFailures:
 		return m.AddedConsecutiveFailures()
 	}
@@ -16156,6 +16247,13 @@ func (m *WebhookMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *WebhookMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case webhook.FieldMaxPerSecond:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxPerSecond(v)
+		return nil
 	case webhook.FieldConsecutiveFailures:
 		v, ok := value.(int)
 		if !ok {
@@ -16179,6 +16277,9 @@ func (m *WebhookMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(webhook.FieldMetadata) {
 		fields = append(fields, webhook.FieldMetadata)
+	}
+	if m.FieldCleared(webhook.FieldMaxPerSecond) {
+		fields = append(fields, webhook.FieldMaxPerSecond)
 	}
 	if m.FieldCleared(webhook.FieldFormerSecretSealed) {
 		fields = append(fields, webhook.FieldFormerSecretSealed)
@@ -16220,6 +16321,9 @@ func (m *WebhookMutation) ClearField(name string) error {
 		return nil
 	case webhook.FieldMetadata:
 		m.ClearMetadata()
+		return nil
+	case webhook.FieldMaxPerSecond:
+		m.ClearMaxPerSecond()
 		return nil
 	case webhook.FieldFormerSecretSealed:
 		m.ClearFormerSecretSealed()
@@ -16270,6 +16374,9 @@ func (m *WebhookMutation) ResetField(name string) error {
 		return nil
 	case webhook.FieldMetadata:
 		m.ResetMetadata()
+		return nil
+	case webhook.FieldMaxPerSecond:
+		m.ResetMaxPerSecond()
 		return nil
 	case webhook.FieldEnabled:
 		m.ResetEnabled()

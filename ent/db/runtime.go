@@ -324,11 +324,11 @@ func init() {
 	// webhook.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	webhook.DefaultUpdatedAt = webhookDescUpdatedAt.Default.(func() time.Time)
 	// webhookDescEnabled is the schema descriptor for enabled field.
-	webhookDescEnabled := webhookFields[6].Descriptor()
+	webhookDescEnabled := webhookFields[7].Descriptor()
 	// webhook.DefaultEnabled holds the default value on creation for the enabled field.
 	webhook.DefaultEnabled = webhookDescEnabled.Default.(bool)
 	// webhookDescConsecutiveFailures is the schema descriptor for consecutive_failures field.
-	webhookDescConsecutiveFailures := webhookFields[13].Descriptor()
+	webhookDescConsecutiveFailures := webhookFields[14].Descriptor()
 	// webhook.DefaultConsecutiveFailures holds the default value on creation for the consecutive_failures field.
 	webhook.DefaultConsecutiveFailures = webhookDescConsecutiveFailures.Default.(int)
 	// webhookDescID is the schema descriptor for id field.

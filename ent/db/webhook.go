@@ -35,6 +35,8 @@ type Webhook struct {
 	Description *string `json:"description,omitempty"`
 	// Metadata holds the value of the "metadata" field.
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// MaxPerSecond holds the value of the "max_per_second" field.
+	MaxPerSecond *int `json:"max_per_second,omitempty"`
 	// Enabled holds the value of the "enabled" field.
 	Enabled bool `json:"enabled,omitempty"`
 	// SecretSealed holds the value of the "secret_sealed" field.
@@ -69,7 +71,7 @@ func (*Webhook) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Webhook)
 		case webhook.FieldEnabled:
 			values[i] = new(sql.NullBool)
-		case webhook.FieldConsecutiveFailures:
+		case webhook.FieldMaxPerSecond, webhook.FieldConsecutiveFailures:
 			values[i] = new(sql.NullInt64)
 		case webhook.FieldURL, webhook.FieldDescription, webhook.FieldDisabledReason, webhook.FieldDisabledByRun:
 			values[i] = new(sql.NullString)
@@ -148,6 +150,13 @@ func (_m *Webhook) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.Metadata); err != nil {
 					return fmt.Errorf("unmarshal field metadata: %w", err)
 				}
+			}
+		case webhook.FieldMaxPerSecond:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_per_second", values[i])
+			} else if value.Valid {
+				_m.MaxPerSecond = new(int)
+				*_m.MaxPerSecond = int(value.Int64)
 			}
 		case webhook.FieldEnabled:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -268,6 +277,11 @@ func (_m *Webhook) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("metadata=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Metadata))
+	builder.WriteString(", ")
+	if v := _m.MaxPerSecond; v != nil {
+		builder.WriteString("max_per_second=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("enabled=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Enabled))

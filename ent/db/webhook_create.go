@@ -96,6 +96,20 @@ func (_c *WebhookCreate) SetMetadata(v map[string]string) *WebhookCreate {
 	return _c
 }
 
+// SetMaxPerSecond sets the "max_per_second" field.
+func (_c *WebhookCreate) SetMaxPerSecond(v int) *WebhookCreate {
+	_c.mutation.SetMaxPerSecond(v)
+	return _c
+}
+
+// SetNillableMaxPerSecond sets the "max_per_second" field if the given value is not nil.
+func (_c *WebhookCreate) SetNillableMaxPerSecond(v *int) *WebhookCreate {
+	if v != nil {
+		_c.SetMaxPerSecond(*v)
+	}
+	return _c
+}
+
 // SetEnabled sets the "enabled" field.
 func (_c *WebhookCreate) SetEnabled(v bool) *WebhookCreate {
 	_c.mutation.SetEnabled(v)
@@ -376,6 +390,10 @@ func (_c *WebhookCreate) createSpec() (*Webhook, *sqlgraph.CreateSpec) {
 		_spec.SetField(webhook.FieldMetadata, field.TypeJSON, value)
 		_node.Metadata = value
 	}
+	if value, ok := _c.mutation.MaxPerSecond(); ok {
+		_spec.SetField(webhook.FieldMaxPerSecond, field.TypeInt, value)
+		_node.MaxPerSecond = &value
+	}
 	if value, ok := _c.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)
 		_node.Enabled = value
@@ -551,6 +569,30 @@ func (u *WebhookUpsert) UpdateMetadata() *WebhookUpsert {
 // ClearMetadata clears the value of the "metadata" field.
 func (u *WebhookUpsert) ClearMetadata() *WebhookUpsert {
 	u.SetNull(webhook.FieldMetadata)
+	return u
+}
+
+// SetMaxPerSecond sets the "max_per_second" field.
+func (u *WebhookUpsert) SetMaxPerSecond(v int) *WebhookUpsert {
+	u.Set(webhook.FieldMaxPerSecond, v)
+	return u
+}
+
+// UpdateMaxPerSecond sets the "max_per_second" field to the value that was provided on create.
+func (u *WebhookUpsert) UpdateMaxPerSecond() *WebhookUpsert {
+	u.SetExcluded(webhook.FieldMaxPerSecond)
+	return u
+}
+
+// AddMaxPerSecond adds v to the "max_per_second" field.
+func (u *WebhookUpsert) AddMaxPerSecond(v int) *WebhookUpsert {
+	u.Add(webhook.FieldMaxPerSecond, v)
+	return u
+}
+
+// ClearMaxPerSecond clears the value of the "max_per_second" field.
+func (u *WebhookUpsert) ClearMaxPerSecond() *WebhookUpsert {
+	u.SetNull(webhook.FieldMaxPerSecond)
 	return u
 }
 
@@ -860,6 +902,34 @@ func (u *WebhookUpsertOne) UpdateMetadata() *WebhookUpsertOne {
 func (u *WebhookUpsertOne) ClearMetadata() *WebhookUpsertOne {
 	return u.Update(func(s *WebhookUpsert) {
 		s.ClearMetadata()
+	})
+}
+
+// SetMaxPerSecond sets the "max_per_second" field.
+func (u *WebhookUpsertOne) SetMaxPerSecond(v int) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetMaxPerSecond(v)
+	})
+}
+
+// AddMaxPerSecond adds v to the "max_per_second" field.
+func (u *WebhookUpsertOne) AddMaxPerSecond(v int) *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.AddMaxPerSecond(v)
+	})
+}
+
+// UpdateMaxPerSecond sets the "max_per_second" field to the value that was provided on create.
+func (u *WebhookUpsertOne) UpdateMaxPerSecond() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateMaxPerSecond()
+	})
+}
+
+// ClearMaxPerSecond clears the value of the "max_per_second" field.
+func (u *WebhookUpsertOne) ClearMaxPerSecond() *WebhookUpsertOne {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearMaxPerSecond()
 	})
 }
 
@@ -1361,6 +1431,34 @@ func (u *WebhookUpsertBulk) UpdateMetadata() *WebhookUpsertBulk {
 func (u *WebhookUpsertBulk) ClearMetadata() *WebhookUpsertBulk {
 	return u.Update(func(s *WebhookUpsert) {
 		s.ClearMetadata()
+	})
+}
+
+// SetMaxPerSecond sets the "max_per_second" field.
+func (u *WebhookUpsertBulk) SetMaxPerSecond(v int) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.SetMaxPerSecond(v)
+	})
+}
+
+// AddMaxPerSecond adds v to the "max_per_second" field.
+func (u *WebhookUpsertBulk) AddMaxPerSecond(v int) *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.AddMaxPerSecond(v)
+	})
+}
+
+// UpdateMaxPerSecond sets the "max_per_second" field to the value that was provided on create.
+func (u *WebhookUpsertBulk) UpdateMaxPerSecond() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.UpdateMaxPerSecond()
+	})
+}
+
+// ClearMaxPerSecond clears the value of the "max_per_second" field.
+func (u *WebhookUpsertBulk) ClearMaxPerSecond() *WebhookUpsertBulk {
+	return u.Update(func(s *WebhookUpsert) {
+		s.ClearMaxPerSecond()
 	})
 }
 

@@ -114,6 +114,33 @@ func (_u *WebhookUpdate) ClearMetadata() *WebhookUpdate {
 	return _u
 }
 
+// SetMaxPerSecond sets the "max_per_second" field.
+func (_u *WebhookUpdate) SetMaxPerSecond(v int) *WebhookUpdate {
+	_u.mutation.ResetMaxPerSecond()
+	_u.mutation.SetMaxPerSecond(v)
+	return _u
+}
+
+// SetNillableMaxPerSecond sets the "max_per_second" field if the given value is not nil.
+func (_u *WebhookUpdate) SetNillableMaxPerSecond(v *int) *WebhookUpdate {
+	if v != nil {
+		_u.SetMaxPerSecond(*v)
+	}
+	return _u
+}
+
+// AddMaxPerSecond adds value to the "max_per_second" field.
+func (_u *WebhookUpdate) AddMaxPerSecond(v int) *WebhookUpdate {
+	_u.mutation.AddMaxPerSecond(v)
+	return _u
+}
+
+// ClearMaxPerSecond clears the value of the "max_per_second" field.
+func (_u *WebhookUpdate) ClearMaxPerSecond() *WebhookUpdate {
+	_u.mutation.ClearMaxPerSecond()
+	return _u
+}
+
 // SetEnabled sets the "enabled" field.
 func (_u *WebhookUpdate) SetEnabled(v bool) *WebhookUpdate {
 	_u.mutation.SetEnabled(v)
@@ -359,6 +386,15 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.MetadataCleared() {
 		_spec.ClearField(webhook.FieldMetadata, field.TypeJSON)
 	}
+	if value, ok := _u.mutation.MaxPerSecond(); ok {
+		_spec.SetField(webhook.FieldMaxPerSecond, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxPerSecond(); ok {
+		_spec.AddField(webhook.FieldMaxPerSecond, field.TypeInt, value)
+	}
+	if _u.mutation.MaxPerSecondCleared() {
+		_spec.ClearField(webhook.FieldMaxPerSecond, field.TypeInt)
+	}
 	if value, ok := _u.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)
 	}
@@ -510,6 +546,33 @@ func (_u *WebhookUpdateOne) SetMetadata(v map[string]string) *WebhookUpdateOne {
 // ClearMetadata clears the value of the "metadata" field.
 func (_u *WebhookUpdateOne) ClearMetadata() *WebhookUpdateOne {
 	_u.mutation.ClearMetadata()
+	return _u
+}
+
+// SetMaxPerSecond sets the "max_per_second" field.
+func (_u *WebhookUpdateOne) SetMaxPerSecond(v int) *WebhookUpdateOne {
+	_u.mutation.ResetMaxPerSecond()
+	_u.mutation.SetMaxPerSecond(v)
+	return _u
+}
+
+// SetNillableMaxPerSecond sets the "max_per_second" field if the given value is not nil.
+func (_u *WebhookUpdateOne) SetNillableMaxPerSecond(v *int) *WebhookUpdateOne {
+	if v != nil {
+		_u.SetMaxPerSecond(*v)
+	}
+	return _u
+}
+
+// AddMaxPerSecond adds value to the "max_per_second" field.
+func (_u *WebhookUpdateOne) AddMaxPerSecond(v int) *WebhookUpdateOne {
+	_u.mutation.AddMaxPerSecond(v)
+	return _u
+}
+
+// ClearMaxPerSecond clears the value of the "max_per_second" field.
+func (_u *WebhookUpdateOne) ClearMaxPerSecond() *WebhookUpdateOne {
+	_u.mutation.ClearMaxPerSecond()
 	return _u
 }
 
@@ -787,6 +850,15 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 	}
 	if _u.mutation.MetadataCleared() {
 		_spec.ClearField(webhook.FieldMetadata, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.MaxPerSecond(); ok {
+		_spec.SetField(webhook.FieldMaxPerSecond, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxPerSecond(); ok {
+		_spec.AddField(webhook.FieldMaxPerSecond, field.TypeInt, value)
+	}
+	if _u.mutation.MaxPerSecondCleared() {
+		_spec.ClearField(webhook.FieldMaxPerSecond, field.TypeInt)
 	}
 	if value, ok := _u.mutation.Enabled(); ok {
 		_spec.SetField(webhook.FieldEnabled, field.TypeBool, value)

@@ -28,6 +28,9 @@ func (Webhook) Fields() []ent.Field {
 		// What its owner says about it. Null metadata has no keys.
 		field.String("description").Optional().Nillable(),
 		field.JSON("metadata", map[string]string{}).Optional().SchemaType(jsonText),
+		// The throttle: attempts that may begin within a second. Its bucket is a row of
+		// webhook_throttles (internal/store/throttle.go), which Ent doesn't know.
+		field.Int("max_per_second").Optional().Nillable(),
 		field.Bool("enabled").Default(true),
 		// The signing secret, sealed. The sealing key's name is part of what is sealed,
 		// and the migration shows it as secret_key_id and url_key_id, which Postgres

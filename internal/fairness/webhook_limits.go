@@ -136,6 +136,24 @@ func (l *WebhookLimits) ReserveRetry(webhook publicid.Webhook, number int, delay
 	}) - l.rules.retryInterval
 }
 
+// Throttled notes that a group has attempts that wait so long for their turns under the webhook's
+// throttle: it has more to do than it may, as one has that lags.
+func (l *WebhookLimits) Throttled(webhook publicid.Webhook, wait time.Duration) {
+	l.reserve(webhook, 0, func(*webhookLimit, time.Time) time.Duration { return wait })
+}
+
+// ThrottleReach is how long an attempt may wait for a token of its webhook's throttle, and how far
+// ahead turns are given out where there is none.
+func (l *WebhookLimits) ThrottleReach() (within, ahead time.Duration) {
+	return l.rules.firstWait, l.rules.reservedAhead
+}
+
+// BehindReserved is how long an attempt waits before it asks again that came when everything was
+// given out.
+func (l *WebhookLimits) BehindReserved() time.Duration {
+	return l.rules.jitter(l.rules.reservedAhead / 2)
+}
+
 // reserve makes a reservation, and keeps the webhook's entry until its time has come and for
 // so much longer: without an entry everything begins anew.
 func (l *WebhookLimits) reserve(webhook publicid.Webhook, longer time.Duration, take func(*webhookLimit, time.Time) time.Duration) time.Duration {

@@ -24,9 +24,11 @@ type Claim struct {
 	WorkflowID, RunID string
 	// Lease is how long nobody else may make an attempt.
 	Lease time.Duration
+	// Token says that the attempt has a token of its webhook's throttle (TakeWebhookTokens).
+	Token bool
 }
 
-// Claimed is the answer to a Claim. Exactly one of Gone, Granted and Wait holds.
+// Claimed is the answer to a Claim. Exactly one of Gone, Granted, Throttled and Wait holds.
 type Claimed struct {
 	// Gone: the delivery has ended, or its webhook was deleted, or its row is no longer there.
 	Gone bool
@@ -34,6 +36,9 @@ type Claimed struct {
 	Ended *Ended
 	// Granted: make the attempt, with what follows below.
 	Granted bool
+	// Throttled: the webhook has a throttle, and the claim no token. Who then asked for one has to
+	// ask again after Delay, and Noted is that of the WebhookToken.
+	Throttled, Noted bool
 	// Wait: not now. Attempt is the number to ask for after Delay.
 	Wait    bool
 	Attempt int
@@ -79,12 +84,12 @@ type Ended struct {
 // shows is the row after such a wait.
 const claimSQL = `
 WITH wanted AS (
-  SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[]) WITH ORDINALITY
-    AS w(id, number, workflow_id, run_id, lease, place)
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[], $6::bool[]) WITH ORDINALITY
+    AS w(id, number, workflow_id, run_id, lease, token, place)
 ), held AS (
   SELECT d.id, d.status, d.attempt_count, d.schedule_start, d.created_at, d.next_attempt_at, d.lease_until,
     coalesce(d.last_response_status, 0) AS response, coalesce(d.last_error, '') AS error,
-    h.url, h.url_sealed, h.enabled, h.secret_sealed,
+    h.url, h.url_sealed, h.enabled, h.secret_sealed, h.enabled AND h.max_per_second IS NOT NULL AS throttled,
     CASE WHEN h.former_secret_until > now() THEN h.former_secret_sealed END AS former_secret_sealed
   FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
   WHERE d.id = ANY ($1::uuid[]) AND h.deleted_at IS NULL
@@ -94,13 +99,14 @@ WITH wanted AS (
   SET lease_until = now() + make_interval(secs => w.lease), workflow_id = w.workflow_id, workflow_run_id = w.run_id
   FROM wanted w JOIN held r ON r.id = w.id
   WHERE d.id = w.id AND r.status = 'pending' AND r.attempt_count = w.number - 1
-    AND (r.lease_until IS NULL OR r.lease_until <= now())
+    AND (r.lease_until IS NULL OR r.lease_until <= now()) AND (w.token OR NOT r.throttled)
   RETURNING w.place, d.webhook_id, d.event_id, d.lease_until
 )
 SELECT w.place, r.status, r.attempt_count, r.schedule_start, r.response, r.error,
   coalesce(extract(epoch FROM r.next_attempt_at - now()), 0)::float8,
   CASE WHEN r.lease_until > now() THEN extract(epoch FROM r.lease_until - now()) ELSE w.lease END::float8,
   extract(epoch FROM clock_timestamp() - r.created_at)::float8, coalesce(r.next_attempt_at > r.created_at, false),
+  r.throttled AND NOT w.token AND (r.lease_until IS NULL OR r.lease_until <= now()),
   c.webhook_id, r.url, r.url_sealed, r.enabled, r.secret_sealed, r.former_secret_sealed, e.type, e.payload, coalesce(e.sequence, 0), c.lease_until
 FROM wanted w
 JOIN held r ON r.id = w.id
@@ -113,13 +119,14 @@ LEFT JOIN events e ON e.id = c.event_id`
 func (s *Store) ClaimDeliveries(ctx context.Context, claims []Claim) ([]Claimed, error) {
 	ids, numbers := make([]string, len(claims)), make([]int, len(claims))
 	workflows, runs, leases := make([]string, len(claims)), make([]string, len(claims)), make([]float64, len(claims))
+	tokens := make([]bool, len(claims))
 	for i, c := range claims {
 		ids[i], numbers[i] = c.ID.UUID().String(), c.Number
-		workflows[i], runs[i], leases[i] = c.WorkflowID, c.RunID, c.Lease.Seconds()
+		workflows[i], runs[i], leases[i], tokens[i] = c.WorkflowID, c.RunID, c.Lease.Seconds(), c.Token
 	}
 	var out []Claimed
 	err := again(func() (err error) {
-		out, err = s.claim(ctx, claims, ids, numbers, workflows, runs, leases)
+		out, err = s.claim(ctx, claims, ids, numbers, workflows, runs, leases, tokens)
 		return err
 	})
 	return out, err
@@ -158,6 +165,7 @@ type claimRow struct {
 	due, lease float64
 	age        float64
 	putOff     bool
+	throttled  bool // and there is no other hindrance
 	webhook    *publicid.Webhook
 	url        string
 	event      *string
@@ -172,7 +180,7 @@ type claimRow struct {
 
 func (r *claimRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.place, &r.status, &r.attempts, &r.start, &r.response, &r.failure, &r.due, &r.lease, &r.age, &r.putOff,
-		&r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.former, &r.event, &r.payload, &r.sequence, &r.leased)
+		&r.throttled, &r.webhook, &r.url, &r.sealedURL, &r.enabled, &r.sealed, &r.former, &r.event, &r.payload, &r.sequence, &r.leased)
 }
 
 func (r *claimRow) answer(c Claim) Claimed {
@@ -190,6 +198,8 @@ func (r *claimRow) answer(c Claim) Claimed {
 	case r.attempts != c.Number-1:
 		// The row knows better than the run, after a reset for example.
 		return Claimed{Wait: true, Attempt: r.attempts + 1, Delay: seconds(r.due)}
+	case r.throttled:
+		return Claimed{Throttled: true}
 	default:
 		// Somebody's attempt is in flight, or was when they were killed.
 		return Claimed{Wait: true, Attempt: c.Number, Delay: seconds(r.lease)}

@@ -22,6 +22,9 @@ const (
 	maxMetadataKeys = 100
 	// The list of webhooks comes whole, 25 of them, so it has 400 KiB of metadata at most.
 	maxMetadataBytes = 16 << 10
+	// As many as a receiver of one process takes that answers in 60 ms, by its 64 slots: a higher
+	// limit would rarely be one.
+	highestPerSecond = 1000
 )
 
 // WebhookInput is what a webhook is made of, or what is changed of it; nil, or a member that
@@ -33,6 +36,8 @@ type WebhookInput struct {
 	Description nullable.Nullable[string]
 	// Metadata replaces what was there.
 	Metadata map[string]string
+	// MaxPerSecond are attempts; null is no limit.
+	MaxPerSecond nullable.Nullable[int]
 }
 
 // checkNewWebhook is checkWebhook for one that is to be made.
@@ -66,6 +71,14 @@ func (s *Service) checkMembers(bad *problem.Fields, in WebhookInput) {
 	}
 	change.Given(in.Description, func(text string) { bad.Text("description", text, 0, maxDescription) })
 	checkMetadata(bad, in.Metadata)
+	change.Given(in.MaxPerSecond, func(most int) {
+		if most < 1 {
+			bad.Add("maxPerSecond", "minimum", "must be at least 1")
+		}
+		if most > highestPerSecond {
+			bad.Add("maxPerSecond", "maximum", "must be at most %d", highestPerSecond)
+		}
+	})
 }
 
 func checkEvents(bad *problem.Fields, events []string) {
@@ -117,7 +130,7 @@ func distinct(events []string) []string {
 // onlyDisables is a change that is always possible.
 func (in WebhookInput) onlyDisables() bool {
 	return in.URL == nil && in.Events == nil && in.Enabled != nil && !*in.Enabled &&
-		!in.Description.IsSpecified() && in.Metadata == nil
+		!in.Description.IsSpecified() && in.Metadata == nil && !in.MaxPerSecond.IsSpecified()
 }
 
 // describe changes what the owner says about the webhook.
@@ -128,4 +141,14 @@ func (in WebhookInput) describe(update *db.WebhookUpdateOne, old *db.Webhook) {
 	if in.Metadata != nil && !maps.Equal(in.Metadata, old.Metadata) {
 		update.SetMetadata(in.Metadata)
 	}
+}
+
+// throttle changes the limit. What waits under the one before has its turns still, and goes by
+// the new one when they come; a new line begins with the next who asks.
+func (in WebhookInput) throttle(update *db.WebhookUpdateOne, old *db.Webhook) {
+	most := change.Value(in.MaxPerSecond)
+	if !in.MaxPerSecond.IsSpecified() || change.Same(most, old.MaxPerSecond) {
+		return
+	}
+	change.OrEmpty(most, update.SetMaxPerSecond, update.ClearMaxPerSecond)
 }

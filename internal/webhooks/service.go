@@ -6,6 +6,8 @@ package webhooks
 import (
 	"log/slog"
 
+	"golang.org/x/sync/singleflight"
+
 	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
@@ -32,6 +34,8 @@ type Service struct {
 	log      *slog.Logger
 	// feeds reads what the feeds of organizations reach to, for all who wait for an event.
 	feeds *batch.Batcher[publicid.Organization, store.Feed]
+	// health has the reads of webhooks' health that are under way, by webhook.
+	health singleflight.Group
 }
 
 // New makes the service from its collaborators. The guard judges URLs, and the box

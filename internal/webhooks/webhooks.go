@@ -47,6 +47,7 @@ func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Web
 		made, err = c.Webhook.Create().
 			SetID(id).SetURL(change.OriginOf(*in.URL)).SetURLSealed(s.sealURL(id, *in.URL)).SetEvents(distinct(*in.Events)).
 			SetNillableDescription(change.Value(in.Description)).SetMetadata(in.Metadata).
+			SetNillableMaxPerSecond(change.Value(in.MaxPerSecond)).
 			SetSecretSealed(s.secrets.Seal(id.String(), secret)).
 			SetCreatedAt(at).SetUpdatedAt(at).
 			Save(ctx)
@@ -144,6 +145,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 			update.SetEvents(distinct(*in.Events))
 		}
 		in.describe(update, old)
+		in.throttle(update, old)
 		if in.Enabled != nil && *in.Enabled != old.Enabled {
 			setEnabled(update, *in.Enabled, at)
 			c.EndStreak(old)

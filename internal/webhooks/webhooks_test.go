@@ -43,7 +43,7 @@ func secretOnce(t *testing.T, n *tenant) {
 	require.Regexp(t, "^whsec_[0-9A-Za-z]{32}$", made["secret"])
 	require.Equal(t, object{
 		"organizationId": n.Organization.ID.String(), "url": testkit.Registration["url"], "events": []any{"post.created"},
-		"description": nil, "metadata": object{}, "enabled": true, "disabledAt": nil,
+		"description": nil, "metadata": object{}, "maxPerSecond": nil, "enabled": true, "disabledAt": nil,
 		"disabledReason": nil, "consecutiveFailures": json.Number("0"),
 	}, testkit.Without(made, "id", "secret", "createdAt", "updatedAt"))
 	shown := testkit.Without(made, "secret")

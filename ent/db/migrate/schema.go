@@ -784,6 +784,7 @@ var (
 		{Name: "events", Type: field.TypeJSON},
 		{Name: "description", Type: field.TypeString, Nullable: true},
 		{Name: "metadata", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "max_per_second", Type: field.TypeInt, Nullable: true},
 		{Name: "enabled", Type: field.TypeBool, Default: true},
 		{Name: "secret_sealed", Type: field.TypeBytes},
 		{Name: "former_secret_sealed", Type: field.TypeBytes, Nullable: true},
@@ -811,7 +812,7 @@ var (
 			{
 				Name:    "webhook_consecutive_failures",
 				Unique:  false,
-				Columns: []*schema.Column{WebhooksColumns[16]},
+				Columns: []*schema.Column{WebhooksColumns[17]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "consecutive_failures > 0",
 				},

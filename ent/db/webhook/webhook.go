@@ -31,6 +31,8 @@ const (
 	FieldDescription = "description"
 	// FieldMetadata holds the string denoting the metadata field in the database.
 	FieldMetadata = "metadata"
+	// FieldMaxPerSecond holds the string denoting the max_per_second field in the database.
+	FieldMaxPerSecond = "max_per_second"
 	// FieldEnabled holds the string denoting the enabled field in the database.
 	FieldEnabled = "enabled"
 	// FieldSecretSealed holds the string denoting the secret_sealed field in the database.
@@ -64,6 +66,7 @@ var Columns = []string{
 	FieldEvents,
 	FieldDescription,
 	FieldMetadata,
+	FieldMaxPerSecond,
 	FieldEnabled,
 	FieldSecretSealed,
 	FieldFormerSecretSealed,
@@ -152,6 +155,11 @@ func ByURL(opts ...sql.OrderTermOption) OrderOption {
 // ByDescription orders the results by the description field.
 func ByDescription(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDescription, opts...).ToFunc()
+}
+
+// ByMaxPerSecond orders the results by the max_per_second field.
+func ByMaxPerSecond(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxPerSecond, opts...).ToFunc()
 }
 
 // ByEnabled orders the results by the enabled field.

@@ -85,6 +85,11 @@ func Description(v string) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldDescription, v))
 }
 
+// MaxPerSecond applies equality check predicate on the "max_per_second" field. It's identical to MaxPerSecondEQ.
+func MaxPerSecond(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldMaxPerSecond, v))
+}
+
 // Enabled applies equality check predicate on the "enabled" field. It's identical to EnabledEQ.
 func Enabled(v bool) predicate.Webhook {
 	return predicate.Webhook(sql.FieldEQ(FieldEnabled, v))
@@ -443,6 +448,56 @@ func MetadataIsNil() predicate.Webhook {
 // MetadataNotNil applies the NotNil predicate on the "metadata" field.
 func MetadataNotNil() predicate.Webhook {
 	return predicate.Webhook(sql.FieldNotNull(FieldMetadata))
+}
+
+// MaxPerSecondEQ applies the EQ predicate on the "max_per_second" field.
+func MaxPerSecondEQ(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldEQ(FieldMaxPerSecond, v))
+}
+
+// MaxPerSecondNEQ applies the NEQ predicate on the "max_per_second" field.
+func MaxPerSecondNEQ(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNEQ(FieldMaxPerSecond, v))
+}
+
+// MaxPerSecondIn applies the In predicate on the "max_per_second" field.
+func MaxPerSecondIn(vs ...int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldIn(FieldMaxPerSecond, vs...))
+}
+
+// MaxPerSecondNotIn applies the NotIn predicate on the "max_per_second" field.
+func MaxPerSecondNotIn(vs ...int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotIn(FieldMaxPerSecond, vs...))
+}
+
+// MaxPerSecondGT applies the GT predicate on the "max_per_second" field.
+func MaxPerSecondGT(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGT(FieldMaxPerSecond, v))
+}
+
+// MaxPerSecondGTE applies the GTE predicate on the "max_per_second" field.
+func MaxPerSecondGTE(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldGTE(FieldMaxPerSecond, v))
+}
+
+// MaxPerSecondLT applies the LT predicate on the "max_per_second" field.
+func MaxPerSecondLT(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLT(FieldMaxPerSecond, v))
+}
+
+// MaxPerSecondLTE applies the LTE predicate on the "max_per_second" field.
+func MaxPerSecondLTE(v int) predicate.Webhook {
+	return predicate.Webhook(sql.FieldLTE(FieldMaxPerSecond, v))
+}
+
+// MaxPerSecondIsNil applies the IsNil predicate on the "max_per_second" field.
+func MaxPerSecondIsNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldIsNull(FieldMaxPerSecond))
+}
+
+// MaxPerSecondNotNil applies the NotNil predicate on the "max_per_second" field.
+func MaxPerSecondNotNil() predicate.Webhook {
+	return predicate.Webhook(sql.FieldNotNull(FieldMaxPerSecond))
 }
 
 // EnabledEQ applies the EQ predicate on the "enabled" field.

@@ -1,0 +1,32 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+func TestAKillAmidAThrottledBacklogLosesNothingOfIt(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewReceiver(t)
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	running := p.serve()
+	p.subscribe(r)
+	hook := p.first("/v1/webhooks")["id"]
+	status, _ := p.send(http.MethodPatch, fmt.Sprint("/v1/webhooks/", hook), map[string]any{"maxPerSecond": 5})
+	require.Equal(t, http.StatusOK, status)
+	var posts []string
+	for range 40 {
+		posts = append(posts, p.post())
+	}
+	require.NotContains(t, posts, "")
+	r.Await(t, 12) // some at once, some at their turns, and the rest is to come
+	require.Less(t, len(r.All()), len(posts))
+	running.kill()
+	p.serve()
+	awaitPosts(t, r, posts)
+}

@@ -1,0 +1,292 @@
+package store_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// What the worker asks for: a token within a second, a turn within ten minutes.
+const (
+	within = time.Second
+	ahead  = 10 * time.Minute
+)
+
+// throttle gives the webhook a limit and a full bucket.
+func (o *outbox) throttle(most int) {
+	o.t.Helper()
+	require.NoError(o.t, o.store.Client().Webhook.UpdateOneID(o.webhook).SetMaxPerSecond(most).Exec(o.ctx))
+	o.bucket("full_at = '-infinity', line_until = '-infinity'")
+}
+
+// bucket changes the bucket, if there is one.
+func (o *outbox) bucket(set string) {
+	o.t.Helper()
+	_, err := store.PoolOf(o.store).Exec(o.t.Context(), "UPDATE webhook_throttles SET "+set+" WHERE webhook_id = $1", o.webhook.UUID())
+	require.NoError(o.t, err)
+}
+
+// line is the last turn that was given out.
+func (o *outbox) line() (until time.Time) {
+	o.t.Helper()
+	require.NoError(o.t, store.PoolOf(o.store).QueryRow(o.t.Context(),
+		"SELECT line_until FROM webhook_throttles WHERE webhook_id = $1", o.webhook.UUID()).Scan(&until))
+	return until
+}
+
+// ask asks for one token each of n new deliveries, oldest first.
+func (o *outbox) ask(n int, later bool) []store.WebhookToken {
+	o.t.Helper()
+	asks := make([]store.WebhookTokenAsk, n)
+	for i := range asks {
+		asks[i] = store.WebhookTokenAsk{Webhook: o.webhook, Delivery: publicid.NewDelivery(), Later: later}
+	}
+	return o.askAll(asks)
+}
+
+func (o *outbox) askAll(asks []store.WebhookTokenAsk) []store.WebhookToken {
+	o.t.Helper()
+	tokens, err := o.store.TakeWebhookTokens(o.t.Context(), within, ahead, asks)
+	require.NoError(o.t, err)
+	require.Len(o.t, tokens, len(asks))
+	return tokens
+}
+
+// firsts ask for first attempts of n new deliveries, which have rows, for a run.
+func (o *outbox) firsts(n int, of string) []store.WebhookTokenAsk {
+	o.t.Helper()
+	asks := make([]store.WebhookTokenAsk, n)
+	for i := range asks {
+		at := ago(time.Minute)
+		id := o.delivery(func(d *db.DeliveryCreate) { d.SetCreatedAt(at).SetNextAttemptAt(at) })
+		asks[i] = store.WebhookTokenAsk{Webhook: o.webhook, Delivery: id, Number: 1, WorkflowID: of, RunID: of}
+	}
+	return asks
+}
+
+func TestAClaimNeedsATokenWhereTheWebhookHasAThrottle(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(5)
+	id := o.delivery()
+	require.Equal(t, store.Claimed{Throttled: true}, o.claim(id, 1))
+	require.Nil(t, o.row(id).LeaseUntil, "it holds nobody up")
+	require.True(t, o.claimAll(store.Claim{ID: id, Number: 1, Lease: lease, Token: true})[0].Granted)
+	require.True(t, o.claim(id, 1).Wait, "an attempt is in flight, whatever the throttle")
+
+	ended := o.delivery(ended("failed"))
+	require.True(t, o.claim(ended, 1).Gone)
+	require.NoError(t, o.store.Client().Webhook.UpdateOneID(o.webhook).SetEnabled(false).Exec(o.ctx))
+	require.True(t, o.claim(o.delivery(), 1).Granted, "what is to end needs no token")
+}
+
+func TestAWebhookWithoutAThrottleHasNoBucket(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	require.True(t, o.claim(o.delivery(), 1).Granted)
+	for _, token := range o.ask(3, false) {
+		require.Equal(t, store.WebhookToken{Granted: true}, token)
+	}
+	var buckets int
+	require.NoError(t, store.PoolOf(o.store).QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&buckets))
+	require.Zero(t, buckets)
+}
+
+func TestAFullBucketGrantsASecondsTokensAtOnceAndThenOneByOne(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(5)
+	for i, token := range o.ask(14, false) {
+		require.False(t, token.Crowded)
+		require.Equal(t, i < 10, token.Granted, "%d: what waits no longer than a second is granted", i)
+		require.InDelta(t, max(0, float64(i-4)/5), token.Wait.Seconds(), 1e-5, "%d", i)
+	}
+}
+
+func TestFirstAttemptsStandInLineAndLaterOnesPassIt(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(2)
+	o.ask(10, false) // four tokens, and turns after 1.5 to 4 s
+	o.bucket("full_at = '-infinity'")
+	first := o.ask(2, false)
+	require.False(t, first[0].Granted || first[1].Granted, "though the bucket is full")
+	require.LessOrEqual(t, first[0].Wait, 4500*time.Millisecond)
+	require.InDelta(t, 0.5, (first[1].Wait - first[0].Wait).Seconds(), 1e-5)
+	later := o.ask(5, true)
+	require.Equal(t, []bool{true, true, true, true, false}, granted(later))
+	require.Greater(t, later[4].Wait, first[1].Wait-time.Second, "it goes to the end of the line")
+}
+
+func granted(tokens []store.WebhookToken) (all []bool) {
+	for _, token := range tokens {
+		all = append(all, token.Granted)
+	}
+	return all
+}
+
+func TestTurnsReachTenMinutesAheadAndNoFurther(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(1)
+	tokens := o.ask(700, false)
+	for i, token := range tokens {
+		require.Equal(t, i < 2, token.Granted, "%d", i)
+		require.Equal(t, i > 600, token.Crowded, "%d", i)
+		if !token.Crowded {
+			require.LessOrEqual(t, token.Wait, ahead)
+		}
+	}
+	require.WithinDuration(t, time.Now().Add(ahead), o.line(), testkit.Wait)
+}
+
+func TestATurnIsInTheDeliverysRowWhenItIsGiven(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(1)
+	asks := o.firsts(4, "ours")
+	tokens := o.askAll(asks)
+	require.Equal(t, []bool{true, true, false, false}, granted(tokens))
+	for i, a := range asks {
+		row := o.row(a.Delivery)
+		require.Equal(t, i >= 2, tokens[i].Noted)
+		if !tokens[i].Noted {
+			require.Equal(t, row.CreatedAt, *row.NextAttemptAt)
+			continue
+		}
+		require.Equal(t, "ours", *row.WorkflowID)
+		require.Equal(t, "ours", *row.WorkflowRunID)
+		require.True(t, row.NextAttemptAt.After(row.CreatedAt))
+	}
+	require.True(t, o.line().Equal(*o.row(asks[3].Delivery).NextAttemptAt))
+}
+
+func TestWhoAsksAgainAfterAKillKeepsItsTurnAndNobodyStandsBehindTurnsThatAreLost(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(1)
+	asks := o.firsts(60, "killed")
+	tokens := o.askAll(asks)
+	require.False(t, tokens[2].Granted)
+	line := o.line()
+	for _, of := range []string{"second", "third"} {
+		again := slices.Clone(asks[2:]) // the first two have been attempted
+		for i := range again {
+			again[i].WorkflowID = of
+		}
+		o.bucket("full_at = '-infinity'") // nobody took a token meanwhile
+		for i, token := range o.askAll(again) {
+			require.False(t, token.Granted || token.Crowded, "%d", i)
+			require.True(t, token.Noted, "the run that asked last answers for it")
+			require.LessOrEqual(t, token.Wait, tokens[i+2].Wait)
+			require.Equal(t, of, *o.row(again[i].Delivery).WorkflowID)
+		}
+		require.True(t, o.line().Equal(line))
+	}
+	behind := o.firsts(1, "behind")
+	o.askAll(behind)
+	require.WithinDuration(t, line.Add(time.Second), *o.row(behind[0].Delivery).NextAttemptAt, time.Millisecond)
+}
+
+func TestATurnThatCameWhileNobodyWasThereIsMadeUpForAtOnce(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(1)
+	asks := o.firsts(5, run)
+	o.askAll(asks)
+	late := asks[2:3]
+	require.NoError(t, o.update(late[0].Delivery).SetNextAttemptAt(ago(time.Second)).Exec(o.ctx))
+	o.bucket("full_at = '-infinity'")
+	require.Equal(t, []bool{true}, granted(o.askAll(late)), "it was asked for as a first attempt, and has stood in line")
+}
+
+func TestARowThatSomebodyHoldsKeepsNoTokenWaiting(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(1)
+	asks := o.firsts(4, run)
+	tx, err := store.PoolOf(o.store).Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries d, webhooks h WHERE h.id = d.webhook_id FOR UPDATE")
+	require.NoError(t, err)
+	for i, token := range o.askAll(asks) {
+		require.Equal(t, i < 2, token.Granted)
+		require.False(t, token.Noted, "it is left to who puts it off")
+	}
+}
+
+func TestALimitThatIsChangedBeginsANewLineAndSendingItBackBeginsNone(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.throttle(1)
+	o.ask(10, false)
+	hook := o.store.Client().Webhook
+	require.NoError(t, hook.UpdateOneID(o.webhook).SetMaxPerSecond(1).Exec(o.ctx))
+	o.bucket("full_at = '-infinity'")
+	require.Equal(t, []bool{false}, granted(o.ask(1, false)))
+	require.NoError(t, hook.UpdateOneID(o.webhook).SetMaxPerSecond(2).Exec(o.ctx))
+	require.Equal(t, []bool{true, true}, granted(o.ask(2, false)))
+}
+
+func TestTheBucketOfAWebhookWithoutAThrottleIsRemoved(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	buckets := func() (n int) {
+		require.NoError(t, store.PoolOf(o.store).QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&n))
+		return n
+	}
+	o.throttle(1)
+	o.ask(1, false)
+	require.NoError(t, o.store.RemoveThrottles(t.Context()))
+	require.Equal(t, 1, buckets())
+	require.NoError(t, o.store.Client().Webhook.UpdateOneID(o.webhook).ClearMaxPerSecond().Exec(o.ctx))
+	require.NoError(t, o.store.RemoveThrottles(t.Context()))
+	require.Zero(t, buckets())
+}
+
+// Each attempt begins at a moment that the bucket knows, in whatever process. No second may have
+// more of these than a full bucket and what flows into it within that second.
+func TestProcessesTogetherGetWhatABucketHolds(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	o := another(t, open(t, url))
+	const most = 50
+	o.throttle(most)
+	began := time.Now()
+	var (
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		begins []time.Duration
+	)
+	for range 4 {
+		s := open(t, url)
+		all.Go(func() {
+			for range 200 {
+				tokens, err := s.TakeWebhookTokens(t.Context(), within, ahead, []store.WebhookTokenAsk{{Webhook: o.webhook, Delivery: publicid.NewDelivery(), Later: true}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if tokens[0].Granted {
+					mu.Lock()
+					begins = append(begins, time.Since(began)+tokens[0].Wait)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(begins)
+	require.GreaterOrEqual(t, len(begins), 2*most, "a second's at once, and one second's to come")
+	last := time.Since(began) + within
+	require.LessOrEqual(t, float64(len(begins)), most*(1+last.Seconds())+1)
+}
