@@ -100,6 +100,12 @@ func story() []step {
 		{"replaceLinkedPosts", object{"entryId": "$entry", "postIds": []any{"$post"}}, ""},
 		{"getChangelogEntry", object{"entryId": "$entry"}, ""},
 		{"listChangelog", object{"boardId": "$board"}, ""},
+	}
+}
+
+// deliveries is what the story goes on with: what it caused, keys and members.
+func deliveries() []step {
+	return []step{
 		{"listDeliveries", object{"webhookId": "$webhook", "eventType": "post.created", "limit": 200}, "delivery"},
 		{"listEvents", object{"types": []any{"post.created", "contact.created"}, "limit": 2}, ""},
 		{"listEvents", object{"after": 2, "limit": 1}, ""},

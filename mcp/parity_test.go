@@ -268,7 +268,7 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 	}
 	s := newSides(t)
 	done := map[string]bool{}
-	for _, step := range story() {
+	for _, step := range slices.Concat(story(), deliveries()) {
 		s.do(step, "good input")
 		done[step.operation] = true
 	}
@@ -276,7 +276,7 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 		require.True(t, done[id] || strings.HasPrefix(id, "delete"), "the story has no %s", id)
 	}
 	tried := 0
-	for _, step := range story() {
+	for _, step := range slices.Concat(story(), deliveries()) {
 		if done[step.operation] {
 			tried += s.allFlaws(step)
 		}
