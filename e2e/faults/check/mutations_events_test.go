@@ -61,6 +61,21 @@ var eventMutations = []mutation{
 		says:  "which is of another event or webhook",
 	},
 	{
+		name:   "a number of an event is missing",
+		change: func(w *world) { w.exec(`UPDATE event_sequences SET last = last + 1`) },
+		rules:  []string{"event numbers"},
+		says:   "of the numbers 1 to ",
+	},
+	{
+		name: "an event has no number",
+		change: func(w *world) {
+			w.exec(`UPDATE events SET sequence = NULL WHERE sequence = 1`)
+			w.exec(`UPDATE event_sequences SET removed = 1`)
+		},
+		rules: []string{"event numbers"},
+		says:  "has no number",
+	},
+	{
 		name: "two events of one post",
 		change: func(w *world) {
 			w.event("again", 10, "post.created", w.bodies["first"])

@@ -27,6 +27,7 @@ var rules = []rule{
 	{name: "delivery twice", sql: twiceSQL},
 	{name: "delivery uncalled for", sql: uncalledSQL},
 	{name: "event twice", sql: eventTwiceSQL},
+	{name: "event numbers", sql: numberedSQL, lost: true},
 	{name: "replay", sql: replaySQL},
 	{name: "replay twice", sql: replayTwiceSQL},
 	{name: "replay missing", sql: replayMissingSQL, lost: true},

@@ -39,6 +39,15 @@ FROM events e JOIN frozen f ON f.event = e.id
 WHERE f.subject <> '' AND e.type IN ('post.created', 'comment.created', 'contact.created', 'changelog.published')
 GROUP BY e.type, f.subject HAVING count(*) > 1`
 
+// The events of an organization have the numbers from the first that wasn't removed to the last
+// that was given, whatever was rolled back.
+const numberedSQL = `
+SELECT format('the events of organization %s have %s of the numbers %s to %s', s.organization_id, count(e.sequence), s.removed + 1, s.last)
+FROM event_sequences s LEFT JOIN events e ON e.organization_id = s.organization_id AND e.sequence > s.removed
+GROUP BY s.organization_id, s.last, s.removed HAVING count(e.sequence) <> s.last - s.removed OR max(e.sequence) > s.last
+UNION ALL
+SELECT format('event %s (%s) has no number', id, type) FROM events WHERE sequence IS NULL AND type <> 'webhook.test'`
+
 // What the load sends with an Idempotency-Key says so in its text, each time another one, and
 // takes effect once, however often a kill has it sent.
 const onceSQL = `
