@@ -71,11 +71,13 @@ WITH given AS (SELECT * FROM unnest($4::uuid[], $5::uuid[], $6::uuid[]) AS g(pos
 board AS (SELECT id FROM boards WHERE organization_id = $1 AND id = $2 FOR KEY SHARE),
 posted AS (INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id, author_user_id)
   SELECT post, $1, now(), now(), 'Floor ' || post, 'floor-' || post, now(), board.id, $3 FROM given, board
-  ON CONFLICT DO NOTHING RETURNING id)`
+  ON CONFLICT DO NOTHING RETURNING id),
+counted AS (INSERT INTO event_sequences AS s (organization_id, last) SELECT $1, count(*) FROM given
+  ON CONFLICT (organization_id) DO UPDATE SET last = s.last + excluded.last RETURNING last - (SELECT count(*) FROM given) AS before),
+happened AS (INSERT INTO events (id, organization_id, created_at, type, payload, sequence)
+  SELECT event, $1, now(), 'post.created', $7::bytea, before + row_number() OVER () FROM given, counted RETURNING id)`
 	groupedDeliveries = `,
 hooks AS (SELECT id FROM webhooks WHERE organization_id = $1 AND enabled AND events @> '["post.created"]' FOR KEY SHARE),
-happened AS (INSERT INTO events (id, organization_id, created_at, type, payload)
-  SELECT event, $1, now(), 'post.created', $7::bytea FROM given RETURNING id),
 sent AS (INSERT INTO deliveries (id, organization_id, created_at, event_type, next_attempt_at, webhook_id, event_id)
   SELECT delivery, $1, now(), 'post.created', now() + interval '1 day', hooks.id, event FROM given, hooks RETURNING id)`
 )
@@ -92,11 +94,10 @@ func (f *floorRows) change(withDelivery bool) []statement {
 		{lockBoard, []any{f.organization, f.board}},
 		{onePost, []any{post, f.organization, "Floor " + post.String(), "floor-" + post.String(), f.board, f.owner}},
 		{findWebhooks, []any{f.organization}},
+		{oneEvent, []any{event, f.organization, f.payload}},
 	}
 	if withDelivery {
-		all = append(all,
-			statement{oneEvent, []any{event, f.organization, f.payload}},
-			statement{oneDelivery, []any{publicid.NewDelivery().UUID(), f.organization, f.webhook, event}})
+		all = append(all, statement{oneDelivery, []any{publicid.NewDelivery().UUID(), f.organization, f.webhook, event}})
 	}
 	return all
 }
@@ -132,8 +133,7 @@ func (f *floorRows) writeGroup(sql string) func(ctx context.Context, posts []uui
 		for i := range posts {
 			events[i], deliveries[i] = publicid.NewEvent().UUID(), publicid.NewDelivery().UUID()
 		}
-		// A parameter that nothing uses has no type; this one is compared with itself.
-		full := sql + " SELECT count(*) FROM posted WHERE $7::bytea IS NOT NULL"
+		full := sql + " SELECT count(*) FROM posted"
 		if _, err := f.pool.Exec(ctx, full, f.organization, f.board, f.owner, posts, events, deliveries, f.payload); err != nil {
 			return nil, errors.Wrap(err, "write the floor's rows")
 		}
@@ -175,13 +175,14 @@ const (
 SELECT id, $2, now(), sha256(id::text::bytea), $3 FROM unnest($1::uuid[]) AS g(id) ON CONFLICT DO NOTHING`
 	oneComment = `INSERT INTO comments (id, organization_id, created_at, updated_at, email_hash, body_text, post_id)
 SELECT id, $2, now(), now(), sha256(id::text::bytea), 'Me too, and in landscape.', $3 FROM unnest($1::uuid[]) AS g(id)`
-	oneContact = `INSERT INTO contacts (id, organization_id, created_at, updated_at, external_user_id, email, name, metadata, source, consent_basis,
+	oneContact = `WITH happened AS (INSERT INTO events (id, organization_id, created_at, type, payload) VALUES ($3, $2, now(), 'contact.created', $4))
+INSERT INTO contacts (id, organization_id, created_at, updated_at, external_user_id, email, name, metadata, source, consent_basis,
   first_seen_at, last_seen_at)
 VALUES ($1::uuid, $2, now(), now(), $1::text, $1::text || '@example.com', 'Bench', '{}', 'identify', 'sdk_identify', now(), now())`
 )
 
 func (f *floorRows) contact(ctx context.Context, _ int) error {
-	if _, err := f.pool.Exec(ctx, oneContact, uuid.Must(uuid.NewV7()), f.organization); err != nil {
+	if _, err := f.pool.Exec(ctx, oneContact, uuid.Must(uuid.NewV7()), f.organization, publicid.NewEvent().UUID(), f.payload); err != nil {
 		return errors.Wrap(err, "write the floor's rows")
 	}
 	return nil

@@ -66,5 +66,5 @@ func (s *stack) identifiedAre(ctx context.Context, since time.Time, told *identi
 	if err := s.contactsAre(ctx, s.organization, since, told.told, plan); err != nil {
 		return err
 	}
-	return s.noEvents(ctx, s.organization, since)
+	return s.noDeliveries(ctx, s.organization, since)
 }

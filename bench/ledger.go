@@ -88,9 +88,9 @@ func (s *stack) postsAre(ctx context.Context, board string, a *acknowledged) err
 	return a.are("post", found)
 }
 
-// noEvents checks that what nobody subscribes to made none.
-func (s *stack) noEvents(ctx context.Context, of publicid.Organization, since time.Time) error {
-	return s.none(ctx, "events that nobody subscribed to", "SELECT count(*) FROM events WHERE organization_id = $1 AND created_at >= $2", of, since)
+// noDeliveries checks that what nobody subscribes to made none.
+func (s *stack) noDeliveries(ctx context.Context, of publicid.Organization, since time.Time) error {
+	return s.none(ctx, "deliveries that nobody subscribed to", "SELECT count(*) FROM deliveries WHERE organization_id = $1 AND created_at >= $2", of, since)
 }
 
 // votesAre checks the members' votes on a post, and what it counts. Seeded votes have no member.

@@ -33,7 +33,7 @@ func (s *stack) createPosts(ctx context.Context, o options) (measured, error) {
 	if err := s.postsAre(ctx, board, &made); err != nil {
 		return m, err
 	}
-	return m, s.noEvents(ctx, s.organization, since)
+	return m, s.noDeliveries(ctx, s.organization, since)
 }
 
 // loop is a closed one, over half of a burst's connections.
@@ -133,7 +133,7 @@ func (s *stack) votes(ctx context.Context, o options, on publicid.Post) (measure
 	if err := s.votesAre(ctx, on, &cast); err != nil {
 		return m, err
 	}
-	if err := s.noEvents(ctx, d.organization, since); err != nil {
+	if err := s.noDeliveries(ctx, d.organization, since); err != nil {
 		return m, err
 	}
 	return m, s.retract(ctx, d.organization)
@@ -173,7 +173,7 @@ func (s *stack) comments(ctx context.Context, o options) (measured, error) {
 	if err := s.commentsAre(ctx, publicid.Read[publicid.Post](post), &made); err != nil {
 		return m, err
 	}
-	return m, s.noEvents(ctx, s.organization, since)
+	return m, s.noDeliveries(ctx, s.organization, since)
 }
 
 // list reads a page whose posts are the wanted ones, if it is known which.
