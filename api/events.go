@@ -11,7 +11,7 @@ import (
 func (s *server) ListEvents(ctx context.Context, r gen.ListEventsRequestObject) (gen.ListEventsResponseObject, error) {
 	feed, err := s.Webhooks.Events(ctx, webhooks.FeedQuery{
 		Query: largePage(ctx, nil, r.Params.Limit),
-		After: r.Params.After, Types: texts(r.Params.Types), Wait: r.Params.Wait, Stopping: s.leaving,
+		After: r.Params.After, Types: texts(r.Params.Types), Wait: r.Params.Wait, Stopping: s.leaving, Recheck: s.Access.Reauthenticate,
 	})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,6 @@ func TestTheFeedOfEvents(t *testing.T) {
 		"has every type, whether or not a webhook subscribes":        feedOfAll,
 		"counts what happened in an organization, and no test of it": feedOfATest,
 		"can be read of some types":                                  feedOfTypes,
-		"waits for the next event of a type":                         feedThatWaits,
 		"says so when the place isn't there yet":                     feedOfTheFuture,
 	})
 }
@@ -185,17 +184,49 @@ func feedOfTypes(t *testing.T, app *testkit.App) {
 	require.EqualValues(t, 5, next, "there is none up to here")
 }
 
-func feedThatWaits(t *testing.T, app *testkit.App) {
+// waits begins a read of the feed that waits.
+func waits(t *testing.T, n *testkit.Tenant, query string) (answer chan testkit.Answer) {
+	t.Helper()
+	answer = make(chan testkit.Answer, 1)
+	go func() { answer <- n.Do(t, http.MethodGet, "/v1/events?"+query, nil) }()
+	return answer
+}
+
+func TestAReadOfTheFeedThatWaits(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
 	n := app.Tenant(t)
 	post := n.Post(t)
-	came := make(chan []object, 1)
-	go func() {
-		events, _ := feed(t, n, "types=vote.created&wait=30")
-		came <- events
-	}()
+
+	// It ends empty where nothing of its types comes, and nearer to the end.
 	n.ID(t, post+"/comments", object{"body": object{"text": "Please."}})
+	a := <-waits(t, n, "types=vote.created&wait=1&after=1")
+	require.Empty(t, a.Body["data"])
+	require.Equal(t, json.Number("2"), a.Body["nextAfter"])
+
+	came := waits(t, n, "types=vote.created&wait=30&after=2")
+	n.ID(t, post+"/comments", object{"body": object{"text": "Please!"}})
 	n.ID(t, post+"/votes", nil)
-	require.Equal(t, []string{"3"}, numbers(<-came))
+	a = <-came
+	require.Len(t, a.Body["data"], 1)
+	require.Equal(t, json.Number("4"), a.Body["nextAfter"])
+
+	// Whose key ended meanwhile hears nothing.
+	key := n.NewKeyOf(t, object{"name": "leaked", "scope": "read"})
+	leaked := *n
+	leaked.Key = key["key"].(string)
+	require.Equal(t, http.StatusOK, leaked.Do(t, http.MethodGet, "/v1/events", nil).Status, "known for a moment")
+	came = waits(t, &leaked, "wait=30&after=4")
+	require.Equal(t, http.StatusOK, n.Do(t, http.MethodDelete, "/v1/api-keys/"+key["id"].(string), nil).Status)
+	n.Post(t)
+	require.Equal(t, http.StatusUnauthorized, (<-came).Status)
+
+	// A process that stops answers at once, and not after the 30 seconds.
+	began := time.Now()
+	came = waits(t, n, "wait=30&after=5")
+	app.API.Leave()
+	require.Equal(t, http.StatusOK, (<-came).Status)
+	require.Less(t, time.Since(began), 30*time.Second)
 }
 
 func feedOfTheFuture(t *testing.T, app *testkit.App) {

@@ -111,6 +111,7 @@ func (a *boundedAnswer) Write(b []byte) (int, error) {
 	switch {
 	case a.Written() || a.memory.Fits(len(b)):
 	case a.context.Request.Method == http.MethodGet, a.context.Request.Method == http.MethodHead:
+		a.Header().Del(etagHeader) // of what isn't sent
 		a.server.answer(a.context, page.NoMemory())
 		return len(b), nil
 	default:

@@ -60,6 +60,10 @@ func (s *story) exactly(o operation, body any) testkit.Answer {
 	require.Equal(s.t, first.Status, again.Status, o.OperationID)
 	require.Equal(s.t, string(first.Raw), string(again.Raw), o.OperationID)
 	require.Equal(s.t, "true", again.Header.Get("Idempotent-Replayed"), o.OperationID)
+	if tag := first.Header.Get("ETag"); tag != "" && o.takes("If-Match") {
+		now := s.Do(s.t, http.MethodGet, strings.TrimSuffix(target, "/linked-posts"), nil)
+		require.Equal(s.t, now.Header.Get("ETag"), tag, "%s: %s %s", o.OperationID, first.Raw, now.Raw)
+	}
 	unchanged(s.t)
 	return first
 }

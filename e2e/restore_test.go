@@ -230,15 +230,15 @@ func (d *deployment) swept(found string) int {
 }
 
 // pages are the commands of docs/backup.md, in its order.
-type pages struct{ backup, restore, keys, prepare, overdue string }
+type pages struct{ backup, restore, keys, prepare, numbers, overdue string }
 
 func readBackupPage(t *testing.T) pages {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "backup.md"))
 	require.NoError(t, err)
 	blocks := shellBlock.FindAllStringSubmatch(string(text), -1)
-	require.Len(t, blocks, 5)
-	return pages{blocks[0][1], blocks[1][1], blocks[2][1], blocks[3][1], blocks[4][1]}
+	require.Len(t, blocks, 6)
+	return pages{blocks[0][1], blocks[1][1], blocks[2][1], blocks[3][1], blocks[4][1], blocks[5][1]}
 }
 
 // shell runs commands of the page in a directory.
@@ -295,6 +295,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	require.Regexp(t, `test +1 +false`, d.shell(repository, page.keys), "the key of the backup's time is missing")
 	d.env = append(d.env, "EARSHOT_SECRET_KEYS="+fresh+","+old)
 	require.Regexp(t, `test +1 +true`, d.shell(repository, page.keys))
+	require.Contains(t, d.shell(repository, page.numbers), "UPDATE 1", "whoever reads the feed is told")
 	d.goOn(page)
 	require.Equal(t, []int{2, 2, 2, 2}, d.times(before), "as far as its rows know, nobody had it")
 	require.Equal(t, []int{1, 1, 1, 1}, d.times(after), "what was acknowledged after the backup is gone")

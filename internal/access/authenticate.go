@@ -34,6 +34,19 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*change.Caller,
 	return caller, nil
 }
 
+// Reauthenticate is BadKey where the key of the caller in the context has ended meanwhile, for
+// requests that wait.
+func (s *Service) Reauthenticate(ctx context.Context) error {
+	caller, err := s.callers.Do(ctx, [sha256.Size]byte(change.CallerOf(ctx).Key.Hash))
+	if err != nil {
+		return errors.Wrap(err, "look up the API key")
+	}
+	if caller == nil {
+		return BadKey()
+	}
+	return nil
+}
+
 const (
 	// callersMax is as many keys as there are connections, and so requests at once. However
 	// many keys somebody makes up, they cost one connection, and nobody with a valid key waits

@@ -29,8 +29,8 @@ type Expired struct {
 var (
 	// ExpiredDeliveries are deliveries that have ended, with their attempts.
 	ExpiredDeliveries = Expired{expiredDeliveriesSQL, func(at time.Time) uuid.UUID { return publicid.DeliveryAt(at).UUID() }}
-	// ExpiredEvents are events that no delivery refers to. They wait for changes that count an
-	// event, which takes these milliseconds.
+	// ExpiredEvents are events that no delivery refers to. Those of an
+	// organization that counts an event just then are left for the next run.
 	ExpiredEvents = Expired{expiredEventsSQL, func(at time.Time) uuid.UUID { return publicid.EventAt(at).UUID() }}
 	// ExpiredRecoveries are recoveries that have ended.
 	ExpiredRecoveries = Expired{expiredRecoveriesSQL, func(at time.Time) uuid.UUID { return publicid.RecoveryAt(at).UUID() }}
@@ -51,10 +51,14 @@ SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)
 const expiredEventsSQL = `
 WITH page AS (
   SELECT id FROM events WHERE id > $1 AND id < $2 ORDER BY id LIMIT 500
+), counters AS (
+  SELECT organization_id FROM event_sequences
+  WHERE organization_id IN (SELECT organization_id FROM events JOIN page USING (id)) FOR NO KEY UPDATE SKIP LOCKED
 ), gone AS (
   DELETE FROM events WHERE id IN (
     SELECT e.id FROM events e JOIN page USING (id)
-    WHERE NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id) FOR UPDATE OF e SKIP LOCKED
+    WHERE (e.sequence IS NULL OR e.organization_id IN (SELECT organization_id FROM counters))
+      AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id) FOR UPDATE OF e SKIP LOCKED
   ) RETURNING id, organization_id, sequence
 ), noted AS (
   UPDATE event_sequences s SET removed = g.sequence

@@ -37,6 +37,7 @@ import (
 // its own.
 type App struct {
 	URL      string
+	API      *api.API
 	Store    *store.Store
 	Access   *access.Service
 	Contacts *contacts.Service
@@ -106,7 +107,6 @@ func Start(t testing.TB, o Options) *App {
 		o.Logs = Log(t)
 	}
 	a := &App{Config: c, t: t}
-	var handler http.Handler
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
@@ -122,10 +122,10 @@ func Start(t testing.TB, o Options) *App {
 			return w
 		}))
 	}
-	app := fx.New(append(parts, dispatch.Drain, fx.Populate(&handler))...)
+	app := fx.New(append(parts, dispatch.Drain, fx.Populate(&a.API))...)
 	require.NoError(t, app.Start(t.Context()))
 	a.connect()
-	stop := a.serve(handler, o)
+	stop := a.serve(a.API, o)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Wait)
 		defer cancel()

@@ -23,9 +23,13 @@ const (
 	feedWindow = 10_000
 	// maxFeedWait is the specification's of a long poll, in seconds.
 	maxFeedWait = 30
-	// feedInterval is how often somebody who waits looks for an event: four times a second is at
-	// once for a person, and who waits at the same time shares one statement.
+	// feedInterval is how often those who wait look for an event, all at the same moment and by
+	// one statement: four times a second is at once for a person.
 	feedInterval = 250 * time.Millisecond
+	// An organization has some readers of its feed; each that waits holds a connection, of
+	// which a process has 2,048 for all.
+	mostWaitingOfOne = 16
+	mostWaiting      = 512
 	// feedsTogether bounds that statement, feedsTimeout is far more than it takes.
 	feedsTogether = 1000
 	feedsTimeout  = 5 * time.Second
@@ -43,6 +47,8 @@ type FeedQuery struct {
 	Wait *int
 	// Stopping ends the wait early.
 	Stopping <-chan struct{}
+	// Recheck judges after a wait whether the caller may still read.
+	Recheck func(ctx context.Context) error
 }
 
 // Feed is a part of the events of an organization, in the order in which they were committed.
@@ -77,23 +83,20 @@ func (s *Service) Events(ctx context.Context, q FeedQuery) (Feed, error) {
 	return s.awaitEvents(ctx, q, limit)
 }
 
-// awaitEvents reads on until there is something, or nothing to wait for.
+// awaitEvents reads, and at the end of the feed waits for what follows.
 func (s *Service) awaitEvents(ctx context.Context, q FeedQuery, limit int) (Feed, error) {
-	over := time.NewTimer(0)
-	if q.Wait != nil {
-		over.Reset(time.Duration(*q.Wait) * time.Second)
+	feed, end, err := s.readEvents(ctx, q, limit)
+	if err != nil || len(feed.Events) > 0 || feed.Next < end || q.Wait == nil || *q.Wait == 0 {
+		return feed, err
 	}
+	leave, ok := s.waiting.enter(change.CallerOf(ctx).Organization.ID)
+	if !ok {
+		return feed, nil
+	}
+	defer leave()
+	over := time.NewTimer(time.Duration(*q.Wait) * time.Second)
 	defer over.Stop()
-	for {
-		feed, end, err := s.readEvents(ctx, q, limit)
-		if err != nil || len(feed.Events) > 0 {
-			return feed, err
-		}
-		q.After = &feed.Next
-		again := time.After(0)
-		if feed.Next == end {
-			again = time.After(feedInterval)
-		}
+	for len(feed.Events) == 0 && err == nil {
 		select {
 		case <-over.C:
 			return feed, nil
@@ -101,9 +104,15 @@ func (s *Service) awaitEvents(ctx context.Context, q FeedQuery, limit int) (Feed
 			return feed, nil
 		case <-ctx.Done():
 			return feed, errors.Wrap(ctx.Err(), "wait for an event")
-		case <-again:
+		case <-time.After(feedInterval - time.Duration(time.Now().UnixNano())%feedInterval): // the same moment for all
 		}
+		q.After = &feed.Next
+		feed, _, err = s.readEvents(ctx, q, limit)
 	}
+	if err == nil {
+		err = q.Recheck(ctx)
+	}
+	return feed, err
 }
 
 // readEvents reads what follows the place, and returns the number of the latest event, too.
@@ -113,7 +122,8 @@ func (s *Service) readEvents(ctx context.Context, q FeedQuery, limit int) (feed 
 	if err != nil {
 		return feed, 0, err
 	}
-	if q.After == nil {
+	begin := q.After == nil
+	if begin {
 		q.After = &reach.Removed
 	}
 	if *q.After < reach.Removed || *q.After > reach.Last {
@@ -127,15 +137,20 @@ func (s *Service) readEvents(ctx context.Context, q FeedQuery, limit int) (feed 
 	if err != nil {
 		return feed, 0, err
 	}
+	// Looked for once more, because the retention may have removed events in between.
+	now, err := s.feeds.Do(ctx, of)
+	switch {
+	case err != nil:
+		return feed, 0, err
+	case *q.After < now.Removed && begin:
+		return s.readEvents(ctx, FeedQuery{Query: q.Query, Types: q.Types}, limit)
+	case *q.After < now.Removed:
+		return feed, 0, goneAfter(*q.After, now)
+	}
 	if feed.Events = p.Items; p.NextCursor != nil {
 		feed.Next = *p.Items[len(p.Items)-1].Sequence
 	}
-	// Looked for once more, because the retention may have removed events in between.
-	now, err := s.feeds.Do(ctx, of)
-	if err == nil && *q.After < now.Removed {
-		err = goneAfter(*q.After, now)
-	}
-	return feed, reach.Last, err
+	return feed, reach.Last, nil
 }
 
 // pageOfEvents reads events up to one, which is committed, and with it all before it.
@@ -166,21 +181,6 @@ func (s *Service) pageOfEvents(ctx context.Context, q FeedQuery, upTo int64, lim
 }
 
 func goneAfter(after int64, reach store.Feed) error {
-	return problem.New(problem.Gone, "The events after this one aren't there any more; read what you keep anew, and go on from latest.").
+	return problem.New(problem.Gone, "The feed doesn't go on from there; read what you keep anew, and go on from latest.").
 		With("after", after).With("oldest", reach.Removed+1).With("latest", reach.Last)
-}
-
-// feedsOf reads what the feeds of organizations reach to, in their order.
-func feedsOf(s *store.Store) func(context.Context, []publicid.Organization) ([]store.Feed, error) {
-	return func(ctx context.Context, of []publicid.Organization) ([]store.Feed, error) {
-		found, err := s.Feeds(ctx, of)
-		if err != nil {
-			return nil, err
-		}
-		feeds := make([]store.Feed, len(of))
-		for i, id := range of {
-			feeds[i] = found[id]
-		}
-		return feeds, nil
-	}
 }

@@ -33,7 +33,8 @@ type Service struct {
 	settings Settings
 	log      *slog.Logger
 	// feeds reads what the feeds of organizations reach to, for all who wait for an event.
-	feeds *batch.Batcher[publicid.Organization, store.Feed]
+	feeds   *batch.Batcher[publicid.Organization, store.Feed]
+	waiting waiters
 	// health has the reads of webhooks' health that are under way, by webhook.
 	health singleflight.Group
 }
@@ -43,6 +44,7 @@ type Service struct {
 func New(s *store.Store, changes *change.Runner, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
 	return &Service{
 		store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log,
-		feeds: batch.New(feedsTogether, feedsTimeout, feedsOf(s)),
+		feeds:   batch.New(feedsTogether, feedsTimeout, feedsOf(s)),
+		waiting: waiters{of: map[publicid.Organization]int{}},
 	}
 }
