@@ -2,11 +2,17 @@ package api
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-faster/errors"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/page"
+	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
@@ -21,6 +27,36 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 		return gen.IdentifyContact201JSONResponse{Data: answer}, nil
 	}
 	return gen.IdentifyContact200JSONResponse{Data: answer}, nil
+}
+
+func (s *server) IdentifyContacts(ctx context.Context, r gen.IdentifyContactsRequestObject) (gen.IdentifyContactsResponseObject, error) {
+	refused, in := refusedItems(ctx), make([]contacts.Identification, len(r.Body.Contacts))
+	for i, c := range r.Body.Contacts {
+		in[i] = contacts.Identification{ExternalUserID: c.ExternalUserID, Traits: traits(c.ContactTraits), Refused: refused[i]}
+	}
+	memory, _ := ctx.Value(answerMemoryKey).(*page.Reservation)
+	done, err := s.Contacts.IdentifyContacts(ctx, in, memory)
+	if err != nil {
+		return nil, err
+	}
+	var ids []fmt.Stringer
+	answer := gen.IdentifyContacts200JSONResponse{Data: make([]gen.IdentifiedContact, len(done))}
+	var told *problem.Error
+	var last error
+	for i, d := range done {
+		if d.Err == nil {
+			one := contact(d.Contact)
+			answer.Data[i].Contact, answer.Data[i].Created = &one, &d.Created
+			ids = append(ids, d.Contact.ID)
+			continue
+		}
+		if last == nil || !errors.Is(d.Err, last) { // one that ended several is logged once
+			last, told = d.Err, s.problemOf(ctx.(*gin.Context), d.Err)
+		}
+		answer.Data[i].Error = &gen.ErrorBody{Code: gen.ErrorCode(told.Code), Message: told.Message, Details: told.Details}
+	}
+	change.Touch(ctx, "contactIds", ids...)
+	return answer, nil
 }
 
 func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) (gen.GetContactResponseObject, error) {

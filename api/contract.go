@@ -29,6 +29,8 @@ type operation struct {
 	// body is nil for an operation without one; query is by the parameter's name.
 	body  *input
 	query map[string]*input
+	// alone is the body's list whose items are judged one by one; "" is none.
+	alone string
 	// keyed says that it takes an Idempotency-Key.
 	keyed bool
 	// conditional says that it takes an If-Match, tagged that it answers with an ETag.
@@ -125,5 +127,10 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 		return op, errors.Wrap(err, "compile the body's schema")
 	}
 	op.body = &input{shapeOf(media.Schema.Value), schema}
+	for name, p := range media.Schema.Value.Properties {
+		if p.Value.Extensions["x-judged-alone"] == true {
+			op.alone = name
+		}
+	}
 	return op, nil
 }

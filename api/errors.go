@@ -61,6 +61,11 @@ func (s *server) refuse(c *gin.Context, err error) {
 		s.replay(c, replayed.Answer)
 		return
 	}
+	s.answer(c, s.problemOf(c, err))
+}
+
+// problemOf is what a caller is told of an error.
+func (s *server) problemOf(c *gin.Context, err error) *problem.Error {
 	p, ok := problem.As(err)
 	switch {
 	case ok:
@@ -77,7 +82,7 @@ func (s *server) refuse(c *gin.Context, err error) {
 		s.log.ErrorContext(c, "request failed", "error", err, "requestId", requestID(c),
 			"route", c.FullPath())
 	}
-	s.answer(c, p)
+	return p
 }
 
 // undecoded answers what the contract takes and the generated code doesn't: the two

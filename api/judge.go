@@ -46,6 +46,9 @@ func (s *server) judge(c *gin.Context) {
 			s.refuse(c, err)
 			return
 		}
+		if op.alone != "" {
+			body = op.setApart(c, &bad, body)
+		}
 		c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	if keyed {

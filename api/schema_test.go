@@ -65,6 +65,10 @@ func flaws(field string, s *openapi3.Schema) []flaw {
 	case s.Type.Includes("array") && s.Items != nil:
 		addItems(s, add)
 		for _, f := range flaws(field+"[0]", s.Items.Value) {
+			// What is wrong within an item that is judged by itself is told by its result.
+			if s.Extensions["x-judged-alone"] == true && f.field != field+"[0]" {
+				continue
+			}
 			all = append(all, flaw{f.field, []any{f.value}, f.limit})
 		}
 	}

@@ -1221,6 +1221,21 @@ type FieldError struct {
 	Rule string `json:"rule"`
 }
 
+// IdentifiedContact What became of an item, either `created` and `contact` or `error`.
+type IdentifiedContact struct {
+	Contact *Contact `json:"contact,omitempty"`
+
+	// Created Whether the contact was made just now; false if it was there already.
+	Created *bool      `json:"created,omitempty"`
+	Error   *ErrorBody `json:"error,omitempty"`
+}
+
+// IdentifiedContactsEnvelope defines model for IdentifiedContactsEnvelope.
+type IdentifiedContactsEnvelope struct {
+	// Data A result for each item, in the order of the items.
+	Data []IdentifiedContact `json:"data"`
+}
+
 // IdentifyContactRequest defines model for IdentifyContactRequest.
 type IdentifyContactRequest struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
@@ -1228,6 +1243,12 @@ type IdentifyContactRequest struct {
 	// Embedded fields due to inline allOf schema
 	// ExternalUserID Your own id for the end-user.
 	ExternalUserID string `json:"externalUserId"`
+}
+
+// IdentifyContactsRequest defines model for IdentifyContactsRequest.
+type IdentifyContactsRequest struct {
+	// Contacts Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
+	Contacts []IdentifyContactRequest `json:"contacts"`
 }
 
 // Me Whose key it is.
@@ -2274,6 +2295,9 @@ type CreateContactJSONRequestBody = CreateContactRequest
 // IdentifyContactJSONRequestBody defines body for IdentifyContact for application/json ContentType.
 type IdentifyContactJSONRequestBody = IdentifyContactRequest
 
+// IdentifyContactsJSONRequestBody defines body for IdentifyContacts for application/json ContentType.
+type IdentifyContactsJSONRequestBody = IdentifyContactsRequest
+
 // UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
 type UpdateContactJSONRequestBody = UpdateContactRequest
 
@@ -2831,6 +2855,50 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/contacts/identify (the `IdentifyContact` operationId).
 	IdentifyContact(ctx context.Context, body IdentifyContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// IdentifyContactsWithBody Identify up to 100 contacts
+	//
+	// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+	// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+	// plan's contact cap. The request counts as one towards the rate limit.
+	//
+	// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+	// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+	// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+	// they stand in the item, `email` and not `contacts[3].email`.
+	//
+	// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+	// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+	// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+	// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+	// come to 8 MiB of metadata: send it in a list of its own.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+	IdentifyContactsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// IdentifyContacts Identify up to 100 contacts
+	//
+	// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+	// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+	// plan's contact cap. The request counts as one towards the rate limit.
+	//
+	// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+	// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+	// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+	// they stand in the item, `email` and not `contacts[3].email`.
+	//
+	// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+	// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+	// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+	// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+	// come to 8 MiB of metadata: send it in a list of its own.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+	IdentifyContacts(ctx context.Context, body IdentifyContactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteContact Delete a contact
 	//
@@ -4201,6 +4269,70 @@ func (c *Client) IdentifyContactWithBody(ctx context.Context, contentType string
 // Corresponds with POST /v1/contacts/identify (the `IdentifyContact` operationId).
 func (c *Client) IdentifyContact(ctx context.Context, body IdentifyContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewIdentifyContactRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// IdentifyContactsWithBody Identify up to 100 contacts
+//
+// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+// plan's contact cap. The request counts as one towards the rate limit.
+//
+// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+// they stand in the item, `email` and not `contacts[3].email`.
+//
+// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+// come to 8 MiB of metadata: send it in a list of its own.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+func (c *Client) IdentifyContactsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewIdentifyContactsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// IdentifyContacts Identify up to 100 contacts
+//
+// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+// plan's contact cap. The request counts as one towards the rate limit.
+//
+// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+// they stand in the item, `email` and not `contacts[3].email`.
+//
+// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+// come to 8 MiB of metadata: send it in a list of its own.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+func (c *Client) IdentifyContacts(ctx context.Context, body IdentifyContactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewIdentifyContactsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6620,6 +6752,46 @@ func NewIdentifyContactRequestWithBody(server string, contentType string, body i
 	return req, nil
 }
 
+// NewIdentifyContactsRequest calls the generic IdentifyContacts builder with application/json body
+func NewIdentifyContactsRequest(server string, body IdentifyContactsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewIdentifyContactsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewIdentifyContactsRequestWithBody constructs an http.Request for the IdentifyContacts method, with any body, and a specified content type
+func NewIdentifyContactsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts/identify/batch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteContactRequest constructs an http.Request for the DeleteContact method
 func NewDeleteContactRequest(server string, contactID ContactIDParam) (*http.Request, error) {
 	var err error
@@ -8780,6 +8952,50 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/contacts/identify (the `IdentifyContact` operationId).
 	IdentifyContactWithResponse(ctx context.Context, body IdentifyContactJSONRequestBody, reqEditors ...RequestEditorFn) (*IdentifyContactResponse, error)
+
+	// IdentifyContactsWithBodyWithResponse Identify up to 100 contacts
+	//
+	// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+	// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+	// plan's contact cap. The request counts as one towards the rate limit.
+	//
+	// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+	// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+	// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+	// they stand in the item, `email` and not `contacts[3].email`.
+	//
+	// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+	// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+	// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+	// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+	// come to 8 MiB of metadata: send it in a list of its own.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+	IdentifyContactsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*IdentifyContactsResponse, error)
+
+	// IdentifyContactsWithResponse Identify up to 100 contacts
+	//
+	// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+	// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+	// plan's contact cap. The request counts as one towards the rate limit.
+	//
+	// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+	// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+	// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+	// they stand in the item, `email` and not `contacts[3].email`.
+	//
+	// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+	// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+	// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+	// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+	// come to 8 MiB of metadata: send it in a list of its own.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+	IdentifyContactsWithResponse(ctx context.Context, body IdentifyContactsJSONRequestBody, reqEditors ...RequestEditorFn) (*IdentifyContactsResponse, error)
 
 	// DeleteContactWithResponse Delete a contact
 	//
@@ -12125,6 +12341,103 @@ func (r IdentifyContactResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r IdentifyContactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type IdentifyContactsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IdentifiedContactsEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r IdentifyContactsResponse) GetJSON200() *IdentifiedContactsEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r IdentifyContactsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r IdentifyContactsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r IdentifyContactsResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r IdentifyContactsResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r IdentifyContactsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r IdentifyContactsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r IdentifyContactsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r IdentifyContactsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r IdentifyContactsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r IdentifyContactsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r IdentifyContactsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r IdentifyContactsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16225,6 +16538,62 @@ func (c *ClientWithResponses) IdentifyContactWithResponse(ctx context.Context, b
 	return ParseIdentifyContactResponse(rsp)
 }
 
+// IdentifyContactsWithBodyWithResponse Identify up to 100 contacts
+//
+// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+// plan's contact cap. The request counts as one towards the rate limit.
+//
+// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+// they stand in the item, `email` and not `contacts[3].email`.
+//
+// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+// come to 8 MiB of metadata: send it in a list of its own.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+func (c *ClientWithResponses) IdentifyContactsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*IdentifyContactsResponse, error) {
+	rsp, err := c.IdentifyContactsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIdentifyContactsResponse(rsp)
+}
+
+// IdentifyContactsWithResponse Identify up to 100 contacts
+//
+// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
+// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
+// plan's contact cap. The request counts as one towards the rate limit.
+//
+// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
+// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
+// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
+// they stand in the item, `email` and not `contacts[3].email`.
+//
+// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
+// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
+// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
+// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
+// come to 8 MiB of metadata: send it in a list of its own.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts/identify/batch (the `IdentifyContacts` operationId).
+func (c *ClientWithResponses) IdentifyContactsWithResponse(ctx context.Context, body IdentifyContactsJSONRequestBody, reqEditors ...RequestEditorFn) (*IdentifyContactsResponse, error) {
+	rsp, err := c.IdentifyContacts(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIdentifyContactsResponse(rsp)
+}
+
 // DeleteContactWithResponse Delete a contact
 //
 // Removes a contact for good and emits `contact.deleted`. The posts that it was attached to stay, with
@@ -19387,6 +19756,88 @@ func ParseIdentifyContactResponse(rsp *http.Response) (*IdentifyContactResponse,
 			return nil, err
 		}
 		response.JSON402 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseIdentifyContactsResponse parses an HTTP response from a IdentifyContactsWithResponse call
+func ParseIdentifyContactsResponse(rsp *http.Response) (*IdentifyContactsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &IdentifyContactsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IdentifiedContactsEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
 		var dest Forbidden

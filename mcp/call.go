@@ -69,6 +69,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 	if answer.Status >= http.StatusBadRequest {
 		return s.failure(answer)
 	}
+	answer.Body = s.itemErrors(op, answer.Body)
 	body := success(op, answer)
 	if _, asked := arguments["part"]; asked && !op.writes() {
 		return piece(body, arguments)
@@ -158,6 +159,15 @@ func (s *Surface) failure(answer *api.Answer) result {
 	if err := json.Unmarshal(answer.Body, &e); err != nil {
 		return toolError(problem.New(problem.Internal, "Something went wrong on our side."))
 	}
+	p := s.refused(e)
+	if wait := answer.Header.Get("Retry-After"); wait != "" {
+		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
+	}
+	return toolError(p)
+}
+
+// refused is an error in the tools' names.
+func (s *Surface) refused(e envelope[map[string]json.RawMessage]) *problem.Error {
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
 		p = p.With(snake(name), value)
@@ -170,10 +180,28 @@ func (s *Surface) failure(answer *api.Answer) result {
 	if json.Unmarshal(e.Error.Details["fields"], &fields) == nil {
 		p, _ = problem.As(s.fields(fields).Err())
 	}
-	if wait := answer.Header.Get("Retry-After"); wait != "" {
-		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
+	return p
+}
+
+// itemErrors writes the errors of items in the tools' names, where the operation answers some.
+func (s *Surface) itemErrors(op *operation, answer []byte) []byte {
+	if !op.answersItems() {
+		return answer
 	}
-	return toolError(p)
+	var body struct {
+		Data []json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(answer, &body) != nil {
+		return answer
+	}
+	for i, item := range body.Data {
+		var e envelope[map[string]json.RawMessage]
+		if json.Unmarshal(item, &e) == nil && e.Error.Code != "" {
+			body.Data[i] = toolError(s.refused(e)).body
+		}
+	}
+	answer, _ = json.Marshal(body) // of JSON that was read
+	return answer
 }
 
 // fields are the failures of a validation.

@@ -64,3 +64,13 @@ func (o *operation) next() string {
 	}
 	return ""
 }
+
+// answersItems reports whether each item of the answer may be an error of its own.
+func (o *operation) answersItems() bool {
+	data := o.answer.members["data"].shape
+	if data == nil || data.items == nil {
+		return false
+	}
+	failed := data.items.members["error"].shape
+	return failed != nil && failed.members["code"].shape != nil
+}

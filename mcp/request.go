@@ -34,7 +34,7 @@ func (r *ready) choose(arguments map[string]json.RawMessage) (*operation, error)
 	switch {
 	case len(r.actions) == 1:
 		return r.operations[0], nil
-	case !given && !r.writes():
+	case !given && r.hasDefault():
 		return r.operations[0], nil
 	case !given:
 		return nil, problem.Invalid("action", "required", "is required; the actions are %s", r.names())

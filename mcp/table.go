@@ -11,12 +11,14 @@ type tool struct {
 	destroys bool
 	// repeats: a second call with the same arguments changes nothing further.
 	repeats bool
+	// standard: the first action is meant where none is given, as in tools that read.
+	standard bool
 	// sends: something leaves for a server of somebody else's choice.
 	sends bool
 }
 
 // action is one thing that a tool does: an operation of the contract, by its
-// operationId. The first action of a tool that reads is meant where none is given.
+// operationId. The first action of a tool that reads, or is standard, is meant where none is given.
 type action struct{ name, operation string }
 
 // The table of tools. Every operation of the contract is in it once; a test says
@@ -24,11 +26,12 @@ type action struct{ name, operation string }
 var table = []tool{
 	// Contacts.
 	{
-		name: "identify_contact", title: "Identify a contact", repeats: true,
+		name: "identify_contact", title: "Identify contacts", repeats: true, standard: true,
 		description: "Use this when an end-user of yours was seen: it makes the contact with your own id for them, or " +
 			"fills in what isn't known yet and notes that they were seen. It never overwrites a trait that has a value; " +
-			"update_contact does. Returns the contact, and whether it was created.",
-		actions: []action{{"", "identifyContact"}},
+			"update_contact does. Returns the contact, and whether it was created. Action batch does so for up to 100 at once, " +
+			"and returns for each one that or its error.",
+		actions: []action{{"identify", "identifyContact"}, {"batch", "identifyContacts"}},
 	},
 	{
 		name: "create_contact", title: "Create a contact",

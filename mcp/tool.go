@@ -33,6 +33,9 @@ func (c *contract) ready(t tool) (*ready, error) {
 
 func (r *ready) writes() bool { return slices.ContainsFunc(r.operations, (*operation).writes) }
 
+// hasDefault reports whether the first action is meant where none is given.
+func (r *ready) hasDefault() bool { return r.standard || !r.writes() }
+
 // described is the tool as it is listed.
 func (r *ready) described(c *contract) *sdk.Tool {
 	destroys, sends := r.destroys, r.sends
@@ -78,7 +81,7 @@ func (r *ready) input() *openapi3.Schema {
 // addArguments puts in what several actions take.
 func (r *ready) addArguments(schema *openapi3.Schema) {
 	schema.Properties["action"] = r.actionSchema().NewRef()
-	if r.writes() {
+	if !r.hasDefault() {
 		schema.Required = []string{"action"}
 	}
 	for _, op := range r.operations {
@@ -117,7 +120,7 @@ func (r *ready) actionSchema() *openapi3.Schema {
 		lines = append(lines, fmt.Sprintf("%s: %s.%s%s", a.name, op.summary,
 			listed(" Needs ", op.input.Required), listed(" Takes ", takes)))
 	}
-	if !r.writes() {
+	if r.hasDefault() {
 		schema.Default = schema.Enum[0]
 	}
 	schema.Description = strings.Join(lines, "\n")

@@ -1220,6 +1220,21 @@ type FieldError struct {
 	Rule string `json:"rule"`
 }
 
+// IdentifiedContact What became of an item, either `created` and `contact` or `error`.
+type IdentifiedContact struct {
+	Contact *Contact `json:"contact,omitempty"`
+
+	// Created Whether the contact was made just now; false if it was there already.
+	Created *bool      `json:"created,omitempty"`
+	Error   *ErrorBody `json:"error,omitempty"`
+}
+
+// IdentifiedContactsEnvelope defines model for IdentifiedContactsEnvelope.
+type IdentifiedContactsEnvelope struct {
+	// Data A result for each item, in the order of the items.
+	Data []IdentifiedContact `json:"data"`
+}
+
 // IdentifyContactRequest defines model for IdentifyContactRequest.
 type IdentifyContactRequest struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
@@ -1227,6 +1242,12 @@ type IdentifyContactRequest struct {
 	// Embedded fields due to inline allOf schema
 	// ExternalUserID Your own id for the end-user.
 	ExternalUserID string `json:"externalUserId"`
+}
+
+// IdentifyContactsRequest defines model for IdentifyContactsRequest.
+type IdentifyContactsRequest struct {
+	// Contacts Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
+	Contacts []IdentifyContactRequest `json:"contacts"`
 }
 
 // Me Whose key it is.
@@ -2231,6 +2252,9 @@ type CreateContactJSONRequestBody = CreateContactRequest
 // IdentifyContactJSONRequestBody defines body for IdentifyContact for application/json ContentType.
 type IdentifyContactJSONRequestBody = IdentifyContactRequest
 
+// IdentifyContactsJSONRequestBody defines body for IdentifyContacts for application/json ContentType.
+type IdentifyContactsJSONRequestBody = IdentifyContactsRequest
+
 // UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
 type UpdateContactJSONRequestBody = UpdateContactRequest
 
@@ -2344,6 +2368,9 @@ type ServerInterface interface {
 	// IdentifyContact Identify a contact
 	// (POST /v1/contacts/identify)
 	IdentifyContact(c *gin.Context)
+	// IdentifyContacts Identify up to 100 contacts
+	// (POST /v1/contacts/identify/batch)
+	IdentifyContacts(c *gin.Context)
 	// DeleteContact Delete a contact
 	// (DELETE /v1/contacts/{contactId})
 	DeleteContact(c *gin.Context, contactID ContactIDParam)
@@ -3291,6 +3318,19 @@ func (siw *ServerInterfaceWrapper) IdentifyContact(c *gin.Context) {
 	}
 
 	siw.Handler.IdentifyContact(c)
+}
+
+// IdentifyContacts operation middleware
+func (siw *ServerInterfaceWrapper) IdentifyContacts(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.IdentifyContacts(c)
 }
 
 // DeleteContact operation middleware
@@ -4357,6 +4397,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/v1/contacts/:contactId", wrapper.UpdateContact)
 	router.GET(options.BaseURL+"/v1/contacts/:contactId/posts", wrapper.ListContactPosts)
 	router.POST(options.BaseURL+"/v1/contacts/identify", wrapper.IdentifyContact)
+	router.POST(options.BaseURL+"/v1/contacts/identify/batch", wrapper.IdentifyContacts)
 	router.GET(options.BaseURL+"/v1/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/v1/me", wrapper.GetMe)
 	router.GET(options.BaseURL+"/v1/members", wrapper.ListMembers)
@@ -5008,6 +5049,28 @@ func (response IdentifyContact201JSONResponse) VisitIdentifyContactResponse(w ht
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type IdentifyContactsRequestObject struct {
+	Body *IdentifyContactsJSONRequestBody
+}
+
+type IdentifyContactsResponseObject interface {
+	VisitIdentifyContactsResponse(w http.ResponseWriter) error
+}
+
+type IdentifyContacts200JSONResponse IdentifiedContactsEnvelope
+
+func (response IdentifyContacts200JSONResponse) VisitIdentifyContactsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5872,6 +5935,9 @@ type StrictServerInterface interface {
 	// IdentifyContact Identify a contact
 	// (POST /v1/contacts/identify)
 	IdentifyContact(ctx context.Context, request IdentifyContactRequestObject) (IdentifyContactResponseObject, error)
+	// IdentifyContacts Identify up to 100 contacts
+	// (POST /v1/contacts/identify/batch)
+	IdentifyContacts(ctx context.Context, request IdentifyContactsRequestObject) (IdentifyContactsResponseObject, error)
 	// DeleteContact Delete a contact
 	// (DELETE /v1/contacts/{contactId})
 	DeleteContact(ctx context.Context, request DeleteContactRequestObject) (DeleteContactResponseObject, error)
@@ -6977,6 +7043,48 @@ func (sh *strictHandler) IdentifyContact(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(IdentifyContactResponseObject); ok {
 		if err := validResponse.VisitIdentifyContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// IdentifyContacts operation middleware
+func (sh *strictHandler) IdentifyContacts(ctx *gin.Context) {
+	var request IdentifyContactsRequestObject
+
+	var body IdentifyContactsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.IdentifyContacts(ctx, request.(IdentifyContactsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "IdentifyContacts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(IdentifyContactsResponseObject); ok {
+		if err := validResponse.VisitIdentifyContactsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

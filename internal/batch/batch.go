@@ -27,12 +27,7 @@ type Batcher[In, Out any] struct {
 
 type item[In, Out any] struct {
 	in   In
-	done chan result[Out]
-}
-
-type result[Out any] struct {
-	out Out
-	err error
+	done chan Result[Out]
 }
 
 // New makes a batcher of at most so many items a batch, each of which has so much time.
@@ -46,10 +41,10 @@ func New[In, Out any](limit int, timeout time.Duration, do func(ctx context.Cont
 // item may be done all the same, because a batch serves several callers. For the same reason
 // it has none of their contexts' values.
 func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
-	i := b.add(in)
+	i := b.add(in)[0]
 	select {
 	case r := <-i.done:
-		return r.out, r.err
+		return r.Out, r.Err
 	case <-ctx.Done():
 		var none Out
 		return none, left(ctx)
@@ -59,10 +54,28 @@ func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 // DoOrNot is Do for who has to know whether the item is done. The end of the context ends the
 // wait only while the item's batch isn't under way, and then it isn't done.
 func (b *Batcher[In, Out]) DoOrNot(ctx context.Context, in In) (Out, error) {
-	i := b.add(in)
+	return b.doneOrNot(ctx, b.add(in)[0])
+}
+
+// Result is what became of one item of several.
+type Result[Out any] struct {
+	Out Out
+	Err error
+}
+
+// DoAllOrNot is DoOrNot for items that are there at once; its results are in their order.
+func (b *Batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out] {
+	out := make([]Result[Out], len(in))
+	for n, i := range b.add(in...) {
+		out[n].Out, out[n].Err = b.doneOrNot(ctx, i)
+	}
+	return out
+}
+
+func (b *Batcher[In, Out]) doneOrNot(ctx context.Context, i item[In, Out]) (Out, error) {
 	select {
 	case r := <-i.done:
-		return r.out, r.err
+		return r.Out, r.Err
 	case <-ctx.Done():
 	}
 	if b.remove(i) {
@@ -70,22 +83,26 @@ func (b *Batcher[In, Out]) DoOrNot(ctx context.Context, in In) (Out, error) {
 		return none, left(ctx)
 	}
 	r := <-i.done
-	return r.out, r.err
+	return r.Out, r.Err
 }
 
 func left(ctx context.Context) error { return errors.Wrap(context.Cause(ctx), "wait for a batch") }
 
-func (b *Batcher[In, Out]) add(in In) item[In, Out] {
-	// One place in the buffer: the batch never waits for a caller that left.
-	i := item[In, Out]{in: in, done: make(chan result[Out], 1)}
+// add has items wait, next to each other.
+func (b *Batcher[In, Out]) add(in ...In) []item[In, Out] {
+	added := make([]item[In, Out], len(in))
+	for n := range in {
+		// One place in the buffer: the batch never waits for a caller that left.
+		added[n] = item[In, Out]{in: in[n], done: make(chan Result[Out], 1)}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting = append(b.waiting, i)
-	if !b.busy {
+	b.waiting = append(b.waiting, added...)
+	if !b.busy && len(added) > 0 {
 		b.busy = true
 		go b.work()
 	}
-	return i
+	return added
 }
 
 // remove takes out an item that still waits, if it does.
@@ -119,9 +136,9 @@ func (b *Batcher[In, Out]) work() {
 		}
 		out, err := b.call(in)
 		for i := range items {
-			var r result[Out]
-			if r.err = err; err == nil {
-				r.out = out[i]
+			var r Result[Out]
+			if r.Err = err; err == nil {
+				r.Out = out[i]
 			}
 			items[i].done <- r
 		}

@@ -39,6 +39,13 @@ func (k *Keyed[K, In, Out]) DoOrNot(ctx context.Context, key K, in In) (Out, err
 	return b.DoOrNot(ctx, in)
 }
 
+// DoAllOrNot is the one of the key's batcher.
+func (k *Keyed[K, In, Out]) DoAllOrNot(ctx context.Context, key K, in []In) []Result[Out] {
+	b := k.use(key)
+	defer k.leave(key, b)
+	return b.DoAllOrNot(ctx, in)
+}
+
 func (k *Keyed[K, In, Out]) use(key K) *used[In, Out] {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -123,6 +123,35 @@ func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, err
 	return out, busy(err)
 }
 
+// DoAll is Do for changes that one caller wants at once, each with an outcome of its own, in
+// their order. A request with an idempotency key makes one change, so none of these has one.
+func (g *Group[In, Out]) DoAll(ctx context.Context, in []In) ([]batch.Result[*Out], error) {
+	caller := CallerOf(ctx)
+	if err := MayWrite(caller); err != nil {
+		return nil, err
+	}
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer span.End()
+	members := make([]*member[In, Out], len(in))
+	for i := range in {
+		members[i] = &member[In, Out]{in: in[i]}
+		if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+			members[i].trace = &of
+		}
+	}
+	outcomes, _ := Join(ctx, func(ctx context.Context) ([]batch.Result[outcome[Out]], error) {
+		return g.batches.DoAllOrNot(ctx, groupKey{organization: caller.Organization.ID}, members), nil
+	})
+	out := make([]batch.Result[*Out], len(in))
+	var all []PendingDelivery
+	for i, o := range outcomes {
+		out[i] = batch.Result[*Out]{Out: o.Out.out, Err: busy(o.Err)}
+		all = append(all, o.Out.deliveries...)
+	}
+	touchDeliveries(ctx, all)
+	return out, nil
+}
+
 // together makes the changes of members of an organization in one transaction.
 func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*member[In, Out]) ([]outcome[Out], error) {
 	release, err := g.runner.store.AcquireTransaction(ctx, key.organization)

@@ -63,6 +63,8 @@ type newContact struct {
 	externalUserID       *string
 	traits               Traits
 	source, consentBasis string
+	// limit is the cap that a group keeps to; 0 is none.
+	limit int
 }
 
 // insertContact writes a contact and its event. It returns nil when the external

@@ -26,16 +26,25 @@ const identifyTries = 10
 // 1 to 7); created tells which. It records contact.created, or contact.updated
 // where a trait changed.
 func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
-	var bad problem.Fields
-	bad.Text("externalUserId", externalUserID, 1, maxExternalUserID)
-	in.check(&bad)
-	if err := bad.Err(); err != nil {
+	if err := checkIdentified(externalUserID, &in); err != nil {
 		return nil, false, err
 	}
 	found, created, err = s.identifyTogether(ctx, externalUserID, in)
 	if found != nil || err != nil {
 		return found, created, err
 	}
+	return s.identifyAlone(ctx, externalUserID, in)
+}
+
+func checkIdentified(externalUserID string, in *Traits) error {
+	var bad problem.Fields
+	bad.Text("externalUserId", externalUserID, 1, maxExternalUserID)
+	in.check(&bad)
+	return bad.Err()
+}
+
+// identifyAlone is identify in a transaction of its own, of whatever there is to do.
+func (s *Service) identifyAlone(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
 		// Again where another request inserted it between the two looks, and a
 		// third one deleted it.
@@ -103,22 +112,29 @@ func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits
 	if err := change.MayWrite(caller); err != nil {
 		return nil, err
 	}
-	if in.Metadata != nil && string(in.Metadata) != "{}" {
+	told, plain := in.columns()
+	if !plain {
 		return nil, nil
 	}
-	told := slices.Sorted(maps.Keys(in.told())) // in one order: one statement for each set of traits
-	of := sighting{caller.Organization.ID, strings.Join(told, " ")}
+	of := sighting{caller.Organization.ID, told}
 	return change.Join(ctx, func(ctx context.Context) (*db.Contact, error) { return s.sightings.DoOrNot(ctx, of, externalUserID) })
 }
 
-// see is seeAgain for those that are identified at once.
-func (s *Service) see(ctx context.Context, of sighting, ids []string) ([]*db.Contact, error) {
+// columns are those that are told, in one order, so that there is one statement for each set of
+// traits. Plain says that a statement can tell by them whether a contact learns anything.
+func (t *Traits) columns() (told string, plain bool) {
+	return strings.Join(slices.Sorted(maps.Keys(t.told())), " "), t.Metadata == nil || string(t.Metadata) == "{}"
+}
+
+// see is seeAgain for those that are identified at once, and have at most so many bytes of
+// metadata where most isn't 0.
+func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) ([]*db.Contact, error) {
 	release, err := s.store.AcquireTransaction(ctx, of.organization)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	found, err := s.store.SeeContacts(ctx, of.organization, ids, store.Now(), strings.Fields(of.told))
+	found, err := s.store.SeeContacts(ctx, of.organization, ids, store.Now(), strings.Fields(of.told), most)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +162,10 @@ func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []new
 			return nil, err
 		}
 		caller[*c.externalUserID], rows = i, append(rows, store.Columns(id.UUID(), row.Mutation()))
+	}
+	rows, err := s.withRoom(ctx, j, in, rows)
+	if err != nil {
+		return nil, err
 	}
 	// In one order: who inserts the same ones waits, but never in a circle.
 	slices.SortFunc(rows, func(a, b map[string]any) int {
@@ -175,6 +195,22 @@ func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []new
 	return out, nil
 }
 
+// withRoom are the rows that the plan's cap has room for, the first of them; those behind are
+// left to be made alone, where the cap is told. All of a group are of one organization, and so
+// under one cap.
+func (s *Service) withRoom(ctx context.Context, j *change.Joint, in []newContact, rows []map[string]any) ([]map[string]any, error) {
+	limit := slices.MaxFunc(in, func(a, b newContact) int { return a.limit - b.limit }).limit
+	if limit == 0 {
+		return rows, nil
+	}
+	var n int
+	j.LockAndCountContacts(&n)
+	if err := j.Send(ctx); err != nil {
+		return nil, err
+	}
+	return rows[:min(len(rows), max(0, limit-n))], nil
+}
+
 // newIdentified is who is identified for the first time.
 func newIdentified(externalUserID string, in Traits) newContact {
 	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
@@ -200,7 +236,30 @@ func (s *Service) insertIdentified(ctx context.Context, c *change.Change, extern
 // nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
 func (s *Service) fill(ctx context.Context, c *change.Change, old *db.Contact, in Traits) (*db.Contact, error) {
 	update := c.Contact.UpdateOne(old)
-	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
+	changes, err := s.learn(update.Mutation(), old, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) == 0 {
+		next := *old
+		next.LastSeenAt, _ = update.Mutation().LastSeenAt()
+		if err := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(next.LastSeenAt).Exec(ctx); err != nil {
+			return nil, errors.Wrap(err, "note that a contact was seen")
+		}
+		return &next, nil
+	}
+	next, err := update.Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "update the contact")
+	}
+	return next, c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+		Contact: eventContact(next), Changes: changes,
+	})
+}
+
+// learn puts into a mutation what becomes of a contact, and returns which traits change.
+func (s *Service) learn(m *db.ContactMutation, old *db.Contact, in Traits) (map[string]event.Change, error) {
+	changes, err := s.mergeTraits(m, old, func(t trait) (any, bool, error) {
 		told, _ := t.told(&in)
 		if told == nil {
 			return nil, false, nil
@@ -213,21 +272,11 @@ func (s *Service) fill(ctx context.Context, c *change.Change, old *db.Contact, i
 	}
 	// The clock of another process may be ahead: time only advances.
 	seen := later(store.Now(), old.LastSeenAt)
-	if len(changes) == 0 {
-		next := *old
-		next.LastSeenAt = seen
-		if err := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(seen).Exec(ctx); err != nil {
-			return nil, errors.Wrap(err, "note that a contact was seen")
-		}
-		return &next, nil
+	m.SetLastSeenAt(seen)
+	if len(changes) > 0 {
+		m.SetUpdatedAt(later(seen, old.UpdatedAt))
 	}
-	next, err := update.SetLastSeenAt(seen).SetUpdatedAt(later(seen, old.UpdatedAt)).Save(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "update the contact")
-	}
-	return next, c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
-		Contact: eventContact(next), Changes: changes,
-	})
+	return changes, nil
 }
 
 func later(a, b time.Time) time.Time {

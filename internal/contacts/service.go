@@ -31,6 +31,7 @@ type Service struct {
 	// What is done most is done for several callers at once.
 	sightings *batch.Keyed[sighting, string, *db.Contact]
 	newcomers *change.Group[newContact, db.Contact]
+	learners  *change.Group[learner, db.Contact]
 	imports   *imports
 }
 
@@ -38,9 +39,10 @@ type Service struct {
 func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
 	all := &Service{store: s, changes: changes, settings: settings, imports: &imports{}}
 	all.newcomers = change.NewGroup(changes, event.ContactCreated, false, all.insertNewcomers)
+	all.learners = change.NewGroup(changes, event.ContactUpdated, false, all.fillLearners)
 	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, *db.Contact] {
 		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []string) ([]*db.Contact, error) {
-			return all.see(ctx, of, ids)
+			return all.see(ctx, of, ids, 0)
 		})
 	})
 	return all

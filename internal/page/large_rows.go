@@ -11,17 +11,17 @@ import (
 	"earshot/internal/store"
 )
 
-// maxPageBytes is about what the rows of an answer come to at most: ten requests at
+// MaxBytes is about what the rows of an answer come to at most: ten requests at
 // once stay within what a process has, and a page of 25 ends early only where every
 // row is near its limit.
-const maxPageBytes = 8 << 20
+const MaxBytes = 8 << 20
 
 // fitting ends a page early where its rows come to more than an answer has room
 // for, but has one row at least.
 func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) Page[T] {
 	total := 0
 	for i, row := range p.Items {
-		if total += size(row); total > maxPageBytes && i > 0 {
+		if total += size(row); total > MaxBytes && i > 0 {
 			return Page[T]{Items: p.Items[:i], NextCursor: Cursor(list, place(p.Items[i-1]))}
 		}
 	}
@@ -64,7 +64,7 @@ func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error
 			lacking = append(lacking, h.ID(row))
 		}
 	}
-	if err := h.Memory.reserve(ctx, total); err != nil {
+	if err := h.Memory.Reserve(ctx, total); err != nil {
 		return Page[T]{}, err
 	}
 	if len(lacking) == 0 {

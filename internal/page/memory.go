@@ -65,9 +65,9 @@ func NoMemory() *problem.Error {
 	return problem.New(problem.RateLimited, "Too many large answers are under way; try again later, or with a smaller limit.")
 }
 
-// reserve waits until there is memory for rows of so many bytes, and refuses when there
+// Reserve waits until there is memory for rows of so many bytes, and refuses when there
 // is none for long. What was reserved before is free again.
-func (m *Reservation) reserve(ctx context.Context, rows int) error {
+func (m *Reservation) Reserve(ctx context.Context, rows int) error {
 	if m == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (m *Reservation) reserve(ctx context.Context, rows int) error {
 	waiting, cancel := context.WithTimeout(ctx, answerMemoryTimeout)
 	defer cancel()
 	// The answer may have six times as many bytes, and its buffer doubles as it grows.
-	m.release = m.of.Acquire(waiting, m.organization, rows+2*min(6*rows, maxPageBytes))
+	m.release = m.of.Acquire(waiting, m.organization, rows+2*min(6*rows, MaxBytes))
 	switch {
 	case m.release != nil:
 		return nil

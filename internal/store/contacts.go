@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -40,9 +42,15 @@ UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) FROM seen WHERE id
 // them, and returns them. It leaves out those that aren't there, that somebody holds, or
 // that can be told a trait, by its column, that is still null. It is one statement, because
 // identifying contacts that are known is what integrators do most; Ent would take a
-// transaction for each. Time only advances, whatever the clock of another process says.
-func (s *Store) SeeContacts(ctx context.Context, of publicid.Organization, ids []string, at time.Time, told []string) ([]*db.Contact, error) {
+// transaction for each. Time only advances, whatever the clock of another process says. Most is
+// how many bytes of metadata they may have, 0 for any.
+func (s *Store) SeeContacts(
+	ctx context.Context, of publicid.Organization, ids []string, at time.Time, told []string, most int,
+) ([]*db.Contact, error) {
 	known := ""
+	if most > 0 {
+		known = fmt.Sprintf(" AND octet_length(metadata::text) <= %d", most)
+	}
 	for _, column := range told {
 		known += " AND " + column + " IS NOT NULL"
 	}
@@ -73,14 +81,73 @@ ON CONFLICT DO NOTHING RETURNING ` + contactColumns
 // InsertContacts inserts contacts by their columns, of whatever traits, and returns those that
 // were inserted: where a caller's own id is taken, the contact isn't.
 func (p *Pipeline) InsertContacts(rows []map[string]any, made *[]*db.Contact) error {
+	text, err := encodeRows(rows)
+	if err != nil {
+		return err
+	}
+	collect(p, made, pgx.RowToAddrOfStructByNameLax[db.Contact], insertContactsSQL, p.of, text)
+	return nil
+}
+
+var lockContactsSQL = `
+SELECT c.* FROM unnest((SELECT $2::text[])) w(external_user_id), LATERAL (
+  SELECT ` + contactColumns + ` FROM contacts
+  WHERE organization_id = $1 AND external_user_id = w.external_user_id AND octet_length(metadata::text) <= $3
+  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+) c`
+
+// LockContacts finds contacts by the caller's own ids for them and keeps others from changing
+// them. It leaves out those that somebody holds, and those with more bytes of metadata than most.
+func (p *Pipeline) LockContacts(ids []string, most int, found *[]*db.Contact) {
+	collect(p, found, pgx.RowToAddrOfStructByNameLax[db.Contact], lockContactsSQL, p.of, ids, most)
+}
+
+// Each row keeps what isn't told of it. Only columns that some row is told are set: a trigger
+// writes the words of a contact anew where an address or a name is.
+const updateContactsSQL = `
+UPDATE contacts c SET %s
+FROM json_array_elements($2::json) told, contacts old, LATERAL json_populate_record(old, told) next
+WHERE old.organization_id = $1 AND old.id = (told ->> 'id')::uuid AND c.organization_id = $1 AND c.id = old.id
+RETURNING %s`
+
+// UpdateContacts sets columns of contacts that are locked, by their ids, and returns them.
+func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact) error {
+	set := map[string]string{}
+	for _, row := range rows {
+		for column := range row {
+			set[column] = column + " = next." + column
+		}
+	}
+	delete(set, contact.FieldID)
+	text, err := encodeRows(rows)
+	if err != nil {
+		return err
+	}
+	collect(p, updated, pgx.RowToAddrOfStructByNameLax[db.Contact], fmt.Sprintf(updateContactsSQL,
+		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), p.of, text)
+	return nil
+}
+
+const (
+	lockOrganizationSQL = `SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE`
+	countContactsSQL    = `SELECT count(*) FROM contacts WHERE organization_id = $1`
+)
+
+// LockAndCountContacts has the changes under a cap of the organization made one at a time, and
+// counts its contacts once it is this one's turn.
+func (p *Pipeline) LockAndCountContacts(n *int) {
+	p.queued.Queue(lockOrganizationSQL, p.of)
+	p.queued.Queue(countContactsSQL, p.of).QueryRow(func(row pgx.Row) error { return row.Scan(n) })
+}
+
+func encodeRows(rows []map[string]any) (string, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // metadata stays as it was written
 	if err := e.Encode(rows); err != nil {
-		return errors.Wrap(err, "encode the contacts")
+		return "", errors.Wrap(err, "encode the contacts")
 	}
-	collect(p, made, pgx.RowToAddrOfStructByNameLax[db.Contact], insertContactsSQL, p.of, text.String())
-	return nil
+	return text.String(), nil
 }
 
 // Columns are what an Ent mutation of a row sets, by column, in the form that InsertContacts

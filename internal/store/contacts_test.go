@@ -43,7 +43,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 // see has one contact seen again; nil where it isn't.
 func see(t *testing.T, s *store.Store, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
 	t.Helper()
-	found, err := s.SeeContacts(t.Context(), of, []string{"nobody", name, name}, at, told)
+	found, err := s.SeeContacts(t.Context(), of, []string{"nobody", name, name}, at, told, 0)
 	require.NoError(t, err)
 	if len(found) == 0 {
 		return nil
