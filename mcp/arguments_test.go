@@ -42,6 +42,8 @@ func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
 		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"board_id", "q"}},
 		// The contract's own spelling is not the tools'.
 		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"external_user_id"}},
+		{"identify_contact", object{"action": "batch", "external_user_id": "u-1"}, "ERR_VALIDATION", []string{"contacts"}},
+		{"identify_contact", object{"action": "other", "external_user_id": "u-1"}, "ERR_VALIDATION", []string{"action"}},
 		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 2<<20)}}, "ERR_PAYLOAD_TOO_LARGE", nil},
 		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 300<<10)}}, "ERR_VALIDATION", []string{"metadata"}},
 	} {

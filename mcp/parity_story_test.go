@@ -67,6 +67,11 @@ func story() []step {
 		}, "contact"},
 		{"identifyContact", object{"externalUserId": "u-1", "name": "Dana", "metadata": object{"mrrCents": nil}}, ""},
 		{"identifyContact", object{"externalUserId": "u-1"}, ""},
+		{"identifyContacts", object{"contacts": []any{
+			object{"externalUserId": "u-1", "plan": "team"}, object{"externalUserId": "u-3", "metadata": object{"camelCase": 1}},
+			object{"mrrCents": -1, "currency": "EUR"}, object{"externalUserId": "u-3", "email": "nonsense"},
+		}}, ""},
+		{"identifyContacts", object{"contacts": []any{}}, ""},
 		{"createContact", object{"externalUserId": "u-2", "plan": "team"}, "second"},
 		{"createContact", object{"externalUserId": "u-2"}, ""},
 		{"getContact", object{"contactId": "$contact"}, ""},

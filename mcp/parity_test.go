@@ -174,7 +174,7 @@ func (s *sides) byTool(step step) answer {
 	row := s.tools[step.operation]
 	arguments := object{}
 	for name, value := range s.filled(1, step.with).(object) {
-		arguments[underscored(name)] = value
+		arguments[underscored(name)] = s.renamed(value, name)
 	}
 	if row.Action != "" {
 		arguments["action"] = row.Action

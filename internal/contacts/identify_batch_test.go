@@ -226,7 +226,6 @@ func batchFillsTheCap(t *testing.T, n *tenant) {
 
 func batchesAtOnce(t *testing.T, n *tenant) {
 	free := n.on(t, "free")
-	free.Listen(t, event.ContactCreated)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() { free.batch(t, several(60, fmt.Sprint("of ", i%2))...) })
@@ -239,7 +238,7 @@ func batchesAtOnce(t *testing.T, n *tenant) {
 	}
 	all.Wait()
 	require.Len(t, free.Contents(t, "contacts"), 70)
-	require.Len(t, free.Recorded(t), 70, "one contact.created each")
+	require.Len(t, free.Kept(t), 70, "one contact.created each")
 }
 
 func connect(t *testing.T, n *tenant) *pgx.Conn {

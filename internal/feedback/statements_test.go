@@ -129,7 +129,7 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 		return func() error { _, err := u.feedback.Posts(ctx, u.board, q); return err }
 	}
 	text := func(s string) *string { return &s }
-	made := 0
+	made, learned := 0, 0
 	fresh := func(what string) string { made++; return fmt.Sprint(what, " ", made) }
 	voter := func() context.Context {
 		member := u.client.User.Create().SetEmail(fresh("member") + "@example.com").SetName("x").SaveX(ctx)
@@ -137,6 +137,18 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 		return change.WithCaller(ctx, &change.Caller{Organization: u.caller.Organization, User: member})
 	}
 	identify := func(id string) error { _, _, err := u.contacts.IdentifyContact(ctx, id, contacts.Traits{}); return err }
+	batch := func(name string, of int) error {
+		items := make([]contacts.Identification, of)
+		for i := range items {
+			items[i].ExternalUserID = fmt.Sprint(name, " ", i)
+			items[i].Traits.Metadata = json.RawMessage(fmt.Sprintf(`{"%d":1}`, learned))
+			if learned == 0 {
+				items[i].Traits.Metadata = nil
+			}
+		}
+		_, err := u.contacts.IdentifyContacts(ctx, items, nil)
+		return err
+	}
 	for _, c := range []struct {
 		name              string
 		statements, trips int
@@ -189,6 +201,20 @@ func TestAUseCaseAsksTheDatabaseSoOften(t *testing.T) {
 			}
 			u.counted.Reset()
 			return identify(fresh("new"))
+		}},
+		{"identify 50 contacts that are known", 1, 1, func() error {
+			for range 2 { // the first one inserts them, the second one learns that nobody is imported
+				if err := batch("known", 50); err != nil {
+					return err
+				}
+			}
+			u.counted.Reset()
+			return batch("known", 50)
+		}},
+		{"identify 50 contacts that are known and learn something", 6, 3, func() error { learned++; return batch("known", 50) }},
+		{"identify 50 contacts that are new", 5, 2, func() error {
+			learned = 0
+			return batch(fresh("some"), 50)
 		}},
 		{"read the feed", 3, 3, func() error { _, err := u.webhooks.Events(ctx, webhooks.FeedQuery{}); return err }},
 		{"look for the next event", 1, 1, func() error {
