@@ -82,12 +82,7 @@ func (d *identified) note(externalID, id string) error {
 
 // identify returns an error unless the contact was there before, or wasn't, as fresh says.
 func (t tenant) identify(ctx context.Context, externalID, plan string, fresh bool, into *identified) error {
-	in := earshot.IdentifyContactRequest{
-		ExternalUserID: externalID,
-		ContactTraits: earshot.ContactTraits{
-			Name: nullable.NewNullableWithValue("Bench"), Email: nullable.NewNullableWithValue(externalID + "@example.com"),
-		},
-	}
+	in := contactOf(externalID)
 	if plan != "" {
 		in.Plan = nullable.NewNullableWithValue(plan)
 	}

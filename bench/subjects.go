@@ -42,6 +42,11 @@ const (
 	identifyUnchanged = "identify a known contact, unchanged"
 	identifyKnown     = "identify a known contact, with a new trait"
 	identifyNew       = "identify a new contact"
+	batchUnchanged    = "identify in batches of 100, known contacts, unchanged"
+	batchNew          = "identify in batches of 100, new contacts"
+	oneUnchanged      = "identify a known contact, unchanged, by one client"
+	oneBatch          = "identify in batches of 100, known contacts, unchanged, by one client"
+	oneBatchNew       = "identify in batches of 100, new contacts, by one client"
 	identifyTool      = "identify by the tool identify_contact, unchanged"
 	postNoWebhook     = "create a post, nobody subscribes"
 	postDelivered     = "create a post until its webhook arrived"
@@ -111,6 +116,20 @@ func (s *stack) rest(o options) []subject {
 		}},
 		{name: identifyKnown, floors: []string{floorIdentify}, run: func(ctx context.Context) (measured, error) { return s.identifyKnown(ctx, o) }},
 		{name: identifyNew, floors: []string{floorContact}, run: func(ctx context.Context) (measured, error) { return s.identifyNew(ctx, o) }},
+		// Contacts, beside those that come one by one.
+		{name: batchUnchanged, floors: []string{identifyUnchanged}, run: func(ctx context.Context) (measured, error) {
+			return s.identifyBatches(ctx, o, o.connections/2, false)
+		}},
+		{name: batchNew, floors: []string{identifyNew}, run: func(ctx context.Context) (measured, error) {
+			return s.identifyBatches(ctx, o, o.connections/2, true)
+		}},
+		{name: oneUnchanged, run: func(ctx context.Context) (measured, error) { return s.identifyByOne(ctx, o) }},
+		{name: oneBatch, floors: []string{oneUnchanged}, run: func(ctx context.Context) (measured, error) {
+			return s.identifyBatches(ctx, o, 1, false)
+		}},
+		{name: oneBatchNew, floors: []string{oneUnchanged}, run: func(ctx context.Context) (measured, error) {
+			return s.identifyBatches(ctx, o, 1, true)
+		}},
 		{name: listPosts, floors: []string{floorList}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.list(ctx, o, "", newest)
 		}},

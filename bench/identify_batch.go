@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/oapi-codegen/nullable"
+
+	earshot "earshot/client"
+)
+
+// ofABatch are the most that a batch may have.
+const ofABatch = 100
+
+// identifyBatch returns an error unless each contact was there before, or wasn't, as fresh says.
+func (t tenant) identifyBatch(ctx context.Context, externalIDs []string, fresh bool, into *identified) error {
+	items := make([]earshot.IdentifyContactRequest, len(externalIDs))
+	for i, id := range externalIDs {
+		items[i] = contactOf(id)
+	}
+	answer, err := t.api.IdentifyContactsWithResponse(ctx, earshot.IdentifyContactsRequest{Contacts: items})
+	if err != nil {
+		return errors.Wrap(err, "identify a batch")
+	}
+	if answer.JSON200 == nil {
+		return errors.Errorf("identify a batch: %s: %s", answer.Status(), answer.Body)
+	}
+	for i, r := range answer.JSON200.Data {
+		if r.Contact == nil || *r.Created != fresh {
+			return errors.Errorf("identify a batch: %s of %s", answer.Body, externalIDs[i])
+		}
+		if err := into.note(externalIDs[i], r.Contact.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func contactOf(externalID string) earshot.IdentifyContactRequest {
+	return earshot.IdentifyContactRequest{
+		ExternalUserID: externalID,
+		ContactTraits: earshot.ContactTraits{
+			Name: nullable.NewNullableWithValue("Bench"), Email: nullable.NewNullableWithValue(externalID + "@example.com"),
+		},
+	}
+}
+
+// identifyBatches counts contacts: what is measured is of one of them, but for the latencies, which
+// are of a request. Clients are how many there are at once.
+func (s *stack) identifyBatches(ctx context.Context, o options, clients int, fresh bool) (measured, error) {
+	round := uuid.NewString()
+	if !fresh {
+		if err := s.copyContacts(ctx, s.organization, known, func(i int) string { return contactID(round, i) }); err != nil {
+			return measured{}, err
+		}
+	}
+	told, since := &identified{told: map[string]string{}}, now()
+	m, err := s.timed(ctx, func(ctx context.Context) (*latencies, error) {
+		return closedLoop(ctx, o.period, unlimited, clients, func(ctx context.Context, i int) error {
+			ids := make([]string, ofABatch)
+			for k := range ids {
+				n := i*ofABatch + k
+				if !fresh {
+					n %= known
+				}
+				ids[k] = contactID(round, n)
+			}
+			return s.identifyBatch(ctx, ids, fresh, told)
+		})
+	})
+	if err != nil {
+		return m, err
+	}
+	return m.of(ofABatch), s.identifiedAre(ctx, since, told, "")
+}
+
+// identifyByOne is identifyUnchanged by one client that waits for each answer.
+func (s *stack) identifyByOne(ctx context.Context, o options) (measured, error) {
+	o.connections = 2 // of which half are used
+	return s.identifyUnchanged(ctx, o, func(ctx context.Context, id string, into *identified) error {
+		return s.identify(ctx, id, "", false, into)
+	})
+}
+
+// of is for operations that did n things each: of one of them.
+func (m measured) of(n float64) measured {
+	m.PerSecond *= n
+	m.CPU.Service, m.CPU.Postgres = m.CPU.Service/n, m.CPU.Postgres/n
+	m.CPU.Temporal, m.CPU.Client = m.CPU.Temporal/n, m.CPU.Client/n
+	m.WALBytes, m.Commits, m.Workflows = m.WALBytes/n, m.Commits/n, m.Workflows/n
+	return m
+}
