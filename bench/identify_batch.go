@@ -75,12 +75,10 @@ func (s *stack) identifyBatches(ctx context.Context, o options, clients int, fre
 	return m.of(ofABatch), s.identifiedAre(ctx, since, told, "")
 }
 
-// identifyByOne is identifyUnchanged by one client that waits for each answer.
-func (s *stack) identifyByOne(ctx context.Context, o options) (measured, error) {
+// byOne has a loop be one client's, who waits for each answer.
+func byOne(o options) options {
 	o.connections = 2 // of which half are used
-	return s.identifyUnchanged(ctx, o, func(ctx context.Context, id string, into *identified) error {
-		return s.identify(ctx, id, "", false, into)
-	})
+	return o
 }
 
 // of is for operations that did n things each: of one of them.

@@ -45,6 +45,7 @@ const (
 	batchUnchanged    = "identify in batches of 100, known contacts, unchanged"
 	batchNew          = "identify in batches of 100, new contacts"
 	oneUnchanged      = "identify a known contact, unchanged, by one client"
+	oneNew            = "identify a new contact, by one client"
 	oneBatch          = "identify in batches of 100, known contacts, unchanged, by one client"
 	oneBatchNew       = "identify in batches of 100, new contacts, by one client"
 	identifyTool      = "identify by the tool identify_contact, unchanged"
@@ -123,11 +124,16 @@ func (s *stack) rest(o options) []subject {
 		{name: batchNew, floors: []string{identifyNew}, run: func(ctx context.Context) (measured, error) {
 			return s.identifyBatches(ctx, o, o.connections/2, true)
 		}},
-		{name: oneUnchanged, run: func(ctx context.Context) (measured, error) { return s.identifyByOne(ctx, o) }},
+		{name: oneUnchanged, run: func(ctx context.Context) (measured, error) {
+			return s.identifyUnchanged(ctx, byOne(o), func(ctx context.Context, id string, into *identified) error {
+				return s.identify(ctx, id, "", false, into)
+			})
+		}},
+		{name: oneNew, run: func(ctx context.Context) (measured, error) { return s.identifyNew(ctx, byOne(o)) }},
 		{name: oneBatch, floors: []string{oneUnchanged}, run: func(ctx context.Context) (measured, error) {
 			return s.identifyBatches(ctx, o, 1, false)
 		}},
-		{name: oneBatchNew, floors: []string{oneUnchanged}, run: func(ctx context.Context) (measured, error) {
+		{name: oneBatchNew, floors: []string{oneNew}, run: func(ctx context.Context) (measured, error) {
 			return s.identifyBatches(ctx, o, 1, true)
 		}},
 		{name: listPosts, floors: []string{floorList}, seeded: true, run: func(ctx context.Context) (measured, error) {
