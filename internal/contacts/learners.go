@@ -2,8 +2,12 @@ package contacts
 
 import (
 	"context"
+	"time"
+
+	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/contact"
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/store"
@@ -64,4 +68,58 @@ func (s *Service) fillLearners(ctx context.Context, j *change.Joint, in []learne
 	}
 	j.InsertEvents(j.Made, j.Happened)
 	return out, nil
+}
+
+// fill sets what is null so far and never overwrites (Identify rule 2). When
+// nothing changes, only lastSeenAt advances and nothing is recorded (rule 4).
+func (s *Service) fill(ctx context.Context, c *change.Change, old *db.Contact, in Traits) (*db.Contact, error) {
+	update := c.Contact.UpdateOne(old)
+	changes, err := s.learn(update.Mutation(), old, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) == 0 {
+		next := *old
+		next.LastSeenAt, _ = update.Mutation().LastSeenAt()
+		if err := c.Contact.Update().Where(contact.ID(old.ID)).SetLastSeenAt(next.LastSeenAt).Exec(ctx); err != nil {
+			return nil, errors.Wrap(err, "note that a contact was seen")
+		}
+		return &next, nil
+	}
+	next, err := update.Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "update the contact")
+	}
+	return next, c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+		Contact: eventContact(next), Changes: changes,
+	})
+}
+
+// learn puts into a mutation what becomes of a contact, and returns which traits change.
+func (s *Service) learn(m *db.ContactMutation, old *db.Contact, in Traits) (map[string]event.Change, error) {
+	changes, err := s.mergeTraits(m, old, func(t trait) (any, bool, error) {
+		told, _ := t.told(&in)
+		if told == nil {
+			return nil, false, nil
+		}
+		next, err := t.filled(t.known(old), told)
+		return next, true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The clock of another process may be ahead: time only advances.
+	seen := later(store.Now(), old.LastSeenAt)
+	m.SetLastSeenAt(seen)
+	if len(changes) > 0 {
+		m.SetUpdatedAt(later(seen, old.UpdatedAt))
+	}
+	return changes, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
