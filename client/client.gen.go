@@ -2954,7 +2954,8 @@ type ClientInterface interface {
 	// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
 	// are written at once. A page may be empty although more follow, where `types` leaves events out.
 	//
-	// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+	// With `wait` an answer that would be empty waits for the next event, unless 16 requests of your organization wait
+	// already: then it comes at once. Events are kept as long as deliveries, 30
 	// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
 	// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
 	// no feed: 403 with `details.reason = "event_feed_off"`.
@@ -4447,7 +4448,8 @@ func (c *Client) ListContactPosts(ctx context.Context, contactID ContactIDParam,
 // at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
 // are written at once. A page may be empty although more follow, where `types` leaves events out.
 //
-// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+// With `wait` an answer that would be empty waits for the next event, unless 16 requests of your organization wait
+// already: then it comes at once. Events are kept as long as deliveries, 30
 // days unless your deployment sets another time. Who comes back later, or after the database was restored from a
 // backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
 // no feed: 403 with `details.reason = "event_feed_off"`.
@@ -9057,7 +9059,8 @@ type ClientWithResponsesInterface interface {
 	// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
 	// are written at once. A page may be empty although more follow, where `types` leaves events out.
 	//
-	// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+	// With `wait` an answer that would be empty waits for the next event, unless 16 requests of your organization wait
+	// already: then it comes at once. Events are kept as long as deliveries, 30
 	// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
 	// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
 	// no feed: 403 with `details.reason = "event_feed_off"`.
@@ -16684,7 +16687,8 @@ func (c *ClientWithResponses) ListContactPostsWithResponse(ctx context.Context, 
 // at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
 // are written at once. A page may be empty although more follow, where `types` leaves events out.
 //
-// With `wait` an answer that would be empty waits for the next event. Events are kept as long as deliveries, 30
+// With `wait` an answer that would be empty waits for the next event, unless 16 requests of your organization wait
+// already: then it comes at once. Events are kept as long as deliveries, 30
 // days unless your deployment sets another time. Who comes back later, or after the database was restored from a
 // backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
 // no feed: 403 with `details.reason = "event_feed_off"`.
