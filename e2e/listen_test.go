@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -112,14 +116,21 @@ func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) 
 	p.serve()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	l := p.listen("--forward", gone.URL+"/hook")
+	secretive := strings.Replace(gone.URL, "://", "://ines:pass-word@", 1) + "/hook?token=to-ken"
+	l := p.listen("--forward", secretive)
 	webhook := l.says(`Registered (whk_\w+)`)
 	p.trigger("contact.created")
-	l.says(`contact\.created +dlv_\w+ +attempt 1  signature valid  answered 502 \(` + regexp.QuoteMeta(gone.URL) + `/hook can't be reached: .*connection refused\)`)
+	l.says(`contact\.created +dlv_\w+ +attempt 1  signature valid  answered 502 \(` + regexp.QuoteMeta(gone.URL) + ` can't be reached: .*connection refused\)`)
 	require.Eventually(t, func() bool {
 		d := p.first("/v1/webhooks/" + webhook + "/deliveries")
 		return d != nil && d["lastResponseStatus"] == 502.0
 	}, waitLimit, lookEvery)
+	_, logged := p.send(http.MethodGet, "/v1/webhooks/"+webhook+"/deliveries/"+fmt.Sprint(p.first("/v1/webhooks/" + webhook + "/deliveries")["id"]), nil)
+	require.Contains(t, fmt.Sprint(logged), gone.URL+" can't be reached")
+	for _, secret := range []string{"ines", "pass-word", "to-ken"} {
+		require.NotContains(t, fmt.Sprint(logged), secret, "the service's log has nothing of the target but its address")
+		require.NotContains(t, l.log.String(), secret)
+	}
 	require.Zero(t, l.signal(os.Interrupt))
 	require.Nil(t, p.first("/v1/webhooks"))
 }
@@ -128,21 +139,62 @@ func TestTheNextListenRemovesWhatAKilledOneLeftAndNothingElse(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
-	kept := p.must(http.MethodPost, "/v1/webhooks", map[string]any{"url": "https://example.com/earshot-listen/", "events": []string{"post.created"}})
+	elsewhere, dir := t.TempDir(), filepath.Join(t.TempDir(), "made-when-needed")
+	p.env = append(p.env, "EARSHOT_DIR="+elsewhere)
+	another := p.listen("--events", "vote.created")
+	others := another.says(`Registered (whk_\w+)`)
+	another.kill()
+
+	p.env = append(p.env, "EARSHOT_DIR="+dir)
 	running := p.listen("--events", "vote.created")
 	killed := p.listen("--events", "vote.created")
 	left := killed.says(`Registered (whk_\w+)`)
 	port := killed.says(`Listening on http://127\.0\.0\.1:(\d+)/`)
 	killed.kill()
+	id, err := os.ReadFile(filepath.Join(dir, "listen-id"))
+	require.NoError(t, err)
+	kept := p.must(http.MethodPost, "/v1/webhooks", map[string]any{
+		"url": "https://example.com/earshot-listen/" + string(id) + "/1", "events": []string{"post.created"},
+	})
 
 	next := p.listen("--events", "vote.created", "--port", port)
 	require.Equal(t, left, next.says(`Removed (whk_\w+), which an earlier run left behind`))
-	for _, id := range []string{kept, running.says(`Registered (whk_\w+)`), next.says(`Registered (whk_\w+)`)} {
+	for _, id := range []string{others, kept, running.says(`Registered (whk_\w+)`), next.says(`Registered (whk_\w+)`)} {
 		status, _ := p.send(http.MethodGet, "/v1/webhooks/"+id, nil)
 		require.Equal(t, http.StatusOK, status, id)
 	}
 	status, _ := p.send(http.MethodGet, "/v1/webhooks/"+left, nil)
 	require.Equal(t, http.StatusNotFound, status)
+}
+
+func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	p.env = append(p.env, "EARSHOT_DIR="+t.TempDir())
+	killed := p.listen("--events", "vote.created")
+	left := killed.says(`Registered (whk_\w+)`)
+	killed.kill()
+
+	service, err := url.Parse(p.url)
+	require.NoError(t, err)
+	var removals atomic.Int32
+	pass := httputil.NewSingleHostReverseProxy(service)
+	before := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete { // another run is first
+			removals.Add(1)
+			if status, _ := p.send(http.MethodDelete, r.URL.Path, nil); status != http.StatusOK {
+				t.Errorf("%s: %d", r.URL.Path, status)
+			}
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(before.Close)
+	l := p.listen("--events", "vote.created", "--url", before.URL)
+	require.Equal(t, left, l.says(`Removed (whk_\w+)`))
+	require.Zero(t, l.signal(syscall.SIGTERM))
+	require.Equal(t, int32(2), removals.Load(), "what was left behind, and its own")
+	require.Nil(t, p.first("/v1/webhooks"))
 }
 
 func TestListenAndTriggerSayWhatIsWrong(t *testing.T) {

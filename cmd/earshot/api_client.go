@@ -104,7 +104,7 @@ func (c *apiClient) do(ctx context.Context, method, path string, body, data any)
 		return answer, errors.Errorf("%s %s: %s answered %s, and not as the service does", method, path, c.url, response.Status)
 	}
 	if answer.Error.Code != "" {
-		return answer, errors.Errorf("%s %s: %s", method, path, answer.problem())
+		return answer, &refusal{answer.Error.Code, fmt.Sprintf("%s %s: %s", method, path, answer.problem())}
 	}
 	return answer, nil
 }
@@ -127,6 +127,11 @@ func (c *apiClient) request(ctx context.Context, method, path string, body any) 
 	}
 	return request, nil
 }
+
+// refusal is the service's own no.
+type refusal struct{ code, text string }
+
+func (r *refusal) Error() string { return r.text }
 
 // apiAnswer is what every operation answers: data or an error.
 type apiAnswer struct {

@@ -41,6 +41,9 @@ type listenOptions struct {
 	events     []string
 	// client registers a webhook for this run; nil registers none.
 	client *apiClient
+	// owner is the id of the stack's directory, by which a later run finds the webhooks that
+	// one with the same directory left behind; empty where there is no directory.
+	owner string
 }
 
 // registers reports whether the flags ask for a webhook.
@@ -67,6 +70,9 @@ func newListenCommand() *cobra.Command {
 			o.portChosen = cmd.Flags().Changed("port")
 			if o.registers() {
 				if o.client, err = api.client(os.Environ()); err != nil {
+					return err
+				}
+				if o.owner, err = listenOwner(api.dir, os.Environ()); err != nil {
 					return err
 				}
 			} else if secret := os.Getenv(secretVariable); secret != "" && len(o.secrets) == 0 && o.secretFile == "" {
@@ -112,7 +118,7 @@ func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) (err er
 	}
 	if o.client != nil {
 		// Before this run has a port: it may be the one of a run that was killed.
-		if err := removeLeftBehind(ctx, o.client, errOut); err != nil {
+		if err := removeLeftBehind(ctx, o, errOut); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,9 @@ var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", 
 // program's answer, so a failure there is retried as it will be in production.
 type forwarder struct {
 	target string
+	// name is the target in what the service hears, which keeps it in its log: without a
+	// password or a token that the URL may have.
+	name   string
 	client *http.Client
 }
 
@@ -30,7 +33,7 @@ func newForwarder(target string) (*forwarder, error) {
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
 		return nil, errors.New("--forward wants a URL such as http://localhost:3000/hook")
 	}
-	return &forwarder{target: target, client: &http.Client{
+	return &forwarder{target: target, name: at.Scheme + "://" + at.Host, client: &http.Client{
 		// The body goes on as it is, and so does what is answered.
 		Transport:     &http.Transport{DisableCompression: true, Proxy: http.ProxyFromEnvironment},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -55,15 +58,15 @@ func (f *forwarder) pass(request *http.Request, body []byte) (status int, answer
 		if errors.As(err, &outer) {
 			err = outer.Err // without the URL, which the line has
 		}
-		return http.StatusBadGateway, nil, fmt.Sprintf("%s can't be reached: %v", f.target, err)
+		return http.StatusBadGateway, nil, fmt.Sprintf("%s can't be reached: %v", f.name, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err = io.ReadAll(io.LimitReader(response.Body, forwardedAnswer))
 	if err != nil {
-		return http.StatusBadGateway, nil, fmt.Sprintf("%s broke its answer off", f.target)
+		return http.StatusBadGateway, nil, fmt.Sprintf("%s broke its answer off", f.name)
 	}
 	if !succeeded(response.StatusCode) {
-		reason = "by " + f.target
+		reason = "by " + f.name
 	}
 	return response.StatusCode, answer, reason
 }

@@ -164,6 +164,42 @@ func TestListenWithoutACountEndsQuietly(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+func TestADirectoryHasOneIDForAllListens(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "none", "yet")
+	ids := make(chan string, 8)
+	for range cap(ids) {
+		go func() {
+			id, err := listenOwner(dir, nil)
+			if err != nil {
+				id = err.Error()
+			}
+			ids <- id
+		}()
+	}
+	first := <-ids
+	require.Regexp(t, ownerForm, first)
+	for range cap(ids) - 1 {
+		require.Equal(t, first, <-ids)
+	}
+	require.Equal(t, []string{"listen-id"}, filesIn(t, dir))
+	other, err := listenOwner(t.TempDir(), nil)
+	require.NoError(t, err)
+	require.NotEqual(t, first, other)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "listen-id"), nil, 0o600))
+	_, err = listenOwner(dir, nil)
+	require.ErrorContains(t, err, "remove it")
+}
+
+func TestListenLooksForWhatWasLeftBehindOnThisMachineAlone(t *testing.T) {
+	t.Parallel()
+	for host, here := range map[string]bool{
+		"127.0.0.1": true, "127.8.9.1": true, "::1": true, "192.0.2.1": false, "example.com": false, "localhost": false, "": false,
+	} {
+		require.Equal(t, here, onThisMachine(host), host)
+	}
+}
+
 func TestListenMovesFromATakenDefaultPortOnly(t *testing.T) {
 	t.Parallel()
 	taken := takenPort(t)

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,11 +17,12 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/event"
+	"earshot/internal/problem"
 )
 
 const (
-	// temporaryPath begins the path of each URL that `earshot listen` registers. The name of
-	// the machine follows, and what tells this run from others.
+	// temporaryPath begins the path of each URL that `earshot listen` registers. The id of the
+	// stack's directory follows, and what tells this run from others.
 	temporaryPath = "/earshot-listen/"
 	// listenHeader tells a later run that the listener of a URL is still there.
 	listenHeader = "Earshot-Listen"
@@ -33,22 +36,25 @@ type temporaryWebhook struct {
 	id     string
 	secret string
 	path   string
+	// found says whether a later run finds it, should this one not remove it.
+	found bool
 }
 
 // register has the service send its events to the listener's address.
 func register(ctx context.Context, o listenOptions, at net.Addr, errOut io.Writer) (*temporaryWebhook, error) {
-	mine, err := temporaryPathOfThisMachine()
-	if err != nil {
-		return nil, err
+	owner, found := o.owner, o.owner != ""
+	if !found {
+		owner = rand.Text()
 	}
-	w := &temporaryWebhook{client: o.client, path: mine + fmt.Sprint(os.Getpid(), "-", time.Now().UnixNano())}
+	w := &temporaryWebhook{client: o.client, found: found}
+	w.path = temporaryPath + owner + "/" + fmt.Sprint(os.Getpid(), "-", time.Now().UnixNano())
 	events := o.events
 	if len(events) == 0 {
 		events = eventNames()
 	}
 	var made struct{ ID, Secret string }
 	// Not given up when the person does: what was made has to be known to be removed.
-	err = o.client.call(context.WithoutCancel(ctx), http.MethodPost, "/v1/webhooks",
+	err := o.client.call(context.WithoutCancel(ctx), http.MethodPost, "/v1/webhooks",
 		map[string]any{"url": "http://" + reachable(at) + w.path, "events": events}, &made)
 	if err != nil {
 		return nil, err
@@ -61,45 +67,69 @@ func register(ctx context.Context, o listenOptions, at net.Addr, errOut io.Write
 
 // remove takes the webhook away, also when the person has asked for the end.
 func (w *temporaryWebhook) remove(ctx context.Context) error {
-	err := w.client.call(context.WithoutCancel(ctx), http.MethodDelete, "/v1/webhooks/"+w.id, nil, nil)
-	if err != nil {
+	err := removeWebhook(context.WithoutCancel(ctx), w.client, w.id)
+	switch {
+	case err != nil && w.found:
 		return errors.Wrapf(err, "%s is still registered, and the next `%s listen --forward` removes it", w.id, program())
+	case err != nil:
+		return errors.Wrapf(err, "%s is still registered: delete it", w.id)
+	default:
+		return nil
 	}
-	return nil
 }
 
-// temporaryPathOfThisMachine keeps a run from removing what runs on another machine that
-// uses the same service: from here that can't be reached and looks as if it were gone.
-func temporaryPathOfThisMachine() (string, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return "", errors.Wrap(err, "find this machine's name")
+// removeWebhook removes a webhook, unless another run has: one that begins takes a listener that
+// ends for one that was killed.
+func removeWebhook(ctx context.Context, client *apiClient, id string) error {
+	err := client.call(ctx, http.MethodDelete, "/v1/webhooks/"+id, nil, nil)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.code == string(problem.NotFound) {
+		return nil
 	}
-	return temporaryPath + url.PathEscape(host) + "/", nil
+	return err
 }
 
-// removeLeftBehind removes the webhooks of runs on this machine that were killed before
-// they could do so themselves.
-func removeLeftBehind(ctx context.Context, client *apiClient, errOut io.Writer) error {
-	mine, err := temporaryPathOfThisMachine()
-	if err != nil {
-		return err
+// removeLeftBehind removes the webhooks of runs with this directory that were killed before they
+// could do so themselves. Where there is no directory none can be told from those of others.
+func removeLeftBehind(ctx context.Context, o listenOptions, errOut io.Writer) error {
+	if o.owner == "" {
+		return nil
 	}
 	var webhooks []struct{ ID, URL string }
-	if err := client.call(ctx, http.MethodGet, "/v1/webhooks", nil, &webhooks); err != nil {
+	if err := o.client.call(ctx, http.MethodGet, "/v1/webhooks", nil, &webhooks); err != nil {
 		return err
 	}
 	for _, w := range webhooks {
 		at, err := url.Parse(w.URL)
-		if err != nil || !strings.HasPrefix(at.EscapedPath(), mine) || listens(ctx, at) {
+		if err != nil || !strings.HasPrefix(at.EscapedPath(), temporaryPath+o.owner+"/") || !onThisMachine(at.Hostname()) || listens(ctx, at) {
 			continue
 		}
-		if err := client.call(ctx, http.MethodDelete, "/v1/webhooks/"+w.ID, nil, nil); err != nil {
+		if err := removeWebhook(ctx, o.client, w.ID); err != nil {
 			return err
 		}
 		fmt.Fprintf(errOut, "Removed %s, which an earlier run left behind\n", w.ID)
 	}
 	return nil
+}
+
+// onThisMachine reports whether a host is an address of this machine. A URL that `earshot listen`
+// registers has no name in it.
+func onThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	if ip == nil || ip.IsLoopback() {
+		return ip != nil
+	}
+	own, _ := net.InterfaceAddrs() // where they can't be read, nothing is removed
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		return ok && network.IP.Equal(ip)
+	})
+}
+
+// looker asks a URL of this machine itself, by no proxy and without following where it may point to.
+var looker = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
 // listens reports whether the run that registered a URL may still be there. One that
@@ -109,9 +139,9 @@ func listens(ctx context.Context, at *url.URL) bool {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
-		return false
+		return true // it can't be told
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := looker.Do(request)
 	if err != nil {
 		return !errors.Is(err, syscall.ECONNREFUSED)
 	}

@@ -83,7 +83,7 @@ func reset(ctx context.Context, d stateDir, said io.Writer) error {
 		return err
 	}
 	for _, path := range []string{
-		d.devEnv(), d.secretsEnv(), d.serviceLog(), d.serviceLog() + ".old", d.upLog(), d.upLog() + ".old", d.mail(),
+		d.devEnv(), d.secretsEnv(), d.serviceLog(), d.serviceLog() + ".old", d.upLog(), d.upLog() + ".old", d.mail(), d.listenID(),
 	} {
 		if err := os.RemoveAll(path); err != nil {
 			return errors.Wrap(err, "remove")

@@ -15,7 +15,7 @@ func TestResetRemovesWhatUpMadeAndNothingElse(t *testing.T) {
 	t.Parallel()
 	d := stateDir(t.TempDir())
 	for _, name := range []string{
-		"dev.env", "secrets.env", "earshot.log", "earshot.log.old", "up.log", "mail/whk_1.eml",
+		"dev.env", "secrets.env", "earshot.log", "earshot.log.old", "up.log", "mail/whk_1.eml", "listen-id",
 		"postgres/postgres.log", "temporal/temporal.db", "temporal/temporal.pid", "bin/temporal", "mine.txt",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(d.file(name)), 0o755))

@@ -34,6 +34,7 @@ func (d stateDir) serviceLog() string { return d.file("earshot.log") }
 func (d stateDir) upLog() string      { return d.file("up.log") } // what a detached `up` says
 func (d stateDir) postgres() string   { return d.file("postgres") }
 func (d stateDir) temporal() string   { return d.file("temporal") }
+func (d stateDir) listenID() string   { return d.file("listen-id") }
 func (d stateDir) mail() string       { return d.file("mail") } // e-mails that weren't sent
 
 func addDirFlag(cmd *cobra.Command, dir *string) {
