@@ -36,6 +36,13 @@ func metadataSize(t *testing.T, n *tenant) {
 	require.Equal(t, object{"k": value}, n.Get(t, hook)["metadata"])
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, hook, object{"metadata": object{"k": value + "x"}})
 	require.Equal(t, []string{"metadata"}, a.Fields())
+	for _, escapedByGo := range []string{"<&>", "\u2028"} { // three bytes each, as everywhere else
+		long := strings.Repeat(escapedByGo, len(value)/3)
+		n.Patch(t, hook, object{"metadata": object{"k": long}})
+		require.Equal(t, object{"k": long}, n.Get(t, hook)["metadata"])
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, hook, object{"metadata": object{"k": long + escapedByGo}})
+		require.Equal(t, []string{"metadata"}, a.Fields())
+	}
 }
 
 func replacedMetadata(t *testing.T, n *tenant) {

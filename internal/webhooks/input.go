@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -102,10 +103,26 @@ func checkMetadata(bad *problem.Fields, metadata map[string]string) {
 		bad.Add("metadata", "maxProperties", "must have at most %d keys, not %d", maxMetadataKeys, len(metadata))
 		return
 	}
-	text, _ := json.Marshal(metadata) // texts always encode
-	if len(text) > maxMetadataBytes {
-		bad.Add("metadata", "maxBytes", "must have at most %d bytes, not %d", maxMetadataBytes, len(text))
+	if size := jsonSize(metadata); size > maxMetadataBytes {
+		bad.Add("metadata", "maxBytes", "must have at most %d bytes as JSON, not %d", maxMetadataBytes, size)
 	}
+}
+
+// jsonSize is how many bytes texts have as JSON. The encoder counts more: it writes six bytes for
+// each of <, > and &, which pages in HTML need, and for the line separators of Unicode, which
+// old JavaScript needs. Those have three bytes of UTF-8.
+func jsonSize(texts map[string]string) int {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(texts)      // texts always encode
+	size := text.Len() - len("\n") // which Encode puts behind the value
+	for key, value := range texts {
+		for _, separator := range []string{"\u2028", "\u2029"} {
+			size -= strings.Count(key+value, separator) * (len(`\u2028`) - len(separator))
+		}
+	}
+	return size
 }
 
 func eventNames(types []event.Type) string {
