@@ -19,7 +19,8 @@ import (
 // page around it (api/viewer/README.md). It is part of the binary, so nothing comes from
 // other servers.
 //
-//go:embed viewer/page.html viewer/page.css viewer/elements.js.gz viewer/elements.css.gz
+//go:embed viewer/page.html viewer/page.css viewer/page.js viewer/elements.js.gz viewer/elements.css.gz
+//go:embed viewer/LICENSE viewer/THIRD_PARTY.txt
 var viewer embed.FS
 
 const (
@@ -32,7 +33,18 @@ const (
 	guidePolicy     = documentPolicy + "style-src 'self'"
 )
 
-const typeHTML, typeCSS, typeJavaScript = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
+const (
+	typeHTML       = "text/html; charset=utf-8"
+	typeCSS        = "text/css; charset=utf-8"
+	typeJavaScript = "text/javascript; charset=utf-8"
+	typeText       = "text/plain; charset=utf-8"
+)
+
+// viewerFiles are what is served below the reference as it is, with their types. The licences
+// have to go with the bundle.
+var viewerFiles = map[string]string{
+	"page.css": typeCSS, "page.js": typeJavaScript, "LICENSE": typeText, "THIRD_PARTY.txt": typeText,
+}
 
 // serveDocs shows the contract, for programs and for people, and the guide, without a
 // key and without a network.
@@ -40,16 +52,17 @@ func (s *server) serveDocs(r gin.IRouter) error {
 	r.GET("/v1/openapi.json", public, func(c *gin.Context) {
 		c.Data(http.StatusOK, "application/json", s.contract.json)
 	})
-	for path, kind := range map[string]string{"": typeHTML, "/page.css": typeCSS} {
-		file := "viewer" + path
-		if path == "" {
-			file += "/page.html"
-		}
-		content, err := viewer.ReadFile(file)
+	page, err := viewer.ReadFile("viewer/page.html")
+	if err != nil {
+		return errors.Wrap(err, "read the reference's page")
+	}
+	r.GET(guide.Reference, public, document(typeHTML, referencePolicy, page))
+	for name, kind := range viewerFiles {
+		content, err := viewer.ReadFile("viewer/" + name)
 		if err != nil {
-			return errors.Wrap(err, "read the reference's page")
+			return errors.Wrap(err, "read what belongs to the reference's page")
 		}
-		r.GET(guide.Reference+path, public, document(kind, referencePolicy, content))
+		r.GET(guide.Reference+"/"+name, public, document(kind, referencePolicy, content))
 	}
 	for name, kind := range map[string]string{"elements.js": typeJavaScript, "elements.css": typeCSS} {
 		compressed, err := viewer.ReadFile("viewer/" + name + ".gz")
@@ -70,7 +83,7 @@ func document(kind, policy string, content []byte) gin.HandlerFunc {
 }
 
 // bundled answers with a file that is kept compressed, as it is to those that take it so,
-// which is every browser.
+// which is every browser. Its tag is weak, because it stands for both encodings.
 func bundled(kind string, compressed []byte) gin.HandlerFunc {
 	plain := sync.OnceValues(func() ([]byte, error) {
 		r, err := gzip.NewReader(bytes.NewReader(compressed))
@@ -79,8 +92,14 @@ func bundled(kind string, compressed []byte) gin.HandlerFunc {
 		}
 		return io.ReadAll(r)
 	})
+	tag := entityTag(compressed)
 	return func(c *gin.Context) {
 		c.Header("Vary", "Accept-Encoding")
+		c.Header(etagHeader, "W/"+tag)
+		if has(c.Request.Header, tag) {
+			c.Status(http.StatusNotModified)
+			return
+		}
 		if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
 			c.Header("Content-Encoding", "gzip")
 			c.Data(http.StatusOK, kind, compressed)

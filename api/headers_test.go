@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -64,31 +69,39 @@ func TestEveryAnswerTellsBrowsersAndCachesToLeaveItAlone(t *testing.T) {
 // A browser runs the page, which needs its scripts, styles and the contract.
 func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 	t.Parallel()
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("there is no chromium")
-	}
 	app := testkit.Start(t, testkit.Options{})
 	for path, parts := range map[string][]string{
 		"/v1/docs/reference#/operations/listBoards": {"List boards", "/v1/boards", "Bearer"},
 		"/v1/docs/errors": {"ERR_CONFLICT"},
 	} {
-		run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
-			"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", app.URL+path)
-		var said strings.Builder
-		run.Stderr = &said
-		page, err := run.Output()
-		require.NoError(t, err, said.String())
+		page := browse(t, app.URL+path)
 		for _, part := range parts {
-			require.Contains(t, string(page), part, said.String())
-		}
-		require.NotContains(t, said.String(), "Content Security Policy")
-		for line := range strings.Lines(said.String()) {
-			if !strings.Contains(line, "React Router Future Flag Warning") { // for whoever builds the viewer
-				require.NotContains(t, line, "CONSOLE", "errors and warnings of the page")
-			}
+			require.Contains(t, page, part)
 		}
 	}
+}
+
+// browse opens a page in a browser and returns what its scripts make of it.
+func browse(t *testing.T, url string) string {
+	t.Helper()
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		require.Empty(t, os.Getenv("CI"), "chromium is missing, which .ci/run installs")
+		t.Skip("NOT RUN: there is no chromium; `sudo apt-get install chromium` or your system's counterpart")
+	}
+	run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
+		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", url)
+	var said strings.Builder
+	run.Stderr = &said
+	page, err := run.Output()
+	require.NoError(t, err, said.String())
+	require.NotContains(t, said.String(), "Content Security Policy")
+	for line := range strings.Lines(said.String()) {
+		if !strings.Contains(line, "React Router Future Flag Warning") { // for whoever builds the viewer
+			require.NotContains(t, line, "CONSOLE", "errors and warnings of the page")
+		}
+	}
+	return string(page)
 }
 
 // Nobody changes the bundle unnoticed: its README has the sums of what npm has.
@@ -110,6 +123,80 @@ func TestTheViewerIsTheOneThatItsREADMENames(t *testing.T) {
 		inside, err := io.ReadAll(unpacked)
 		require.NoError(t, err)
 		require.Equal(t, answers[0], inside)
+		tag := n.Do(t, http.MethodGet, "/v1/docs/reference/"+name, nil).Header.Get("ETag")
+		again := n.Do(t, http.MethodGet, "/v1/docs/reference/"+name, nil, "If-None-Match", tag)
+		require.Equal(t, http.StatusNotModified, again.Status, "who has it isn't sent it again")
+		require.Empty(t, again.Raw)
+		require.Equal(t, tag, again.Header.Get("ETag"))
 		require.Contains(t, string(readme), fmt.Sprintf("| `%s` | `%x` |", name, sha256.Sum256(inside)))
+	}
+}
+
+// typing is what a person does with the reference, as a script of the page: types a key, goes to
+// another operation and back, and sees what is kept.
+const typing = `
+localStorage.setItem("TryIt_securitySchemeValues", "of the version before");
+addEventListener("load", async () => {
+  const input = async () => {
+    for (;;) {
+      const found = document.querySelector('input[aria-label="Token"]');
+      if (found) return found;
+      await new Promise((again) => setTimeout(again, 50));
+    }
+  };
+  const field = await input();
+  const before = field.value;
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, "esk_typed");
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  location.hash = "#/operations/listWebhooks";
+  while (field.isConnected) await new Promise((again) => setTimeout(again, 50));
+  const after = (await input()).value;
+  document.title = JSON.stringify({ before, after, kept: JSON.stringify(localStorage) });
+});`
+
+func TestAnAPIKeyThatIsTypedIntoTheReferenceIsNotKept(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	at, err := url.Parse(app.URL)
+	require.NoError(t, err)
+	pass := httputil.NewSingleHostReverseProxy(at)
+	pass.ModifyResponse = func(r *http.Response) error {
+		if r.Request.URL.Path != "/v1/docs/reference" {
+			return nil
+		}
+		page, err := io.ReadAll(r.Body)
+		page = bytes.Replace(page, []byte("</header>"), []byte(`</header><script src="/typing.js"></script>`), 1)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(page)), int64(len(page))
+		r.Header.Del("Content-Length")
+		return err
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/typing.js" {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = io.WriteString(w, typing)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	page := browse(t, server.URL+"/v1/docs/reference#/operations/listBoards")
+	title := regexp.MustCompile(`<title>(\{.*\})</title>`).FindStringSubmatch(page)
+	require.NotNil(t, title, "the page has no field for a key")
+	var seen struct{ Before, After, Kept string }
+	require.NoError(t, json.Unmarshal([]byte(html.UnescapeString(title[1])), &seen))
+	require.NotContains(t, seen.Before, "of the version before")
+	require.NotContains(t, seen.Kept, "TryIt_securitySchemeValues")
+	require.NotContains(t, seen.Kept, "esk_typed")
+	require.Contains(t, seen.After, "esk_typed", "as long as the page is there, the next operation has it")
+}
+
+func TestTheReferenceComesWithTheLicencesOfItsBundle(t *testing.T) {
+	t.Parallel()
+	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	for name, part := range map[string]string{"LICENSE": "Apache License", "THIRD_PARTY.txt": "license"} {
+		a := n.Do(t, http.MethodGet, "/v1/docs/reference/"+name, nil)
+		require.Equal(t, http.StatusOK, a.Status)
+		require.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
+		require.Contains(t, string(a.Raw), part)
 	}
 }
