@@ -932,7 +932,7 @@ type CreateWebhookRequest struct {
 	// none of the five attempts.
 	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
 
-	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	// Metadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
 	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
@@ -1754,7 +1754,7 @@ type UpdateWebhookRequest struct {
 	// none of the five attempts.
 	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
 
-	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	// Metadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
 	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
@@ -1874,7 +1874,7 @@ type WebhookFields struct {
 	// none of the five attempts.
 	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond"`
 
-	// Metadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+	// Metadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
 	Metadata WebhookMetadata `json:"metadata"`
 
 	// OrganizationID An organization's id.
@@ -1948,7 +1948,7 @@ type WebhookList struct {
 // none of the five attempts.
 type WebhookMaxPerSecond = int
 
-// WebhookMetadata Your own keys with texts, at most 16 KiB in all. No receiver gets to see them. The order of keys isn't kept.
+// WebhookMetadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
 type WebhookMetadata map[string]string
 
 // WebhookTestEvent defines model for WebhookTestEvent.
