@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
@@ -100,7 +102,7 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "ID\tNAME\tKEY\tSCOPE\tSTATE\tLAST USED")
 			for _, k := range keys {
-				fmt.Fprintf(t, "%s\t%s\t%s…\t%s\t%s\t%s\n", k.ID, k.Name, k.Prefix, k.Scope, keyState(k), moment(k.LastUsedAt))
+				fmt.Fprintf(t, "%s\t%s\t%s…\t%s\t%s\t%s\n", k.ID, oneLine(k.Name), k.Prefix, k.Scope, keyState(k), moment(k.LastUsedAt))
 			}
 			return t.Flush()
 		}),
@@ -139,7 +141,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 			if *asJSON {
 				return printJSON(cmd.OutOrStdout(), keyJSON(key))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is revoked since %s\n", key.ID, key.Name, moment(key.RevokedAt))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is revoked since %s\n", key.ID, oneLine(key.Name), moment(key.RevokedAt))
 			return nil
 		}),
 	}
@@ -162,6 +164,16 @@ func keyState(k *db.APIKey) string {
 	default:
 		return "valid"
 	}
+}
+
+// oneLine leaves out control characters, which a terminal would obey. Callers of the API name keys.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 func moment(t *time.Time) string {

@@ -82,7 +82,7 @@ func newMemberListCommand(org *string, asJSON *bool) *cobra.Command {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "ID\tE-MAIL\tNAME\tROLE")
 			for _, m := range members {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", m.ID, m.Email, m.Name, *m.Role)
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", m.ID, m.Email, oneLine(m.Name), *m.Role)
 			}
 			return t.Flush()
 		}),

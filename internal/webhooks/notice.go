@@ -47,12 +47,13 @@ func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin
 	return &Notice{
 		To:      mail.Address{Name: to.Name, Address: to.Email},
 		Subject: fmt.Sprintf("Your webhook to %s was disabled", change.HostOf(hook.URL)),
-		Text: fmt.Sprintf(disabledText, to.Name, MaxConsecutiveFailures, of.Name, change.HostOf(hook.URL), id,
+		// Without the member's name, which anybody may have chosen who adds members.
+		Text: fmt.Sprintf(disabledText, MaxConsecutiveFailures, of.Name, change.HostOf(hook.URL), id,
 			id, id, id),
 	}, nil
 }
 
-const disabledText = `Hello %s,
+const disabledText = `Hello,
 
 %d deliveries in a row have failed at one of the webhooks of %s,
 so it was disabled. It gets no further events until you enable it again.

@@ -91,9 +91,14 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 // isAdmin is who is told of what goes wrong.
 var isAdmin = user.RoleIn(user.RoleOwner, user.RoleAdmin)
 
-// adminsOf are an organization's owners and admins.
+// maxMailedAdmins is enough that somebody sees it. Whoever adds members chooses the addresses,
+// and the mail server sends to all of them.
+const maxMailedAdmins = 50
+
+// adminsOf are an organization's owners and admins, the oldest.
 func adminsOf(ctx context.Context, c *db.Client, organization publicid.Organization) ([]publicid.User, error) {
-	admins, err := c.User.Query().Where(user.OrganizationID(organization), isAdmin).Order(db.Asc(user.FieldID)).All(ctx)
+	admins, err := c.User.Query().Where(user.OrganizationID(organization), isAdmin).
+		Order(db.Asc(user.FieldID)).Limit(maxMailedAdmins).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "load the organization's admins")
 	}
