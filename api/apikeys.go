@@ -54,7 +54,7 @@ func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObje
 
 func apiKey(k *db.APIKey) gen.APIKeyFields {
 	return gen.APIKeyFields{
-		ID: k.ID.String(), MemberID: k.UserID.String(), UserID: k.UserID.String(),
+		ID: k.ID.String(), UserID: k.UserID.String(),
 		Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
 		CreatedAt: k.CreatedAt, ExpiresAt: orNull(access.KeyEnds(k)), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
 	}

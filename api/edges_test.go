@@ -114,6 +114,7 @@ var patterns = map[string]func(p *place, low, high int) string{
 		return s[:size-1] + "z"
 	},
 	"^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$": func(*place, int, int) string { return "#09afaf" },
+	`^[^\x00-\x1f\x7f-\x9f]*$`:           func(p *place, _, size int) string { return p.text(size) },
 	"^[A-Z]{3}$":                         func(*place, int, int) string { return "AZZ" },
 }
 

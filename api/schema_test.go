@@ -104,7 +104,8 @@ func addText(s *openapi3.Schema, add func(string, any)) {
 		add("maxLength", strings.Repeat("x", int(*s.MaxLength)+1))
 	}
 	if s.Pattern != "" || s.Format != "" || len(s.Enum) > 0 {
-		add("pattern, format or enum", "Not that.")
+		// The escape is a control character, which is all that the pattern of a name excludes.
+		add("pattern, format or enum", "Not\x1bthat.")
 	}
 	if !opaque(s) {
 		add("NUL", "a\x00b")

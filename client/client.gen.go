@@ -395,9 +395,6 @@ type APIKeyFields struct {
 	// LastUsedAt When the key was last used, to the minute; null if it never was.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
-	// MemberID The member that the key acts as.
-	MemberID string `json:"memberId"`
-
 	// Name What the key is named, trimmed.
 	Name APIKeyName `json:"name"`
 
@@ -410,7 +407,7 @@ type APIKeyFields struct {
 	// Scope What the key may do. `read:write` covers `read`.
 	Scope APIKeyScope `json:"scope"`
 
-	// UserID The same as `memberId`, which came later.
+	// UserID The member that the key acts as.
 	UserID string `json:"userId"`
 }
 
@@ -888,11 +885,11 @@ type CreateMemberRequest struct {
 	// Email The e-mail address, unique in the organization. It is trimmed and lower-cased.
 	Email string `json:"email"`
 
-	// Name The member's name, trimmed.
+	// Name The member's name, trimmed. It holds no control characters.
 	Name MemberName `json:"name"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role *MemberRole `json:"role,omitempty"`
 }
 
@@ -1277,11 +1274,11 @@ type Member struct {
 	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	ID UserID `json:"id"`
 
-	// Name The member's name, trimmed.
+	// Name The member's name, trimmed. It holds no control characters.
 	Name MemberName `json:"name"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role MemberRole `json:"role"`
 
 	// UpdatedAt A moment, RFC 3339 in UTC.
@@ -1302,11 +1299,11 @@ type MemberList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// MemberName The member's name, trimmed.
+// MemberName The member's name, trimmed. It holds no control characters.
 type MemberName = string
 
 // MemberRole What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 type MemberRole string
 
 // MergePostsRequest defines model for MergePostsRequest.
@@ -1698,11 +1695,11 @@ type UpdateContactRequest struct {
 
 // UpdateMemberRequest defines model for UpdateMemberRequest.
 type UpdateMemberRequest struct {
-	// Name The member's name, trimmed.
+	// Name The member's name, trimmed. It holds no control characters.
 	Name *MemberName `json:"name,omitempty"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role *MemberRole `json:"role,omitempty"`
 }
 
@@ -1775,7 +1772,7 @@ type User struct {
 	Name string `json:"name"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role MemberRole `json:"role"`
 }
 
@@ -2414,8 +2411,12 @@ type ClientInterface interface {
 	//
 	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+	// lie in the future is 422 with the rule `future`.
+	//
+	// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+	// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+	// removed, or when a change of role means that the maker may not manage that member's keys any more.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2426,8 +2427,12 @@ type ClientInterface interface {
 	//
 	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+	// lie in the future is 422 with the rule `future`.
+	//
+	// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+	// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+	// removed, or when a change of role means that the maker may not manage that member's keys any more.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2454,6 +2459,9 @@ type ClientInterface interface {
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 	//
+	// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+	// valid, old ones in their overlap included.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
@@ -2468,6 +2476,9 @@ type ClientInterface interface {
 	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
+	//
+	// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+	// valid, old ones in their overlap included.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3010,9 +3021,9 @@ type ClientInterface interface {
 
 	// DeleteMember Remove a member
 	//
-	// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
-	// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
-	// `details.reason = "last_owner"`.
+	// Removes the member and revokes their API keys, and those that they made for others: within a second these are
+	// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. The only owner
+	// can't be removed: that is 409 with `details.reason = "last_owner"`.
 	//
 	// Owners remove anybody, admins remove admins and members; anything else is 403 with
 	// `details.reason = "role_insufficient"`.
@@ -3029,8 +3040,10 @@ type ClientInterface interface {
 
 	// UpdateMemberWithBody Change a member's role or name
 	//
-	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+	// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+	// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+	// e-mail address stays: by it votes and comments are matched with contacts.
 	//
 	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 	// `details.reason = "role_insufficient"`.
@@ -3042,8 +3055,10 @@ type ClientInterface interface {
 
 	// UpdateMember Change a member's role or name
 	//
-	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+	// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+	// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+	// e-mail address stays: by it votes and comments are matched with contacts.
 	//
 	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 	// `details.reason = "role_insufficient"`.
@@ -3438,8 +3453,12 @@ func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, req
 //
 // Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 // anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+// lie in the future is 422 with the rule `future`.
+//
+// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+// removed, or when a change of role means that the maker may not manage that member's keys any more.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3460,8 +3479,12 @@ func (c *Client) CreateAPIKeyWithBody(ctx context.Context, contentType string, b
 //
 // Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 // anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+// lie in the future is 422 with the rule `future`.
+//
+// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+// removed, or when a change of role means that the maker may not manage that member's keys any more.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3508,6 +3531,9 @@ func (c *Client) RevokeAPIKey(ctx context.Context, keyID APIKeyIDParam, reqEdito
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 // `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 //
+// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+// valid, old ones in their overlap included.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
@@ -3532,6 +3558,9 @@ func (c *Client) RotateAPIKeyWithBody(ctx context.Context, keyID APIKeyIDParam, 
 // The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 // `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
+//
+// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+// valid, old ones in their overlap included.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4554,9 +4583,9 @@ func (c *Client) CreateMember(ctx context.Context, body CreateMemberJSONRequestB
 
 // DeleteMember Remove a member
 //
-// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
-// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
-// `details.reason = "last_owner"`.
+// Removes the member and revokes their API keys, and those that they made for others: within a second these are
+// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. The only owner
+// can't be removed: that is 409 with `details.reason = "last_owner"`.
 //
 // Owners remove anybody, admins remove admins and members; anything else is 403 with
 // `details.reason = "role_insufficient"`.
@@ -4593,8 +4622,10 @@ func (c *Client) GetMember(ctx context.Context, memberID MemberIDParam, reqEdito
 
 // UpdateMemberWithBody Change a member's role or name
 //
-// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+// e-mail address stays: by it votes and comments are matched with contacts.
 //
 // Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 // `details.reason = "role_insufficient"`.
@@ -4616,8 +4647,10 @@ func (c *Client) UpdateMemberWithBody(ctx context.Context, memberID MemberIDPara
 
 // UpdateMember Change a member's role or name
 //
-// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+// e-mail address stays: by it votes and comments are matched with contacts.
 //
 // Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 // `details.reason = "role_insufficient"`.
@@ -8489,8 +8522,12 @@ type ClientWithResponsesInterface interface {
 	//
 	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+	// lie in the future is 422 with the rule `future`.
+	//
+	// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+	// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+	// removed, or when a change of role means that the maker may not manage that member's keys any more.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8501,8 +8538,12 @@ type ClientWithResponsesInterface interface {
 	//
 	// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 	// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-	// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+	// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+	// lie in the future is 422 with the rule `future`.
+	//
+	// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+	// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+	// removed, or when a change of role means that the maker may not manage that member's keys any more.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8531,6 +8572,9 @@ type ClientWithResponsesInterface interface {
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 	//
+	// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+	// valid, old ones in their overlap included.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
@@ -8545,6 +8589,9 @@ type ClientWithResponsesInterface interface {
 	// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 	// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 	// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
+	//
+	// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+	// valid, old ones in their overlap included.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9121,9 +9168,9 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteMemberWithResponse Remove a member
 	//
-	// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
-	// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
-	// `details.reason = "last_owner"`.
+	// Removes the member and revokes their API keys, and those that they made for others: within a second these are
+	// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. The only owner
+	// can't be removed: that is 409 with `details.reason = "last_owner"`.
 	//
 	// Owners remove anybody, admins remove admins and members; anything else is 403 with
 	// `details.reason = "role_insufficient"`.
@@ -9144,8 +9191,10 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateMemberWithBodyWithResponse Change a member's role or name
 	//
-	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+	// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+	// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+	// e-mail address stays: by it votes and comments are matched with contacts.
 	//
 	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 	// `details.reason = "role_insufficient"`.
@@ -9157,8 +9206,10 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateMemberWithResponse Change a member's role or name
 	//
-	// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-	// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+	// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+	// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+	// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+	// e-mail address stays: by it votes and comments are matched with contacts.
 	//
 	// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 	// `details.reason = "role_insufficient"`.
@@ -15835,8 +15886,12 @@ func (c *ClientWithResponses) ListAPIKeysWithResponse(ctx context.Context, param
 //
 // Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 // anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+// lie in the future is 422 with the rule `future`.
+//
+// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+// removed, or when a change of role means that the maker may not manage that member's keys any more.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15853,8 +15908,12 @@ func (c *ClientWithResponses) CreateAPIKeyWithBodyWithResponse(ctx context.Conte
 //
 // Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
 // anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule `future`. An organization
-// has at most 100 keys that are valid at once (402 beyond); a key with a budget of its own passes it on.
+// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
+// lie in the future is 422 with the rule `future`.
+//
+// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
+// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
+// removed, or when a change of role means that the maker may not manage that member's keys any more.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15895,6 +15954,9 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, keyI
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 // `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 //
+// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+// valid, old ones in their overlap included.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
@@ -15915,6 +15977,9 @@ func (c *ClientWithResponses) RotateAPIKeyWithBodyWithResponse(ctx context.Conte
 // The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
 // it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
 // `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
+//
+// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
+// valid, old ones in their overlap included.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16779,9 +16844,9 @@ func (c *ClientWithResponses) CreateMemberWithResponse(ctx context.Context, body
 
 // DeleteMemberWithResponse Remove a member
 //
-// Removes the member and revokes their API keys: within a second these are refused everywhere. Posts, votes and
-// comments stay, under the same `userId` and `authorUserId`. The only owner can't be removed: that is 409 with
-// `details.reason = "last_owner"`.
+// Removes the member and revokes their API keys, and those that they made for others: within a second these are
+// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. The only owner
+// can't be removed: that is 409 with `details.reason = "last_owner"`.
 //
 // Owners remove anybody, admins remove admins and members; anything else is 403 with
 // `details.reason = "role_insufficient"`.
@@ -16814,8 +16879,10 @@ func (c *ClientWithResponses) GetMemberWithResponse(ctx context.Context, memberI
 
 // UpdateMemberWithBodyWithResponse Change a member's role or name
 //
-// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+// e-mail address stays: by it votes and comments are matched with contacts.
 //
 // Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 // `details.reason = "role_insufficient"`.
@@ -16833,8 +16900,10 @@ func (c *ClientWithResponses) UpdateMemberWithBodyWithResponse(ctx context.Conte
 
 // UpdateMemberWithResponse Change a member's role or name
 //
-// The role counts within a second everywhere. The only owner can't get another role: that is 409 with
-// `details.reason = "last_owner"`. The e-mail address stays: by it votes and comments are matched with contacts.
+// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
+// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
+// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
+// e-mail address stays: by it votes and comments are matched with contacts.
 //
 // Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
 // `details.reason = "role_insufficient"`.

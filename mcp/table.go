@@ -157,7 +157,7 @@ var table = []tool{
 		name: "manage_webhook", title: "Manage webhooks, API keys and members", destroys: true, sends: true,
 		description: "Use this to connect other systems: create, update, enable or delete a webhook, rotate its secret, send it a test, " +
 			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
-			"keys, and adds, changes and removes members, whose keys end with them. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
+			"keys, and adds, changes and removes members; removing a member revokes their keys. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
 			"Returns the webhook, delivery, recovery, key or member.",
 		actions: []action{
 			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},

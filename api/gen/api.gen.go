@@ -394,9 +394,6 @@ type APIKeyFields struct {
 	// LastUsedAt When the key was last used, to the minute; null if it never was.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
-	// MemberID The member that the key acts as.
-	MemberID string `json:"memberId"`
-
 	// Name What the key is named, trimmed.
 	Name APIKeyName `json:"name"`
 
@@ -409,7 +406,7 @@ type APIKeyFields struct {
 	// Scope What the key may do. `read:write` covers `read`.
 	Scope APIKeyScope `json:"scope"`
 
-	// UserID The same as `memberId`, which came later.
+	// UserID The member that the key acts as.
 	UserID string `json:"userId"`
 }
 
@@ -887,11 +884,11 @@ type CreateMemberRequest struct {
 	// Email The e-mail address, unique in the organization. It is trimmed and lower-cased.
 	Email string `json:"email"`
 
-	// Name The member's name, trimmed.
+	// Name The member's name, trimmed. It holds no control characters.
 	Name MemberName `json:"name"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role *MemberRole `json:"role,omitempty"`
 }
 
@@ -1276,11 +1273,11 @@ type Member struct {
 	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	ID UserID `json:"id"`
 
-	// Name The member's name, trimmed.
+	// Name The member's name, trimmed. It holds no control characters.
 	Name MemberName `json:"name"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role MemberRole `json:"role"`
 
 	// UpdatedAt A moment, RFC 3339 in UTC.
@@ -1301,11 +1298,11 @@ type MemberList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// MemberName The member's name, trimmed.
+// MemberName The member's name, trimmed. It holds no control characters.
 type MemberName = string
 
 // MemberRole What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 type MemberRole string
 
 // MergePostsRequest defines model for MergePostsRequest.
@@ -1697,11 +1694,11 @@ type UpdateContactRequest struct {
 
 // UpdateMemberRequest defines model for UpdateMemberRequest.
 type UpdateMemberRequest struct {
-	// Name The member's name, trimmed.
+	// Name The member's name, trimmed. It holds no control characters.
 	Name *MemberName `json:"name,omitempty"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role *MemberRole `json:"role,omitempty"`
 }
 
@@ -1774,7 +1771,7 @@ type User struct {
 	Name string `json:"name"`
 
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins get an e-mail when a webhook is disabled.
+	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role MemberRole `json:"role"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/user"
 	"earshot/internal/publicid"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ type APIKey struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID publicid.User `json:"user_id,omitempty"`
+	// CreatedBy holds the value of the "created_by" field.
+	CreatedBy []publicid.User `json:"created_by,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Hash holds the value of the "hash" field.
@@ -74,7 +77,7 @@ func (*APIKey) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case apikey.FieldHash:
+		case apikey.FieldCreatedBy, apikey.FieldHash:
 			values[i] = new([]byte)
 		case apikey.FieldID:
 			values[i] = new(publicid.APIKey)
@@ -126,6 +129,14 @@ func (_m *APIKey) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field user_id", values[i])
 			} else if value != nil {
 				_m.UserID = *value
+			}
+		case apikey.FieldCreatedBy:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field created_by", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.CreatedBy); err != nil {
+					return fmt.Errorf("unmarshal field created_by: %w", err)
+				}
 			}
 		case apikey.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -235,6 +246,9 @@ func (_m *APIKey) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("user_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.UserID))
+	builder.WriteString(", ")
+	builder.WriteString("created_by=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CreatedBy))
 	builder.WriteString(", ")
 	builder.WriteString("name=")
 	builder.WriteString(_m.Name)

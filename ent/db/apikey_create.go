@@ -51,6 +51,12 @@ func (_c *APIKeyCreate) SetUserID(v publicid.User) *APIKeyCreate {
 	return _c
 }
 
+// SetCreatedBy sets the "created_by" field.
+func (_c *APIKeyCreate) SetCreatedBy(v []publicid.User) *APIKeyCreate {
+	_c.mutation.SetCreatedBy(v)
+	return _c
+}
+
 // SetName sets the "name" field.
 func (_c *APIKeyCreate) SetName(v string) *APIKeyCreate {
 	_c.mutation.SetName(v)
@@ -283,6 +289,10 @@ func (_c *APIKeyCreate) createSpec() (*APIKey, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(apikey.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
+	}
+	if value, ok := _c.mutation.CreatedBy(); ok {
+		_spec.SetField(apikey.FieldCreatedBy, field.TypeJSON, value)
+		_node.CreatedBy = value
 	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(apikey.FieldName, field.TypeString, value)
@@ -522,6 +532,9 @@ func (u *APIKeyUpsertOne) UpdateNewValues() *APIKeyUpsertOne {
 		}
 		if _, exists := u.create.mutation.UserID(); exists {
 			s.SetIgnore(apikey.FieldUserID)
+		}
+		if _, exists := u.create.mutation.CreatedBy(); exists {
+			s.SetIgnore(apikey.FieldCreatedBy)
 		}
 		if _, exists := u.create.mutation.Hash(); exists {
 			s.SetIgnore(apikey.FieldHash)
@@ -880,6 +893,9 @@ func (u *APIKeyUpsertBulk) UpdateNewValues() *APIKeyUpsertBulk {
 			}
 			if _, exists := b.mutation.UserID(); exists {
 				s.SetIgnore(apikey.FieldUserID)
+			}
+			if _, exists := b.mutation.CreatedBy(); exists {
+				s.SetIgnore(apikey.FieldCreatedBy)
 			}
 			if _, exists := b.mutation.Hash(); exists {
 				s.SetIgnore(apikey.FieldHash)

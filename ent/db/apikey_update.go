@@ -208,6 +208,9 @@ func (_u *APIKeyUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
+	if _u.mutation.CreatedByCleared() {
+		_spec.ClearField(apikey.FieldCreatedBy, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(apikey.FieldName, field.TypeString, value)
 	}
@@ -474,6 +477,9 @@ func (_u *APIKeyUpdateOne) sqlSave(ctx context.Context) (_node *APIKey, err erro
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.CreatedByCleared() {
+		_spec.ClearField(apikey.FieldCreatedBy, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(apikey.FieldName, field.TypeString, value)

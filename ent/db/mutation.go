@@ -65,27 +65,29 @@ const (
 // APIKeyMutation represents an operation that mutates the APIKey nodes in the graph.
 type APIKeyMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *publicid.APIKey
-	organization_id *publicid.Organization
-	created_at      *time.Time
-	name            *string
-	hash            *[]byte
-	prefix          *string
-	scope           *apikey.Scope
-	rate_limit      *int
-	addrate_limit   *int
-	expires_at      *time.Time
-	superseded_at   *time.Time
-	revoked_at      *time.Time
-	last_used_at    *time.Time
-	clearedFields   map[string]struct{}
-	user            *publicid.User
-	cleareduser     bool
-	done            bool
-	oldValue        func(context.Context) (*APIKey, error)
-	predicates      []predicate.APIKey
+	op               Op
+	typ              string
+	id               *publicid.APIKey
+	organization_id  *publicid.Organization
+	created_at       *time.Time
+	created_by       *[]publicid.User
+	appendcreated_by []publicid.User
+	name             *string
+	hash             *[]byte
+	prefix           *string
+	scope            *apikey.Scope
+	rate_limit       *int
+	addrate_limit    *int
+	expires_at       *time.Time
+	superseded_at    *time.Time
+	revoked_at       *time.Time
+	last_used_at     *time.Time
+	clearedFields    map[string]struct{}
+	user             *publicid.User
+	cleareduser      bool
+	done             bool
+	oldValue         func(context.Context) (*APIKey, error)
+	predicates       []predicate.APIKey
 }
 
 var _ ent.Mutation = (*APIKeyMutation)(nil)
@@ -298,6 +300,71 @@ func (m *APIKeyMutation) OldUserID(ctx context.Context) (v publicid.User, err er
 // ResetUserID resets all changes to the "user_id" field.
 func (m *APIKeyMutation) ResetUserID() {
 	m.user = nil
+}
+
+// SetCreatedBy sets the "created_by" field.
+func (m *APIKeyMutation) SetCreatedBy(pu []publicid.User) {
+	m.created_by = &pu
+	m.appendcreated_by = nil
+}
+
+// CreatedBy returns the value of the "created_by" field in the mutation.
+func (m *APIKeyMutation) CreatedBy() (r []publicid.User, exists bool) {
+	v := m.created_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedBy returns the old "created_by" field's value of the APIKey entity.
+// If the APIKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *APIKeyMutation) OldCreatedBy(ctx context.Context) (v []publicid.User, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedBy: %w", err)
+	}
+	return oldValue.CreatedBy, nil
+}
+
+// AppendCreatedBy adds pu to the "created_by" field.
+func (m *APIKeyMutation) AppendCreatedBy(pu []publicid.User) {
+	m.appendcreated_by = append(m.appendcreated_by, pu...)
+}
+
+// AppendedCreatedBy returns the list of values that were appended to the "created_by" field in this mutation.
+func (m *APIKeyMutation) AppendedCreatedBy() ([]publicid.User, bool) {
+	if len(m.appendcreated_by) == 0 {
+		return nil, false
+	}
+	return m.appendcreated_by, true
+}
+
+// ClearCreatedBy clears the value of the "created_by" field.
+func (m *APIKeyMutation) ClearCreatedBy() {
+	m.created_by = nil
+	m.appendcreated_by = nil
+	m.clearedFields[apikey.FieldCreatedBy] = struct{}{}
+}
+
+// CreatedByCleared returns if the "created_by" field was cleared in this mutation.
+func (m *APIKeyMutation) CreatedByCleared() bool {
+	_, ok := m.clearedFields[apikey.FieldCreatedBy]
+	return ok
+}
+
+// ResetCreatedBy resets all changes to the "created_by" field.
+func (m *APIKeyMutation) ResetCreatedBy() {
+	m.created_by = nil
+	m.appendcreated_by = nil
+	delete(m.clearedFields, apikey.FieldCreatedBy)
 }
 
 // SetName sets the "name" field.
@@ -771,7 +838,7 @@ func (m *APIKeyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *APIKeyMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.organization_id != nil {
 		fields = append(fields, apikey.FieldOrganizationID)
 	}
@@ -780,6 +847,9 @@ func (m *APIKeyMutation) Fields() []string {
 	}
 	if m.user != nil {
 		fields = append(fields, apikey.FieldUserID)
+	}
+	if m.created_by != nil {
+		fields = append(fields, apikey.FieldCreatedBy)
 	}
 	if m.name != nil {
 		fields = append(fields, apikey.FieldName)
@@ -822,6 +892,8 @@ func (m *APIKeyMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case apikey.FieldUserID:
 		return m.UserID()
+	case apikey.FieldCreatedBy:
+		return m.CreatedBy()
 	case apikey.FieldName:
 		return m.Name()
 	case apikey.FieldHash:
@@ -855,6 +927,8 @@ func (m *APIKeyMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldCreatedAt(ctx)
 	case apikey.FieldUserID:
 		return m.OldUserID(ctx)
+	case apikey.FieldCreatedBy:
+		return m.OldCreatedBy(ctx)
 	case apikey.FieldName:
 		return m.OldName(ctx)
 	case apikey.FieldHash:
@@ -902,6 +976,13 @@ func (m *APIKeyMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUserID(v)
+		return nil
+	case apikey.FieldCreatedBy:
+		v, ok := value.([]publicid.User)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedBy(v)
 		return nil
 	case apikey.FieldName:
 		v, ok := value.(string)
@@ -1011,6 +1092,9 @@ func (m *APIKeyMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *APIKeyMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(apikey.FieldCreatedBy) {
+		fields = append(fields, apikey.FieldCreatedBy)
+	}
 	if m.FieldCleared(apikey.FieldRateLimit) {
 		fields = append(fields, apikey.FieldRateLimit)
 	}
@@ -1040,6 +1124,9 @@ func (m *APIKeyMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *APIKeyMutation) ClearField(name string) error {
 	switch name {
+	case apikey.FieldCreatedBy:
+		m.ClearCreatedBy()
+		return nil
 	case apikey.FieldRateLimit:
 		m.ClearRateLimit()
 		return nil
@@ -1071,6 +1158,9 @@ func (m *APIKeyMutation) ResetField(name string) error {
 		return nil
 	case apikey.FieldUserID:
 		m.ResetUserID()
+		return nil
+	case apikey.FieldCreatedBy:
+		m.ResetCreatedBy()
 		return nil
 	case apikey.FieldName:
 		m.ResetName()

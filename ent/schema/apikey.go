@@ -20,6 +20,9 @@ func (APIKey) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.APIKey{}).Default(publicid.NewAPIKey).Immutable(),
 		field.UUID("user_id", publicid.User{}).Immutable(),
+		// The other members who may know the key: who made it for this one, and who made the key that
+		// was used for it. Null where there is none, as in a key from the command line.
+		field.JSON("created_by", []publicid.User{}).Optional().Immutable(),
 		field.String("name"),
 		// SHA-256 of the key. A slow hash would add nothing: the key carries
 		// over 200 bits of randomness.

@@ -65,7 +65,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string
 		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
 			return err
 		}
-		secret, key, err = insertKey(ctx, c.APIKey, in, nil)
+		secret, key, err = insertKey(ctx, c.APIKey, in, nil, nil)
 		return err
 	})
 	return secret, key, err
@@ -88,10 +88,14 @@ func mayMakeKeyFor(ctx context.Context, c *change.Change, id publicid.User) erro
 }
 
 // insertKey makes a key up and writes it.
-func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateLimit *int) (string, *db.APIKey, error) {
+func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateLimit *int, createdBy []publicid.User) (string, *db.APIKey, error) {
 	secret := keyPrefix + randomText(keyRandom)
 	hash := sha256.Sum256([]byte(secret))
-	key, err := client.Create().
+	create := client.Create()
+	if len(createdBy) > 0 {
+		create.SetCreatedBy(createdBy)
+	}
+	key, err := create.
 		SetUserID(in.User).SetName(in.Name).SetScope(apikey.Scope(in.Scope)).
 		SetNillableExpiresAt(store.AtPrecision(in.ExpiresAt)).SetNillableRateLimit(rateLimit).
 		SetHash(hash[:]).SetPrefix(secret[:keyVisible]).
@@ -116,33 +120,14 @@ func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewA
 		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
 			return err
 		}
-		if err := mustHaveRoomForKey(ctx, c); err != nil {
+		if err := mustHaveRoomForKey(ctx, c, in.User); err != nil {
 			return err
 		}
 		// Else a key could get around its own budget.
-		secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit)
+		secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit, creatorsOf(c, in.User))
 		return err
 	})
 	return secret, key, err
-}
-
-// maxLiveKeys bounds the keys of an organization that are valid at once. Each has a
-// budget of requests of its own.
-const maxLiveKeys = 100
-
-// mustHaveRoomForKey counts under the lock of members.
-func mustHaveRoomForKey(ctx context.Context, c *change.Change) error {
-	at := store.Now()
-	n, err := c.APIKey.Query().Where(apikey.RevokedAtIsNil(),
-		apikey.Or(apikey.ExpiresAtIsNil(), apikey.ExpiresAtGT(at)),
-		apikey.Or(apikey.SupersededAtIsNil(), apikey.SupersededAtGT(at))).Count(ctx)
-	if err != nil {
-		return errors.Wrap(err, "count API keys")
-	}
-	if n >= maxLiveKeys {
-		return problem.OverPlan("apiKey", maxLiveKeys, n)
-	}
-	return nil
 }
 
 // KeyEnds is when a key stops to be valid by itself, by its expiry or because it
@@ -184,7 +169,7 @@ func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIK
 // state: a key that leaked can always be revoked.
 func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
-		by, err := managerOf(ctx, c)
+		by, err := lockMembers(ctx, c)
 		if err != nil {
 			return err
 		}

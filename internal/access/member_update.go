@@ -23,7 +23,7 @@ func (in *MemberInput) check() error {
 	if in.Name != nil {
 		trimmed := strings.TrimSpace(*in.Name)
 		in.Name = &trimmed
-		bad.Text("name", trimmed, 1, maxMemberName)
+		bad.Line("name", trimmed, 1, maxMemberName)
 	}
 	if in.Role != nil {
 		checkRole(&bad, *in.Role)
@@ -31,7 +31,8 @@ func (in *MemberInput) check() error {
 	return bad.Err()
 }
 
-// UpdateMember changes a member's name or role. The last owner stays one: else problem.Conflict.
+// UpdateMember changes a member's name or role, and revokes keys that somebody made who may not
+// manage them any more. The last owner stays one: else problem.Conflict.
 func (s *Service) UpdateMember(ctx context.Context, id publicid.User, in MemberInput) (changed *db.User, err error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -50,7 +51,9 @@ func updateMember(ctx context.Context, c *change.Change, id publicid.User, in Me
 	}
 	update := c.User.UpdateOne(old)
 	change.Differs(in.Name, old.Name, update.SetName)
-	if role := (*user.Role)(in.Role); role != nil && *role != *old.Role {
+	role := (*user.Role)(in.Role)
+	newRole := role != nil && *role != *old.Role
+	if newRole {
 		if err := by.mayManage(*role); err != nil {
 			return nil, err
 		}
@@ -66,10 +69,14 @@ func updateMember(ctx context.Context, c *change.Change, id publicid.User, in Me
 	if err != nil {
 		return nil, errors.Wrap(err, "change the member")
 	}
-	return changed, nil
+	if !newRole {
+		return changed, nil
+	}
+	return changed, revokeUnmanaged(ctx, c)
 }
 
-// RemoveMember removes a member of the caller's organization and revokes their keys. The last
+// RemoveMember removes a member of the caller's organization and revokes their keys, and those that
+// they made for others. The last
 // owner stays: else problem.Conflict.
 func (s *Service) RemoveMember(ctx context.Context, id publicid.User) error {
 	return s.changes.Run(ctx, func(c *change.Change) error { return removeMember(ctx, c, id) })
@@ -96,7 +103,7 @@ func removeMember(ctx context.Context, c *change.Change, id publicid.User) error
 	if err != nil {
 		return errors.Wrap(err, "revoke the member's API keys")
 	}
-	return nil
+	return revokeUnmanaged(ctx, c)
 }
 
 // memberToChange loads a member whom the caller may manage, and who that is.

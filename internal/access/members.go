@@ -19,8 +19,8 @@ import (
 const (
 	// As the specification has it for contacts.
 	maxMemberName = 200
-	// All admins of an organization are told by one run of mail_admins, whose history has room
-	// for some ten times as many.
+	// More than a company has people for its feedback. They are listed and counted under the
+	// organization's lock.
 	maxMembers = 1000
 )
 
@@ -35,7 +35,7 @@ func (in *NewMember) check() error {
 	in.Email, in.Name = normalEmail(in.Email), strings.TrimSpace(in.Name)
 	var bad problem.Fields
 	bad.Email("email", in.Email)
-	bad.Text("name", in.Name, 1, maxMemberName)
+	bad.Line("name", in.Name, 1, maxMemberName)
 	checkRole(&bad, in.Role)
 	return bad.Err()
 }

@@ -102,12 +102,16 @@ func badMembers(t *testing.T, n *tenant) {
 			object{"email": strings.Repeat("x", 320) + "@example.com", "name": strings.Repeat("é", 201)},
 			[]string{"email maxLength", "name maxLength"},
 		},
-		"left out": {object{}, []string{"email required", "name required"}},
-		"null":     {object{"email": nil, "name": nil, "role": nil}, []string{"email type", "name type", "role type"}},
+		"control characters": {object{"email": "x@example.com", "name": "Kim\x1b[2J"}, []string{"name pattern"}},
+		"a line of its own":  {object{"email": "x@example.com", "name": "Kim\nPay here"}, []string{"name pattern"}},
+		"left out":           {object{}, []string{"email required", "name required"}},
+		"null":               {object{"email": nil, "name": nil, "role": nil}, []string{"email type", "name type", "role type"}},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, membersPath, test.body)
 		require.Subset(t, testkit.FieldRules(a), test.rules, why)
 	}
+	_, err := n.App.Access.EnlistMember(n.Context(t.Context()), access.NewMember{Email: "x@example.com", Name: "Kim\u009b2J", Role: "member"})
+	require.True(t, problem.Is(err, problem.Validation), "%v", err)
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, n.path(), object{"name": "", "role": "boss"})
 	require.ElementsMatch(t, []string{"name minLength", "role enum"}, testkit.FieldRules(a))
 }
@@ -126,8 +130,11 @@ func takenAddresses(t *testing.T, n *tenant) {
 func ownVotes(t *testing.T, n *tenant) {
 	member := n.Make(t, http.MethodPost, membersPath, object{"email": "kim@example.com", "name": "Kim"})
 	made := n.NewKeyOf(t, object{"name": "Kim's", "scope": "read:write", "memberId": member["id"]})
-	require.Equal(t, member["id"], made["memberId"])
-	require.Equal(t, member["id"], n.listed(t, made["id"])["memberId"])
+	require.Equal(t, member["id"], made["userId"])
+	require.Equal(t, member["id"], n.listed(t, made["id"])["userId"])
+	again := made
+	again["name"] = "Sent back"
+	require.Equal(t, n.Owner.ID.String(), n.NewKeyOf(t, again)["userId"], "what was read names nobody else")
 	kim, post := n.by(made["key"]), n.Post(t)
 	require.Equal(t, object{"id": member["id"], "email": "kim@example.com", "name": "Kim", "role": "member"}, kim.Get(t, "/v1/me")["user"])
 
@@ -337,7 +344,7 @@ func rolesOverKeys(t *testing.T, n *tenant) {
 	for by, whose := range map[*tenant][]*tenant{kim: {kim}, admin: {admin, kim}, n: {n, admin, kim}} {
 		for _, of := range whose {
 			made := by.NewKeyOf(t, key(of))
-			require.Equal(t, of.Owner.ID.String(), made["memberId"])
+			require.Equal(t, of.Owner.ID.String(), made["userId"])
 			by.Make(t, http.MethodDelete, testkit.KeysPath+"/"+made["id"].(string), nil)
 		}
 	}

@@ -27,7 +27,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 	in.OwnerEmail = normalEmail(in.OwnerEmail)
 	var bad problem.Fields
 	bad.Text("name", in.Name, 1, 100)
-	bad.Text("owner name", in.OwnerName, 1, maxMemberName)
+	bad.Line("owner name", in.OwnerName, 1, maxMemberName)
 	bad.Email("owner email", in.OwnerEmail)
 	if organization.PlanValidator(organization.Plan(in.Plan)) != nil {
 		bad.Add("plan", "enum", "must be free, pro or business")

@@ -6,9 +6,11 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/apikey"
 	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/problem"
+	"earshot/internal/store"
 )
 
 // isMember leaves out users who were removed.
@@ -21,19 +23,22 @@ type manager struct {
 }
 
 // managerOf is the caller as the database knows them now: a key is taken at its word for a
-// moment, in which its member may have been given another role or been removed.
+// moment, in which it may have been revoked, and its member been given another role or removed.
 func managerOf(ctx context.Context, c *change.Change) (manager, error) {
 	if c.Caller.User == nil {
 		return manager{}, nil
 	}
-	found, err := c.User.Query().Where(user.ID(c.Caller.User.ID), isMember).Only(ctx)
+	key, err := c.APIKey.Query().Where(apikey.ID(c.Caller.Key.ID)).WithUser().Only(ctx)
 	if db.IsNotFound(err) {
 		return manager{}, BadKey()
 	}
 	if err != nil {
 		return manager{}, errors.Wrap(err, "load the caller")
 	}
-	return manager{found}, nil
+	if ended(key, store.Now()) || key.Edges.User.Role == nil {
+		return manager{}, BadKey()
+	}
+	return manager{key.Edges.User}, nil
 }
 
 // mayManage refuses what the manager's role doesn't cover: an owner manages everybody, an admin

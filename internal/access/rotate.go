@@ -30,15 +30,15 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		if _, err := lockMembers(ctx, c); err != nil {
 			return err
 		}
-		if err := mustHaveRoomForKey(ctx, c); err != nil {
-			return err
-		}
 		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
 		if err != nil {
 			return err
 		}
 		at := store.Now()
 		if err := mayRotate(c.Caller, old, at); err != nil {
+			return err
+		}
+		if err := mustHaveRoomToRotate(ctx, c, old); err != nil {
 			return err
 		}
 		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
@@ -52,7 +52,8 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 				return errors.Wrap(err, "end the old API key")
 			}
 		}
-		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit)
+		creators := othersThan(old.UserID, append(creatorsOf(c, old.UserID), old.CreatedBy...))
+		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit, creators)
 		return err
 	})
 	return secret, key, err

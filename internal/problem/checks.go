@@ -8,6 +8,7 @@ import (
 	"net/mail"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -71,6 +72,15 @@ func (f *Fields) Text(field, value string, low, high int) {
 	}
 	if strings.ContainsRune(value, 0) {
 		f.Add(field, "pattern", "must not contain the NUL character")
+	}
+}
+
+// Line is Text that is shown in one line, on a terminal or in an e-mail, where a control
+// character could pretend to be something else.
+func (f *Fields) Line(field, value string, low, high int) {
+	f.Text(field, value, low, high)
+	if strings.ContainsFunc(value, func(r rune) bool { return r != 0 && unicode.IsControl(r) }) {
+		f.Add(field, "pattern", "must not contain control characters")
 	}
 }
 

@@ -211,6 +211,16 @@ func UserIDNotIn(vs ...publicid.User) predicate.APIKey {
 	return predicate.APIKey(sql.FieldNotIn(FieldUserID, vs...))
 }
 
+// CreatedByIsNil applies the IsNil predicate on the "created_by" field.
+func CreatedByIsNil() predicate.APIKey {
+	return predicate.APIKey(sql.FieldIsNull(FieldCreatedBy))
+}
+
+// CreatedByNotNil applies the NotNil predicate on the "created_by" field.
+func CreatedByNotNil() predicate.APIKey {
+	return predicate.APIKey(sql.FieldNotNull(FieldCreatedBy))
+}
+
 // NameEQ applies the EQ predicate on the "name" field.
 func NameEQ(v string) predicate.APIKey {
 	return predicate.APIKey(sql.FieldEQ(FieldName, v))

@@ -14,6 +14,7 @@ var (
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
+		{Name: "created_by", Type: field.TypeJSON, Nullable: true},
 		{Name: "name", Type: field.TypeString},
 		{Name: "hash", Type: field.TypeBytes},
 		{Name: "prefix", Type: field.TypeString},
@@ -33,7 +34,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "api_keys_users_user",
-				Columns:    []*schema.Column{APIKeysColumns[12]},
+				Columns:    []*schema.Column{APIKeysColumns[13]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -42,7 +43,7 @@ var (
 			{
 				Name:    "apikey_hash",
 				Unique:  true,
-				Columns: []*schema.Column{APIKeysColumns[4]},
+				Columns: []*schema.Column{APIKeysColumns[5]},
 			},
 			{
 				Name:    "apikey_organization_id_created_at",

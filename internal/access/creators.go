@@ -1,0 +1,81 @@
+package access
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/ent/db/user"
+	"earshot/internal/change"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// creatorsOf are the other members who may know a key that the caller makes for a member: the
+// caller, and those who may know the caller's key and so may be the ones who ask.
+func creatorsOf(c *change.Change, of publicid.User) []publicid.User {
+	return othersThan(of, append(slices.Clone(c.Caller.Key.CreatedBy), c.Caller.User.ID))
+}
+
+func othersThan(of publicid.User, given []publicid.User) []publicid.User {
+	var others []publicid.User
+	for _, id := range given {
+		if id != of && !slices.Contains(others, id) {
+			others = append(others, id)
+		}
+	}
+	return others
+}
+
+// revokeUnmanaged revokes the keys of members whose creators may not manage them any more. It
+// runs after each change of a role, under the lock of members: else somebody who is removed
+// would go on acting as the members whom they made keys for, and somebody's admin would rise
+// with them.
+func revokeUnmanaged(ctx context.Context, c *change.Change) error {
+	at := store.Now()
+	keys, err := c.APIKey.Query().Where(isValid(at), apikey.CreatedByNotNil()).WithUser().All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "load API keys made for others")
+	}
+	creators, err := creatorsNow(ctx, c, keys)
+	if err != nil {
+		return err
+	}
+	var unmanaged []publicid.APIKey
+	for _, k := range keys {
+		for _, id := range k.CreatedBy {
+			by := creators[id]
+			if by == nil || (manager{by}).mayManageKeysOf(k.Edges.User) != nil {
+				unmanaged = append(unmanaged, k.ID)
+				break
+			}
+		}
+	}
+	if len(unmanaged) == 0 {
+		return nil
+	}
+	if err := c.APIKey.Update().Where(apikey.IDIn(unmanaged...)).SetRevokedAt(at).Exec(ctx); err != nil {
+		return errors.Wrap(err, "revoke API keys made for others")
+	}
+	return nil
+}
+
+// creatorsNow are the members among the creators of keys.
+func creatorsNow(ctx context.Context, c *change.Change, keys []*db.APIKey) (map[publicid.User]*db.User, error) {
+	var ids []publicid.User
+	for _, k := range keys {
+		ids = append(ids, k.CreatedBy...)
+	}
+	members, err := c.User.Query().Where(isMember, user.IDIn(othersThan(publicid.User{}, ids)...)).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load who made API keys")
+	}
+	byID := make(map[publicid.User]*db.User, len(members))
+	for _, m := range members {
+		byID[m.ID] = m
+	}
+	return byID, nil
+}

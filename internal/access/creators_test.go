@@ -1,0 +1,124 @@
+package access_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+func TestAKeyMadeForSomebodyElse(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"is revoked when its maker is removed, and no other":                    makerRemoved,
+		"is revoked when its maker may manage its member no more":               makerDemoted,
+		"is revoked when its member rises above its maker":                      memberPromoted,
+		"is revoked with the keys that were made and rotated by means of it":    madeByMeansOf,
+		"is revoked with its maker, though another made the key it was made by": makersMaker,
+	})
+}
+
+func TestAKeyThatEndedAMomentAgoChangesNoKeyAndNoMember(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"revoked": func(t *testing.T, n *tenant) {
+			n.endedJustNow(t, func(kim *tenant, id string) { n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+id, nil) })
+		},
+		"rotated without an overlap": func(t *testing.T, n *tenant) {
+			n.endedJustNow(t, func(kim *tenant, id string) { kim.rotate(t, id, 0) })
+		},
+	})
+}
+
+func (n *tenant) endedJustNow(t *testing.T, end func(kim *tenant, id string)) {
+	t.Helper()
+	kim := n.add(t, "admin", "kim@example.com")
+	caller, spare := kim.remembered(t), kim.NewKeyOf(t, object{"name": "x", "scope": "read"})["id"]
+	ctx := change.WithCaller(t.Context(), caller)
+	end(kim, caller.Key.ID.String())
+	unchanged := n.Watch(t)
+	_, _, err := n.App.Access.MintAPIKey(ctx, nil, access.NewAPIKey{Name: "x", Scope: "read"})
+	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
+	_, _, err = n.App.Access.RotateAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), nil)
+	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
+	err = n.App.Access.WithdrawAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)))
+	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
+	_, err = n.App.Access.CreateMember(ctx, access.NewMember{Email: "new@example.com", Name: "x", Role: "admin"})
+	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
+	unchanged(t)
+}
+
+// keyFor makes a key for somebody else, or for n where that is nobody.
+func (n *tenant) keyFor(t *testing.T, of *tenant) object {
+	t.Helper()
+	body := object{"name": "x", "scope": "read:write"}
+	if of != nil {
+		body["memberId"] = of.Owner.ID.String()
+	}
+	return n.NewKeyOf(t, body)
+}
+
+// revoked tells of the keys, in their order, whether they are.
+func (n *tenant) revoked(t *testing.T, keys ...object) []bool {
+	t.Helper()
+	all := make([]bool, len(keys))
+	for i, k := range keys {
+		all[i] = n.listed(t, k["id"])["revokedAt"] != nil
+	}
+	return all
+}
+
+func makerRemoved(t *testing.T, n *tenant) {
+	eve, ann := n.add(t, "admin", "eve@example.com"), n.add(t, "admin", "ann@example.com")
+	keys := []object{eve.keyFor(t, ann), ann.keyFor(t, nil), n.keyFor(t, ann), ann.keyFor(t, n.add(t, "member", "bob@example.com"))}
+	n.Make(t, http.MethodDelete, eve.path(), nil)
+	require.Equal(t, []bool{true, false, false, false}, n.revoked(t, keys...))
+	n.ends(t, keys[0]["key"])
+	require.Equal(t, http.StatusOK, ann.Do(t, http.MethodGet, "/v1/me", nil).Status, "the operator's key for Ann")
+}
+
+func makerDemoted(t *testing.T, n *tenant) {
+	sue, kim := n.add(t, "owner", "sue@example.com"), n.add(t, "member", "kim@example.com")
+	keys := []object{sue.keyFor(t, n), sue.keyFor(t, kim), sue.keyFor(t, nil)}
+	n.Patch(t, sue.path(), object{"role": "admin"})
+	require.Equal(t, []bool{true, false, false}, n.revoked(t, keys...), "an admin makes keys for members")
+	n.Patch(t, sue.path(), object{"name": "Sue"})
+	n.Patch(t, sue.path(), object{"role": "member"})
+	require.Equal(t, []bool{true, true, false}, n.revoked(t, keys...), "their own stays")
+}
+
+func memberPromoted(t *testing.T, n *tenant) {
+	eve, ann := n.add(t, "admin", "eve@example.com"), n.add(t, "member", "ann@example.com")
+	keys := []object{eve.keyFor(t, ann), n.keyFor(t, ann), ann.keyFor(t, nil)}
+	n.Patch(t, ann.path(), object{"role": "admin"})
+	require.Equal(t, []bool{false, false, false}, n.revoked(t, keys...), "an admin manages admins")
+	n.Patch(t, ann.path(), object{"role": "owner"})
+	require.Equal(t, []bool{true, false, false}, n.revoked(t, keys...))
+}
+
+// Eve holds the key that she made for Ann, so she may be the one who uses it.
+func madeByMeansOf(t *testing.T, n *tenant) {
+	eve, ann, bob := n.add(t, "admin", "eve@example.com"), n.add(t, "admin", "ann@example.com"), n.add(t, "member", "bob@example.com")
+	own := ann.keyFor(t, nil)
+	asAnn := n.by(eve.keyFor(t, ann)["key"])
+	again := asAnn.keyFor(t, nil)
+	keys := []object{
+		again, n.by(again["key"]).keyFor(t, nil), asAnn.keyFor(t, bob),
+		asAnn.rotate(t, own["id"], nil), ann.rotate(t, again["id"], nil), ann.keyFor(t, nil), own,
+	}
+	n.Patch(t, eve.path(), demotion)
+	require.Equal(t, []bool{true, true, true, true, true, false, false}, n.revoked(t, keys...))
+}
+
+func makersMaker(t *testing.T, n *tenant) {
+	eve, ann := n.add(t, "admin", "eve@example.com"), n.add(t, "member", "ann@example.com")
+	made := n.by(n.keyFor(t, eve)["key"]).keyFor(t, ann)
+	n.Make(t, http.MethodDelete, eve.path(), nil)
+	require.Equal(t, []bool{true}, n.revoked(t, made))
+}
