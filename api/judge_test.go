@@ -236,6 +236,10 @@ func TestHEADAnswersEveryGET(t *testing.T) {
 			get.Header.Del(name)
 			head.Header.Del(name)
 		}
+		if strings.HasSuffix(path, "/health") { // of the last day, to the fraction of a second
+			get.Header.Del("Content-Length")
+			head.Header.Del("Content-Length")
+		}
 		require.Equal(t, get.Header, head.Header, path)
 	}
 }

@@ -1913,10 +1913,10 @@ type WebhookHealth struct {
 	// OldestPendingAt When the oldest pending delivery was created; null where none is pending.
 	OldestPendingAt nullable.Nullable[time.Time] `json:"oldestPendingAt"`
 
-	// Pending How many deliveries are pending now, whenever they were created; 100,000 stands for more, too.
+	// Pending How many deliveries are pending now, whenever they were created; 10,000 stands for more, too.
 	Pending int `json:"pending"`
 
-	// Since What was created from then on counts: 24 hours ago, or later where there were more than 100,000 deliveries.
+	// Since What was created from then on counts: 24 hours ago, or later where there were more than 10,000 deliveries.
 	Since            time.Time   `json:"since"`
 	TimeToDeliveryMs Percentiles `json:"timeToDeliveryMs"`
 
@@ -3329,7 +3329,7 @@ type ClientInterface interface {
 	// GetWebhookHealth Read how a webhook is doing
 	//
 	// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
-	// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+	// now. Of more than 10,000 deliveries in that time the newest 10,000 count: `since` says from when on.
 	//
 	// Corresponds with GET /v1/webhooks/{webhookId}/health (the `GetWebhookHealth` operationId).
 	GetWebhookHealth(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5151,7 +5151,7 @@ func (c *Client) ReplayDelivery(ctx context.Context, webhookID WebhookIDParam, d
 // GetWebhookHealth Read how a webhook is doing
 //
 // Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
-// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+// now. Of more than 10,000 deliveries in that time the newest 10,000 count: `since` says from when on.
 //
 // Corresponds with GET /v1/webhooks/{webhookId}/health (the `GetWebhookHealth` operationId).
 func (c *Client) GetWebhookHealth(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9504,7 +9504,7 @@ type ClientWithResponsesInterface interface {
 	// GetWebhookHealthWithResponse Read how a webhook is doing
 	//
 	// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
-	// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+	// now. Of more than 10,000 deliveries in that time the newest 10,000 count: `since` says from when on.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17336,7 +17336,7 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, we
 // GetWebhookHealthWithResponse Read how a webhook is doing
 //
 // Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
-// now. Of more than 100,000 deliveries in that time the newest 100,000 count: `since` says from when on.
+// now. Of more than 10,000 deliveries in that time the newest 10,000 count: `since` says from when on.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -20406,9 +20406,6 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
-
-	case rsp.StatusCode == 304:
-		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
 		var dest Unauthorized

@@ -1912,10 +1912,10 @@ type WebhookHealth struct {
 	// OldestPendingAt When the oldest pending delivery was created; null where none is pending.
 	OldestPendingAt nullable.Nullable[time.Time] `json:"oldestPendingAt"`
 
-	// Pending How many deliveries are pending now, whenever they were created; 100,000 stands for more, too.
+	// Pending How many deliveries are pending now, whenever they were created; 10,000 stands for more, too.
 	Pending int `json:"pending"`
 
-	// Since What was created from then on counts: 24 hours ago, or later where there were more than 100,000 deliveries.
+	// Since What was created from then on counts: 24 hours ago, or later where there were more than 10,000 deliveries.
 	Since            time.Time   `json:"since"`
 	TimeToDeliveryMs Percentiles `json:"timeToDeliveryMs"`
 
