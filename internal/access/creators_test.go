@@ -28,7 +28,7 @@ func TestAKeyThatEndedAMomentAgoChangesNoKeyAndNoMember(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"revoked": func(t *testing.T, n *tenant) {
-			n.endedJustNow(t, func(kim *tenant, id string) { n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+id, nil) })
+			n.endedJustNow(t, func(_ *tenant, id string) { n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+id, nil) })
 		},
 		"rotated without an overlap": func(t *testing.T, n *tenant) {
 			n.endedJustNow(t, func(kim *tenant, id string) { kim.rotate(t, id, 0) })
