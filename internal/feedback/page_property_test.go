@@ -231,6 +231,13 @@ func (n *tenant) making(path string, body func() any) func(*testing.T) string {
 	}
 }
 
+// keyOfAnother makes a key for a new member: one alone may have but a few.
+func (n *tenant) keyOfAnother(t *testing.T) string {
+	t.Helper()
+	member := n.ID(t, "/v1/members", object{"email": unique() + "@example.com", "name": "x"})
+	return n.ID(t, "/v1/api-keys", object{"name": "x", "scope": "read", "memberId": member})
+}
+
 // unique is a text that isn't used yet, good for slugs and names.
 func unique() string { return strings.ToLower(crand.Text()) }
 
@@ -258,7 +265,7 @@ func entryList(t *testing.T, n *tenant, _ *dice) shifting {
 
 // Keys that are revoked stay in the list, so these are taken out of the database.
 func keyList(_ *testing.T, n *tenant, _ *dice) shifting {
-	create := n.making("/v1/api-keys", func() any { return object{"name": "x", "scope": "read"} })
+	create := n.keyOfAnother
 	drop := func(t *testing.T, id string) {
 		t.Helper()
 		n.App.Store.Client().APIKey.DeleteOneID(parsed[publicid.APIKey](t, id)).ExecX(n.Context(t.Context()))

@@ -87,7 +87,7 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 		"of API keys": func(t *testing.T, n *tenant) {
 			made := n.Walk(t, "/v1/api-keys", "100", nil)
 			for range 30 {
-				made = append(made, n.ID(t, "/v1/api-keys", object{"name": "x", "scope": "read"}))
+				made = append(made, n.keyOfAnother(t))
 			}
 			for _, limit := range []string{"1", "7", "50"} {
 				require.Equal(t, made, n.Walk(t, "/v1/api-keys", limit, func() {}), "each once and in order, by %s", limit)
