@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,10 +41,8 @@ func (f *apiFlags) add(cmd *cobra.Command) {
 // to be named as well.
 func (f *apiFlags) client(environ lookup) (*apiClient, error) {
 	fromEnviron := func(flag, name string) string {
-		if flag == "" {
-			flag, _ = environ.LookupEnv(name)
-		}
-		return flag
+		value, _ := environ.LookupEnv(name)
+		return cmp.Or(flag, value)
 	}
 	c := &apiClient{url: fromEnviron(f.url, baseURLVariable), key: fromEnviron(f.key, keyVariable)}
 	if c.url == "" {
@@ -56,9 +55,7 @@ func (f *apiFlags) client(environ lookup) (*apiClient, error) {
 			return nil, err
 		}
 		c.url = values[baseURLVariable]
-		if c.key == "" {
-			c.key = values[keyVariable]
-		}
+		c.key = cmp.Or(c.key, values[keyVariable])
 		if c.url == "" {
 			return nil, errors.Errorf("there is no stack in %s: start it with `%s`, or name a service by --url and --key",
 				shortPath(string(dir)), dir.command("up"))

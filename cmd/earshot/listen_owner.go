@@ -19,7 +19,7 @@ var ownerForm = regexp.MustCompile(`^[A-Z2-7]{26,}$`)
 func listenOwner(dir string, environ lookup) (string, error) {
 	d, err := findStateDir(dir, environ)
 	if err != nil {
-		return "", nil //nolint:nilerr // as said above
+		return "", nil //nolint:nilerr // a service that is named by --url needs no directory
 	}
 	id, err := os.ReadFile(d.listenID())
 	if os.IsNotExist(err) {
