@@ -16,9 +16,9 @@ func (s *Service) Alone() *Service {
 		func(_ context.Context, _ *change.Joint, in []newContact) ([]*db.Contact, error) {
 			return make([]*db.Contact, len(in)), nil
 		})
-	alone.sightings = batch.NewKeyed(func(sighting) *batch.Batcher[string, *db.Contact] {
-		return batch.New(1, change.GroupTimeout, func(_ context.Context, ids []string) ([]*db.Contact, error) {
-			return make([]*db.Contact, len(ids)), nil
+	alone.sightings = batch.NewKeyed(func(sighting) *batch.Batcher[string, seen] {
+		return batch.New(1, change.GroupTimeout, func(_ context.Context, ids []string) ([]seen, error) {
+			return make([]seen, len(ids)), nil
 		})
 	})
 	return &alone

@@ -66,9 +66,9 @@ func (s *Service) identifyAlone(ctx context.Context, externalUserID string, in T
 	return found, created, err
 }
 
-// identifyTogether is identify for what most of it is: a contact that is known and of whom
-// nothing new is told, and one that is new where there is no cap. It returns nil, and has
-// changed nothing, for all else.
+// identifyTogether is identify for what most of it is: a contact that is known, whatever it
+// learns, and one that is new where there is no cap. It returns nil, and has changed nothing,
+// for all else.
 func (s *Service) identifyTogether(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
 	of := change.CallerOf(ctx).Organization
 	uncapped := s.capOf(of.Plan) == 0
@@ -86,11 +86,16 @@ func (s *Service) identifyTogether(ctx context.Context, externalUserID string, i
 		}
 		s.imports.known(of.ID)
 	}
-	if found, err = s.seeAgain(ctx, externalUserID, in); found != nil || err != nil {
+	seen, err := s.seeAgain(ctx, externalUserID, in)
+	if err != nil || seen.there {
 		s.imports.known(of.ID)
-		return found, false, err
 	}
-	if uncapped && !insertFirst {
+	switch {
+	case err != nil || seen.contact != nil:
+		return seen.contact, false, err
+	case seen.there:
+		found, err = s.learners.Do(ctx, learner{externalUserID, in})
+	case uncapped && !insertFirst:
 		err = insert()
 	}
 	return found, created, err
@@ -103,47 +108,56 @@ type sighting struct {
 	told         string
 }
 
+// seen is what one look tells of a contact: that it is there, and the contact itself where it
+// learns nothing, so that this was all.
+type seen struct {
+	contact *db.Contact
+	there   bool
+}
+
 // seeAgain is the whole of identify for a contact that is known already and of
-// whom nothing new is told, as most are. It returns nil, and has changed nothing,
-// where there is more to do. Metadata is looked at under the lock only.
-func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (*db.Contact, error) {
+// whom nothing new is told, as most are.
+func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (seen, error) {
 	caller := change.CallerOf(ctx)
 	if err := change.MayWrite(caller); err != nil {
-		return nil, err
+		return seen{}, err
 	}
-	told, plain := in.columns()
-	if !plain {
-		return nil, nil
-	}
-	of := sighting{caller.Organization.ID, told}
-	return change.Join(ctx, func(ctx context.Context) (*db.Contact, error) { return s.sightings.DoOrNot(ctx, of, externalUserID) })
+	of := sighting{caller.Organization.ID, in.columns()}
+	return change.Join(ctx, func(ctx context.Context) (seen, error) { return s.sightings.DoOrNot(ctx, of, externalUserID) })
 }
 
 // columns are those that are told, in one order, so that there is one statement for each set of
-// traits. Plain says that a statement can tell by them whether a contact learns anything.
-func (t *Traits) columns() (told string, plain bool) {
-	return strings.Join(slices.Sorted(maps.Keys(t.told())), " "), t.Metadata == nil || string(t.Metadata) == "{}"
+// traits. Metadata without keys tells nothing.
+func (t *Traits) columns() string {
+	told := t.told()
+	if string(t.Metadata) == "{}" {
+		delete(told, contact.FieldMetadata)
+	}
+	return strings.Join(slices.Sorted(maps.Keys(told)), " ")
 }
 
-// see is seeAgain for those that are identified at once, and have at most so many bytes of
-// metadata where most isn't 0.
-func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) ([]*db.Contact, error) {
+// see is seeAgain for those that are identified at once. Who has more than so many bytes of
+// metadata, where most isn't 0, is taken to learn something.
+func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) ([]seen, error) {
 	release, err := s.store.AcquireTransaction(ctx, of.organization)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	found, err := s.store.SeeContacts(ctx, of.organization, ids, store.Now(), strings.Fields(of.told), most)
+	found, incomplete, err := s.store.SeeContacts(ctx, of.organization, ids, store.Now(), strings.Fields(of.told), most)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*db.Contact, len(ids))
+	byID := map[string]seen{}
 	for _, c := range found {
-		for i, id := range ids {
-			if id == *c.ExternalUserID {
-				out[i] = c
-			}
-		}
+		byID[*c.ExternalUserID] = seen{c, true}
+	}
+	for _, id := range incomplete {
+		byID[id] = seen{there: true}
+	}
+	out := make([]seen, len(ids))
+	for i, id := range ids {
+		out[i] = byID[id]
 	}
 	return out, nil
 }

@@ -103,15 +103,16 @@ func (b *identification) turns() (turns [][]int) {
 // identify identifies items of different contacts: those that are known and learn nothing, those
 // that learn something, those that are new, and each that is none of this alone.
 func (b *identification) identify(ctx context.Context, left []int) {
-	steps := []func(context.Context, []int) []int{b.seeAgain, b.fill, b.insert}
-	if b.limit == 0 && b.imports.likely(b.of) {
-		steps = []func(context.Context, []int) []int{b.insert, b.seeAgain, b.fill}
+	insertFirst := b.limit == 0 && b.imports.likely(b.of)
+	if insertFirst {
+		left = b.insert(ctx, left)
 	}
-	for _, step := range steps {
-		if b.broken == nil && len(left) > 0 {
-			left = step(ctx, left)
-		}
+	there, left := b.seeAgain(ctx, left)
+	if !insertFirst {
+		left = b.insert(ctx, left)
 	}
+	left = append(left, b.fill(ctx, there)...)
+	slices.Sort(left)
 	for _, i := range left {
 		if b.broken == nil && b.hasRoom(ctx, i) {
 			found, created, err := b.identifyAlone(ctx, b.in[i].ExternalUserID, b.in[i].Traits)
@@ -122,38 +123,40 @@ func (b *identification) identify(ctx context.Context, left []int) {
 	}
 }
 
-// seeAgain is Service.seeAgain for all for which it is enough.
-func (b *identification) seeAgain(ctx context.Context, items []int) (left []int) {
+// seeAgain is Service.seeAgain for all items. It returns those of contacts that are there and
+// may learn something, and those left that it knows nothing of.
+func (b *identification) seeAgain(ctx context.Context, items []int) (there, left []int) {
 	byTold := map[string][]int{}
 	for _, i := range items {
-		if told, plain := b.in[i].Traits.columns(); plain {
-			byTold[told] = append(byTold[told], i)
-		} else {
-			left = append(left, i)
-		}
+		told := b.in[i].Traits.columns()
+		byTold[told] = append(byTold[told], i)
 	}
 	for _, told := range slices.Sorted(maps.Keys(byTold)) {
 		same := byTold[told]
-		found := make([]*db.Contact, len(same))
+		found := make([]seen, len(same))
 		if b.broken == nil {
 			var err error
-			found, err = change.Join(ctx, func(ctx context.Context) ([]*db.Contact, error) {
+			found, err = change.Join(ctx, func(ctx context.Context) ([]seen, error) {
 				return b.see(ctx, sighting{b.of, told}, b.ids(same), maxPlainMetadata)
 			})
 			if err != nil {
-				b.broken, found = err, make([]*db.Contact, len(same))
+				b.broken, found = err, make([]seen, len(same))
 			}
 		}
 		for n, i := range same {
-			if found[n] == nil {
+			switch {
+			case found[n].contact != nil:
+				b.done(i, found[n].contact, false, nil)
+			case found[n].there:
+				there = append(there, i)
+			default:
 				left = append(left, i)
-			} else {
-				b.done(i, found[n], false, nil)
 			}
 		}
 	}
 	slices.Sort(left)
-	return left
+	slices.Sort(there)
+	return there, left
 }
 
 func (b *identification) ids(items []int) []string {
@@ -166,6 +169,9 @@ func (b *identification) ids(items []int) []string {
 
 // fill has those that are known learn what they are told.
 func (b *identification) fill(ctx context.Context, items []int) (left []int) {
+	if b.broken != nil || len(items) == 0 {
+		return items
+	}
 	in := make([]learner, len(items))
 	for n, i := range items {
 		in[n] = learner{b.in[i].ExternalUserID, b.in[i].Traits}
@@ -176,6 +182,9 @@ func (b *identification) fill(ctx context.Context, items []int) (left []int) {
 
 // insert inserts those that are new, as far as the plan's cap has room.
 func (b *identification) insert(ctx context.Context, items []int) (left []int) {
+	if b.broken != nil || len(items) == 0 {
+		return items
+	}
 	in := make([]newContact, len(items))
 	for n, i := range items {
 		in[n] = newIdentified(b.in[i].ExternalUserID, b.in[i].Traits)

@@ -29,7 +29,7 @@ type Service struct {
 	settings Settings
 
 	// What is done most is done for several callers at once.
-	sightings *batch.Keyed[sighting, string, *db.Contact]
+	sightings *batch.Keyed[sighting, string, seen]
 	newcomers *change.Group[newContact, db.Contact]
 	learners  *change.Group[learner, db.Contact]
 	imports   *imports
@@ -40,8 +40,8 @@ func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
 	all := &Service{store: s, changes: changes, settings: settings, imports: &imports{}}
 	all.newcomers = change.NewGroup(changes, event.ContactCreated, false, all.insertNewcomers)
 	all.learners = change.NewGroup(changes, event.ContactUpdated, false, all.fillLearners)
-	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, *db.Contact] {
-		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []string) ([]*db.Contact, error) {
+	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, seen] {
+		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []string) ([]seen, error) {
 			return all.see(ctx, of, ids, 0)
 		})
 	})

@@ -216,6 +216,11 @@ func TestAnIdentifyAsksTheDatabaseSoOften(t *testing.T) {
 	made, learned := 0, 0
 	fresh := func(what string) string { made++; return fmt.Sprint(what, " ", made) }
 	identify := func(id string) error { _, _, err := u.contacts.IdentifyContact(ctx, id, contacts.Traits{}); return err }
+	identifyAs := func(id string, n int) error {
+		traits := contacts.Traits{Metadata: json.RawMessage(fmt.Sprintf(`{"%d":1}`, n))}
+		_, _, err := u.contacts.IdentifyContact(ctx, id, traits)
+		return err
+	}
 	batch := func(name string, of int) error {
 		items := make([]contacts.Identification, of)
 		for i := range items {
@@ -249,7 +254,8 @@ func TestAnIdentifyAsksTheDatabaseSoOften(t *testing.T) {
 			u.counted.Reset()
 			return batch("known", 50)
 		}},
-		{"identify 50 contacts that are known and learn something", 6, 3, func() error { learned++; return batch("known", 50) }},
+		{"identify 50 contacts that are known and learn something", 7, 4, func() error { learned++; return batch("known", 50) }},
+		{"identify a contact that learns something", 7, 4, func() error { learned++; return identifyAs("known", learned) }},
 		{"identify 50 contacts that are new", 5, 2, func() error {
 			learned = 0
 			return batch(fresh("some"), 50)

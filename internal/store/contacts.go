@@ -23,6 +23,10 @@ import (
 // The columns by name: a schema that is ahead may have more.
 var contactColumns = strings.Join(contact.Columns, ", ")
 
+// seenColumns are those with the id that a caller asked for, which is there without the others.
+var seenColumns = "told_id AS external_user_id, " +
+	strings.Join(slices.DeleteFunc(slices.Clone(contact.Columns), func(c string) bool { return c == contact.FieldExternalUserID }), ", ")
+
 // Each id is looked for by itself: for all at once the database would rather go through an
 // organization that it takes for small, because it grew since its statistics were made.
 //
@@ -30,44 +34,60 @@ var contactColumns = strings.Join(contact.Columns, ", ")
 // for that length each time, which takes longer than to execute it. So it keeps one plan, here
 // and wherever arrays are selected. It may: LATERAL with LIMIT 1 is by an index in any plan.
 const seeSQL = `
-WITH seen AS (
-  SELECT c.id AS seen_id FROM unnest((SELECT $2::text[])) w(external_user_id), LATERAL (
-    SELECT id FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id%s
+WITH there AS (
+  SELECT w.external_user_id AS told_id, c.* FROM (SELECT DISTINCT unnest((SELECT $2::text[])) AS external_user_id) w, LATERAL (
+    SELECT id AS there_id, %s AS complete FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id
     LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
   ) c
+), seen AS (
+  UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) FROM there WHERE id = there_id AND complete RETURNING %s
 )
-UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) FROM seen WHERE id = seen_id RETURNING `
+SELECT %s FROM there LEFT JOIN seen ON id = there_id`
 
 // SeeContacts notes that contacts of an organization were seen, by the callers' own ids for
-// them, and returns them. It leaves out those that aren't there, that somebody holds, or
-// that can be told a trait, by its column, that is still null. It is one statement, because
-// identifying contacts that are known is what integrators do most; Ent would take a
-// transaction for each. Time only advances, whatever the clock of another process says. Most is
-// how many bytes of metadata they may have, 0 for any.
+// them, and returns them. It leaves out those that aren't there or that somebody holds.
+// Incomplete, and not seen, are the ids of those that can be told a trait, by its column, that is
+// still null, or metadata, whose keys no column tells, and of those that have more bytes of
+// metadata than most, 0 for any. It is one statement, because identifying contacts that are known is what integrators do most; Ent would take a
+// transaction for each. Time only advances, whatever the clock of another process says.
 func (s *Store) SeeContacts(
 	ctx context.Context, of publicid.Organization, ids []string, at time.Time, told []string, most int,
-) ([]*db.Contact, error) {
-	known := ""
-	if most > 0 {
-		known = fmt.Sprintf(" AND octet_length(metadata::text) <= %d", most)
-	}
-	for _, column := range told {
-		known += " AND " + column + " IS NOT NULL"
-	}
+) (seen []*db.Contact, incomplete []string, err error) {
 	conn, err := s.acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, strings.Replace(seeSQL, "%s", known, 1)+contactColumns, rawID(of), ids, at)
+	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), rawID(of), ids, at)
 	if err != nil {
-		return nil, errors.Wrap(err, "note that contacts were seen")
+		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByNameLax[db.Contact])
+	seen, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*db.Contact, error) {
+		if raw := row.RawValues(); raw[1] == nil { // the update has no such row, so no id
+			incomplete = append(incomplete, string(raw[0]))
+			return nil, nil
+		}
+		return pgx.RowToAddrOfStructByNameLax[db.Contact](row)
+	})
 	if err != nil {
-		return nil, errors.Wrap(err, "note that contacts were seen")
+		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}
-	return found, nil
+	return slices.DeleteFunc(seen, func(c *db.Contact) bool { return c == nil }), incomplete, nil
+}
+
+// complete is the condition by which a contact can't learn anything from those traits.
+func complete(told []string, most int) string {
+	all := []string{"true"}
+	if most > 0 {
+		all = append(all, fmt.Sprintf("octet_length(metadata::text) <= %d", most))
+	}
+	for _, column := range told {
+		if column == contact.FieldMetadata {
+			return "false"
+		}
+		all = append(all, column+" IS NOT NULL")
+	}
+	return strings.Join(all, " AND ")
 }
 
 var (
