@@ -27,8 +27,10 @@ type operation struct {
 	id    string
 	scope string
 	// body is nil for an operation without one; query is by the parameter's name.
-	body  *input
-	query map[string]*input
+	body *input
+	// bodiless says that a request may come without one.
+	bodiless bool
+	query    map[string]*input
 	// alone is the body's list whose items are judged one by one; "" is none.
 	alone string
 	// keyed says that it takes an Idempotency-Key.
@@ -126,6 +128,7 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 	if err != nil {
 		return op, errors.Wrap(err, "compile the body's schema")
 	}
+	op.bodiless = !o.RequestBody.Value.Required
 	op.body = &input{shapeOf(media.Schema.Value), schema}
 	for name, p := range media.Schema.Value.Properties {
 		if p.Value.Extensions["x-judged-alone"] == true {

@@ -252,7 +252,8 @@ func TestEveryOperationDeclaresTheErrorsThatApply(t *testing.T) {
 			want = append(want, 404)
 		}
 		if o.RequestBody != nil {
-			require.True(t, o.RequestBody.Value.Required, where)
+			// A vote had no body at first, and who sends none goes on.
+			require.Equal(t, o.OperationID != "castVote", o.RequestBody.Value.Required, where)
 			want = append(want, 413, 415)
 		}
 		if o.takes("Idempotency-Key") {

@@ -65,6 +65,8 @@ var supplied = map[string]func(t *testing.T, p *place, size int) any{
 	},
 	// It has to be in the future.
 	"expiresAt": func(*testing.T, *place, int) any { return "9999-12-31T23:59:59.999999Z" },
+	// Without it the caller's own id has to be one that is there.
+	"createContact": func(*testing.T, *place, int) any { return true },
 	// A window lies in the past.
 	"since": func(*testing.T, *place, int) any { return "2024-02-29T23:59:59-00:30" },
 	"until": func(*testing.T, *place, int) any { return "2026-03-12T10:41:07.000001+05:45" },
@@ -339,7 +341,20 @@ func (p *place) body(t *testing.T, given object) object {
 			}
 		}
 	}
+	if members["createContact"] != nil {
+		oneContact(body)
+	}
 	return body
+}
+
+// oneContact has a body name a contact by one of its ids, and make the one with a new id.
+func oneContact(body object) {
+	if body["contactId"] != nil {
+		delete(body, "externalUserId")
+		delete(body, "createContact")
+	} else if body["externalUserId"] != nil {
+		body["createContact"] = true
+	}
 }
 
 // send uses the operation with the members and wants it to work.

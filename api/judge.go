@@ -41,7 +41,9 @@ func (s *server) judge(c *gin.Context) {
 			return
 		}
 		var body []byte
-		err = s.decoding(c.Request.Context(), len(raw), func() { body = op.judgeBody(&bad, raw) })
+		if !op.bodiless || len(raw) > 0 {
+			err = s.decoding(c.Request.Context(), len(raw), func() { body = op.judgeBody(&bad, raw) })
+		}
 		if err != nil {
 			s.refuse(c, err)
 			return

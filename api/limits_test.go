@@ -122,6 +122,8 @@ var ours = []struct{ field, rule, words string }{
 	{"mrrCents", "paired", words["paired"]},
 	{"url", "invalid_url", words["invalid_url"]},
 	{"confirmName", "match", words["match"]},
+	{"externalUserId", "either", words["either"]},
+	{"externalUserId", "required", needsOwnID},
 }
 
 // rulesOfTheContract breaks each limit and compares the rules that are named

@@ -19,6 +19,7 @@ import (
 // contract says of it.
 var words = map[string]string{
 	"paired":          "both left out, both null or both set",
+	"either":          "by `contactId` or `externalUserId`, not both",
 	"match":           "422 with the rule `match` otherwise",
 	"future":          "is 422 with the rule `future`",
 	"past":            "is 422 with the rule `past`",
@@ -39,6 +40,7 @@ var words = map[string]string{
 
 const (
 	noNUL        = "No text may hold the NUL character."
+	needsOwnID   = "`createContact` needs `externalUserId`"
 	comeTogether = "`mrrCents` and `currency` come together"
 )
 

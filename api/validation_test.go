@@ -96,6 +96,9 @@ func notAnObject(t *testing.T, app *testkit.App) {
 	}
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		for what, body := range bodies {
+			if body == "" && !o.RequestBody.Value.Required {
+				continue
+			}
 			a := n.Do(t, o.method, o.filled(t, n.ids), body)
 			require.Equal(t, "ERR_VALIDATION", a.Code(), "%s: %d %s", what, a.Status, a.Raw)
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/oapi-codegen/nullable"
+
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 )
@@ -14,12 +17,20 @@ import (
 func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
 	answeredBy(ctx, func(v *feedback.CastVote, w http.ResponseWriter) error { return cast(v).VisitCastVoteResponse(w) })
-	v, err := s.Feedback.CastVote(ctx, on)
+	v, err := s.Feedback.CastVote(ctx, on, voter(r.Body))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "voteId", v.ID)
 	return cast(v), nil
+}
+
+// voter is the contact that a request names, if it does.
+func voter(body *gen.CastVoteRequest) contacts.Person {
+	if body == nil {
+		return contacts.Person{}
+	}
+	return contacts.Person{ID: body.ContactID, ExternalUserID: body.ExternalUserID, Create: body.CreateContact != nil && *body.CreateContact}
 }
 
 func cast(v *feedback.CastVote) gen.CastVoteResponseObject {
@@ -31,7 +42,7 @@ func cast(v *feedback.CastVote) gen.CastVoteResponseObject {
 
 func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, from, err := s.Feedback.RetractVote(ctx, on)
+	v, from, err := s.Feedback.RetractVote(ctx, on, contacts.Person{ID: r.Params.ContactID, ExternalUserID: r.Params.ExternalUserID})
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +59,25 @@ func (s *server) ListVotes(ctx context.Context, r gen.ListVotesRequestObject) (g
 	if err != nil {
 		return nil, err
 	}
-	return gen.ListVotes200JSONResponse{Data: each(p.Items, vote), NextCursor: orNull(p.NextCursor)}, nil
+	return gen.ListVotes200JSONResponse{Data: each(p.Items, listedVote), NextCursor: orNull(p.NextCursor)}, nil
 }
 
 func vote(v *db.Vote) gen.Vote {
-	return gen.Vote{ID: v.ID.String(), PostID: v.PostID.String(), UserID: idOrNull(v.UserID), CreatedAt: v.CreatedAt}
+	return gen.Vote{
+		ID: v.ID.String(), PostID: v.PostID.String(), UserID: idOrNull(v.UserID), ContactID: idOrNull(v.ContactID), CreatedAt: v.CreatedAt,
+	}
+}
+
+func listedVote(v *db.Vote) gen.ListedVote {
+	out := gen.ListedVote{
+		ID: v.ID.String(), PostID: v.PostID.String(), UserID: idOrNull(v.UserID), ContactID: idOrNull(v.ContactID), CreatedAt: v.CreatedAt,
+		Contact: nullable.NewNullNullable[gen.Voter](),
+	}
+	if c := v.Edges.Contact; c != nil {
+		out.Contact.Set(gen.Voter{
+			ID: c.ID.String(), ExternalUserID: orNull(c.ExternalUserID), Email: orNull(c.Email), Name: orNull(c.Name),
+			Plan: orNull(c.Plan), MRRCents: orNull(c.MrrCents), Currency: orNull(c.Currency),
+		})
+	}
+	return out
 }

@@ -49,7 +49,7 @@ func (l *lists) explain(ctx context.Context, path string) (string, error) {
 	changes := change.NewRunner(own, nil, nil, change.Settings{})
 	handler, err := api.New(api.UseCases{
 		Access: access.New(own, changes, slog.Default()), Contacts: contacts.New(own, changes, contacts.Settings{}),
-		Feedback: feedback.New(own, changes, feedback.Settings{}, slog.Default()),
+		Feedback: feedback.New(own, changes, contacts.New(own, changes, contacts.Settings{}), feedback.Settings{}, slog.Default()),
 		Webhooks: webhooks.New(own, changes, send.NewGuard(nil, false), seal.New(), webhooks.Settings{}, slog.Default()),
 	}, api.Options{RateLimit: 1_000_000, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

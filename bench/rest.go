@@ -50,7 +50,7 @@ func (t tenant) comment(ctx context.Context, on string) (id string, err error) {
 
 // vote is the first one of the key's member on the post.
 func (t tenant) vote(ctx context.Context, on, key string) (id string, err error) {
-	answer, err := t.api.CastVoteWithResponse(ctx, on, func(_ context.Context, r *http.Request) error {
+	answer, err := t.api.CastVoteWithBodyWithResponse(ctx, on, "", nil, func(_ context.Context, r *http.Request) error {
 		r.Header.Set("Authorization", "Bearer "+key)
 		return nil
 	})

@@ -502,6 +502,18 @@ type BoardName = string
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
 
+// CastVoteRequest Whose vote it is, by `contactId` or `externalUserId`, not both. Without either it is the vote of the key's member.
+type CastVoteRequest struct {
+	// ContactID The contact that votes.
+	ContactID *string `json:"contactId,omitempty"`
+
+	// CreateContact Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitempty"`
+
+	// ExternalUserID Your own id for the contact that votes.
+	ExternalUserID *string `json:"externalUserId,omitempty"`
+}
+
 // ChangelogEntry defines model for ChangelogEntry.
 type ChangelogEntry struct {
 	// BoardID A board's id.
@@ -1197,6 +1209,21 @@ type EventPost struct {
 // EventType The name of an event.
 type EventType string
 
+// EventVote defines model for EventVote.
+type EventVote struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A vote's id.
+	ID VoteID `json:"id"`
+
+	// PostID A post's id.
+	PostID PostID `json:"postId"`
+
+	// UserID The member that voted; null for contacts and voters of the public flow. Who a contact is tells the list of the post's votes.
+	UserID nullable.Nullable[UserID] `json:"userId"`
+}
+
 // EventWebhook The webhook that is tested.
 type EventWebhook struct {
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -1246,6 +1273,27 @@ type IdentifyContactRequest struct {
 type IdentifyContactsRequest struct {
 	// Contacts Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
 	Contacts []IdentifyContactRequest `json:"contacts"`
+}
+
+// ListedVote defines model for ListedVote.
+type ListedVote struct {
+	// Contact Who the contact is now; null where `contactId` is.
+	Contact nullable.Nullable[Voter] `json:"contact"`
+
+	// ContactID The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	ContactID nullable.Nullable[ContactID] `json:"contactId"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A vote's id.
+	ID VoteID `json:"id"`
+
+	// PostID A post's id.
+	PostID PostID `json:"postId"`
+
+	// UserID The member that voted; null for contacts and voters of the public flow.
+	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
 // Me Whose key it is.
@@ -1781,6 +1829,9 @@ type UserID = string
 
 // Vote defines model for Vote.
 type Vote struct {
+	// ContactID The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	ContactID nullable.Nullable[ContactID] `json:"contactId"`
+
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
@@ -1790,7 +1841,7 @@ type Vote struct {
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 
-	// UserID The member that voted; null for voters of the public flow.
+	// UserID The member that voted; null for contacts and voters of the public flow.
 	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
@@ -1802,7 +1853,7 @@ type VoteCreatedEvent struct {
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
-	Vote           Vote           `json:"vote"`
+	Vote           EventVote      `json:"vote"`
 }
 
 // VoteEnvelope defines model for VoteEnvelope.
@@ -1816,10 +1867,34 @@ type VoteID = string
 // VoteList defines model for VoteList.
 type VoteList struct {
 	// Data The votes, newest first.
-	Data []Vote `json:"data"`
+	Data []ListedVote `json:"data"`
 
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// Voter defines model for Voter.
+type Voter struct {
+	// Currency The ISO 4217 code of the currency of `mrrCents`.
+	Currency nullable.Nullable[string] `json:"currency"`
+
+	// Email The e-mail address.
+	Email nullable.Nullable[string] `json:"email"`
+
+	// ExternalUserID Your own id for the end-user.
+	ExternalUserID nullable.Nullable[string] `json:"externalUserId"`
+
+	// ID A contact's id.
+	ID ContactID `json:"id"`
+
+	// MRRCents Monthly recurring revenue, in cents of `currency`.
+	MRRCents nullable.Nullable[int64] `json:"mrrCents"`
+
+	// Name The name.
+	Name nullable.Nullable[string] `json:"name"`
+
+	// Plan The plan that the end-user is on with you.
+	Plan nullable.Nullable[string] `json:"plan"`
 }
 
 // Webhook defines model for Webhook.
@@ -2205,6 +2280,15 @@ type ListCommentsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// RetractVoteParams defines parameters for RetractVote.
+type RetractVoteParams struct {
+	// ContactID The contact whose vote it is. Without one, the key's member.
+	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
+
+	// ExternalUserID Your own id for the contact, instead of `contactId`.
+	ExternalUserID *string `form:"externalUserId,omitempty" json:"externalUserId,omitempty"`
+}
+
 // ListVotesParams defines parameters for ListVotes.
 type ListVotesParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2312,6 +2396,9 @@ type CreateCommentJSONRequestBody = CreateCommentRequest
 
 // MergePostsJSONRequestBody defines body for MergePosts for application/json ContentType.
 type MergePostsJSONRequestBody = MergePostsRequest
+
+// CastVoteJSONRequestBody defines body for CastVote for application/json ContentType.
+type CastVoteJSONRequestBody = CastVoteRequest
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = CreateWebhookRequest
@@ -3184,30 +3271,57 @@ type ClientInterface interface {
 	// RetractVote Take the vote back
 	//
 	// Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
-	// to repeat. No event is emitted.
+	// to repeat. No event is emitted. With `contactId` or `externalUserId`, not both, it is that contact's vote. A
+	// `contactId` that isn't there is 404; who has an `externalUserId` that we don't know has no vote.
 	//
 	// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
 	//
 	// Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
-	RetractVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RetractVote(ctx context.Context, postID PostIDParam, params *RetractVoteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListVotes List a post's votes
 	//
-	// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
-	// was merged into.
+	// Lists the votes on a post, newest first, those of contacts with who the contact is and what they pay. A post
+	// that was merged has none: they moved to the post it was merged into.
 	//
 	// Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
 	ListVotes(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CastVote Vote for a post
+	// CastVoteWithBody Vote for a post
 	//
 	// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
-	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+	//
+	// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+	// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+	// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+	// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+	// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
 	//
 	// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 	//
+	// Takes any type of body and a specified content type.
+	//
 	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
-	CastVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CastVoteWithBody(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CastVote Vote for a post
+	//
+	// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
+	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+	//
+	// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+	// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+	// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+	// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+	// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
+	//
+	// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
+	CastVote(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWebhooks List webhooks
 	//
@@ -4876,13 +4990,14 @@ func (c *Client) MergePosts(ctx context.Context, postID PostIDParam, body MergeP
 // RetractVote Take the vote back
 //
 // Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
-// to repeat. No event is emitted.
+// to repeat. No event is emitted. With `contactId` or `externalUserId`, not both, it is that contact's vote. A
+// `contactId` that isn't there is 404; who has an `externalUserId` that we don't know has no vote.
 //
 // For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
 //
 // Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
-func (c *Client) RetractVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRetractVoteRequest(c.Server, postID)
+func (c *Client) RetractVote(ctx context.Context, postID PostIDParam, params *RetractVoteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetractVoteRequest(c.Server, postID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4895,8 +5010,8 @@ func (c *Client) RetractVote(ctx context.Context, postID PostIDParam, reqEditors
 
 // ListVotes List a post's votes
 //
-// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
-// was merged into.
+// Lists the votes on a post, newest first, those of contacts with who the contact is and what they pay. A post
+// that was merged has none: they moved to the post it was merged into.
 //
 // Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
 func (c *Client) ListVotes(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4911,16 +5026,52 @@ func (c *Client) ListVotes(ctx context.Context, postID PostIDParam, params *List
 	return c.Client.Do(req)
 }
 
-// CastVote Vote for a post
+// CastVoteWithBody Vote for a post
 //
 // Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
-// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+//
+// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
 //
 // For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 //
+// Takes any type of body and a specified content type.
+//
 // Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
-func (c *Client) CastVote(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCastVoteRequest(c.Server, postID)
+func (c *Client) CastVoteWithBody(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCastVoteRequestWithBody(c.Server, postID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CastVote Vote for a post
+//
+// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
+// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+//
+// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
+//
+// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
+func (c *Client) CastVote(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCastVoteRequest(c.Server, postID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7636,7 +7787,7 @@ func NewMergePostsRequestWithBody(server string, postID PostIDParam, contentType
 }
 
 // NewRetractVoteRequest constructs an http.Request for the RetractVote method
-func NewRetractVoteRequest(server string, postID PostIDParam) (*http.Request, error) {
+func NewRetractVoteRequest(server string, postID PostIDParam, params *RetractVoteParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7659,6 +7810,45 @@ func NewRetractVoteRequest(server string, postID PostIDParam) (*http.Request, er
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ContactID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "contactId", *params.ContactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalUserID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "externalUserId", *params.ExternalUserID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -7742,8 +7932,19 @@ func NewListVotesRequest(server string, postID PostIDParam, params *ListVotesPar
 	return req, nil
 }
 
-// NewCastVoteRequest constructs an http.Request for the CastVote method
-func NewCastVoteRequest(server string, postID PostIDParam) (*http.Request, error) {
+// NewCastVoteRequest calls the generic CastVote builder with application/json body
+func NewCastVoteRequest(server string, postID PostIDParam, body CastVoteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCastVoteRequestWithBody(server, postID, "application/json", bodyReader)
+}
+
+// NewCastVoteRequestWithBody constructs an http.Request for the CastVote method, with any body, and a specified content type
+func NewCastVoteRequestWithBody(server string, postID PostIDParam, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7768,10 +7969,12 @@ func NewCastVoteRequest(server string, postID PostIDParam) (*http.Request, error
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -9341,36 +9544,61 @@ type ClientWithResponsesInterface interface {
 	// RetractVoteWithResponse Take the vote back
 	//
 	// Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
-	// to repeat. No event is emitted.
+	// to repeat. No event is emitted. With `contactId` or `externalUserId`, not both, it is that contact's vote. A
+	// `contactId` that isn't there is 404; who has an `externalUserId` that we don't know has no vote.
 	//
 	// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
-	RetractVoteWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*RetractVoteResponse, error)
+	RetractVoteWithResponse(ctx context.Context, postID PostIDParam, params *RetractVoteParams, reqEditors ...RequestEditorFn) (*RetractVoteResponse, error)
 
 	// ListVotesWithResponse List a post's votes
 	//
-	// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
-	// was merged into.
+	// Lists the votes on a post, newest first, those of contacts with who the contact is and what they pay. A post
+	// that was merged has none: they moved to the post it was merged into.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/posts/{postId}/votes (the `ListVotes` operationId).
 	ListVotesWithResponse(ctx context.Context, postID PostIDParam, params *ListVotesParams, reqEditors ...RequestEditorFn) (*ListVotesResponse, error)
 
-	// CastVoteWithResponse Vote for a post
+	// CastVoteWithBodyWithResponse Vote for a post
 	//
 	// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
-	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+	//
+	// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+	// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+	// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+	// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+	// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
 	//
 	// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
-	CastVoteWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*CastVoteResponse, error)
+	CastVoteWithBodyWithResponse(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CastVoteResponse, error)
+
+	// CastVoteWithResponse Vote for a post
+	//
+	// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
+	// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+	//
+	// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+	// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+	// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+	// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+	// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
+	//
+	// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
+	CastVoteWithResponse(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*CastVoteResponse, error)
 
 	// ListWebhooksWithResponse List webhooks
 	//
@@ -14399,12 +14627,18 @@ type CastVoteResponse struct {
 	JSON201 *VoteEnvelope
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
+	// JSON402 the response for an HTTP 402 `application/json` response
+	JSON402 *PlanLimit
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *InProgress
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *ValidationFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14430,6 +14664,11 @@ func (r CastVoteResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
 }
 
+// GetJSON402 returns the response for an HTTP 402 `application/json` response
+func (r CastVoteResponse) GetJSON402() *PlanLimit {
+	return r.JSON402
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CastVoteResponse) GetJSON403() *Forbidden {
 	return r.JSON403
@@ -14443,6 +14682,16 @@ func (r CastVoteResponse) GetJSON404() *NotFound {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r CastVoteResponse) GetJSON409() *InProgress {
 	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CastVoteResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r CastVoteResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
@@ -17095,15 +17344,16 @@ func (c *ClientWithResponses) MergePostsWithResponse(ctx context.Context, postID
 // RetractVoteWithResponse Take the vote back
 //
 // Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
-// to repeat. No event is emitted.
+// to repeat. No event is emitted. With `contactId` or `externalUserId`, not both, it is that contact's vote. A
+// `contactId` that isn't there is 404; who has an `externalUserId` that we don't know has no vote.
 //
 // For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/posts/{postId}/votes (the `RetractVote` operationId).
-func (c *ClientWithResponses) RetractVoteWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*RetractVoteResponse, error) {
-	rsp, err := c.RetractVote(ctx, postID, reqEditors...)
+func (c *ClientWithResponses) RetractVoteWithResponse(ctx context.Context, postID PostIDParam, params *RetractVoteParams, reqEditors ...RequestEditorFn) (*RetractVoteResponse, error) {
+	rsp, err := c.RetractVote(ctx, postID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17112,8 +17362,8 @@ func (c *ClientWithResponses) RetractVoteWithResponse(ctx context.Context, postI
 
 // ListVotesWithResponse List a post's votes
 //
-// Lists the votes on a post, newest first. A post that was merged has none: they moved to the post it
-// was merged into.
+// Lists the votes on a post, newest first, those of contacts with who the contact is and what they pay. A post
+// that was merged has none: they moved to the post it was merged into.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -17126,18 +17376,48 @@ func (c *ClientWithResponses) ListVotesWithResponse(ctx context.Context, postID 
 	return ParseListVotesResponse(rsp)
 }
 
-// CastVoteWithResponse Vote for a post
+// CastVoteWithBodyWithResponse Vote for a post
 //
 // Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
-// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat. There is no body.
+// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+//
+// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
 //
 // For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
-func (c *ClientWithResponses) CastVoteWithResponse(ctx context.Context, postID PostIDParam, reqEditors ...RequestEditorFn) (*CastVoteResponse, error) {
-	rsp, err := c.CastVote(ctx, postID, reqEditors...)
+func (c *ClientWithResponses) CastVoteWithBodyWithResponse(ctx context.Context, postID PostIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CastVoteResponse, error) {
+	rsp, err := c.CastVoteWithBody(ctx, postID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCastVoteResponse(rsp)
+}
+
+// CastVoteWithResponse Vote for a post
+//
+// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
+// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+//
+// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
+// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
+// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
+// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
+// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
+//
+// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
+func (c *ClientWithResponses) CastVoteWithResponse(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*CastVoteResponse, error) {
+	rsp, err := c.CastVote(ctx, postID, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -21617,6 +21897,13 @@ func ParseCastVoteResponse(rsp *http.Response) (*CastVoteResponse, error) {
 		}
 		response.JSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 402:
+		var dest PlanLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON402 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
 		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21637,6 +21924,20 @@ func ParseCastVoteResponse(rsp *http.Response) (*CastVoteResponse, error) {
 			return nil, err
 		}
 		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

@@ -86,7 +86,7 @@ var table = []tool{
 		name: "get_post", title: "Read a post, its comments or its votes",
 		description: "Use this to read one post by its id (pst_…). Action post returns the post with its text and " +
 			"counts, comments a page of its comments in threads, comment one comment by its id (cmt_…), votes a page of its " +
-			"votes.",
+			"votes with who cast them and what they pay.",
 		actions: []action{
 			{"post", "getPost"}, {"comments", "listComments"}, {"comment", "getComment"}, {"votes", "listVotes"},
 		},
@@ -132,7 +132,8 @@ var table = []tool{
 	},
 	{
 		name: "vote_post", title: "Vote for a post", destroys: true, repeats: true,
-		description: "Use this to cast the vote of the key's member for a post, or to retract it. Repeating either " +
+		description: "Use this to cast a vote for a post, or to retract it: that of an end-user (contact_id, or your own " +
+			"external_user_id, with create_contact if they may be new), else that of the key's member. Repeating either " +
 			"changes nothing. Returns the vote, and whether it was cast just now.",
 		actions: []action{{"cast", "castVote"}, {"retract", "retractVote"}},
 	},

@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -500,6 +502,18 @@ type BoardName = string
 
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
+
+// CastVoteRequest Whose vote it is, by `contactId` or `externalUserId`, not both. Without either it is the vote of the key's member.
+type CastVoteRequest struct {
+	// ContactID The contact that votes.
+	ContactID *string `json:"contactId,omitempty"`
+
+	// CreateContact Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitempty"`
+
+	// ExternalUserID Your own id for the contact that votes.
+	ExternalUserID *string `json:"externalUserId,omitempty"`
+}
 
 // ChangelogEntry defines model for ChangelogEntry.
 type ChangelogEntry struct {
@@ -1196,6 +1210,21 @@ type EventPost struct {
 // EventType The name of an event.
 type EventType string
 
+// EventVote defines model for EventVote.
+type EventVote struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A vote's id.
+	ID VoteID `json:"id"`
+
+	// PostID A post's id.
+	PostID PostID `json:"postId"`
+
+	// UserID The member that voted; null for contacts and voters of the public flow. Who a contact is tells the list of the post's votes.
+	UserID nullable.Nullable[UserID] `json:"userId"`
+}
+
 // EventWebhook The webhook that is tested.
 type EventWebhook struct {
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -1245,6 +1274,27 @@ type IdentifyContactRequest struct {
 type IdentifyContactsRequest struct {
 	// Contacts Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
 	Contacts []IdentifyContactRequest `json:"contacts"`
+}
+
+// ListedVote defines model for ListedVote.
+type ListedVote struct {
+	// Contact Who the contact is now; null where `contactId` is.
+	Contact nullable.Nullable[Voter] `json:"contact"`
+
+	// ContactID The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	ContactID nullable.Nullable[ContactID] `json:"contactId"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID A vote's id.
+	ID VoteID `json:"id"`
+
+	// PostID A post's id.
+	PostID PostID `json:"postId"`
+
+	// UserID The member that voted; null for contacts and voters of the public flow.
+	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
 // Me Whose key it is.
@@ -1780,6 +1830,9 @@ type UserID = string
 
 // Vote defines model for Vote.
 type Vote struct {
+	// ContactID The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	ContactID nullable.Nullable[ContactID] `json:"contactId"`
+
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
@@ -1789,7 +1842,7 @@ type Vote struct {
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 
-	// UserID The member that voted; null for voters of the public flow.
+	// UserID The member that voted; null for contacts and voters of the public flow.
 	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
@@ -1801,7 +1854,7 @@ type VoteCreatedEvent struct {
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
-	Vote           Vote           `json:"vote"`
+	Vote           EventVote      `json:"vote"`
 }
 
 // VoteEnvelope defines model for VoteEnvelope.
@@ -1815,10 +1868,34 @@ type VoteID = string
 // VoteList defines model for VoteList.
 type VoteList struct {
 	// Data The votes, newest first.
-	Data []Vote `json:"data"`
+	Data []ListedVote `json:"data"`
 
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// Voter defines model for Voter.
+type Voter struct {
+	// Currency The ISO 4217 code of the currency of `mrrCents`.
+	Currency nullable.Nullable[string] `json:"currency"`
+
+	// Email The e-mail address.
+	Email nullable.Nullable[string] `json:"email"`
+
+	// ExternalUserID Your own id for the end-user.
+	ExternalUserID nullable.Nullable[string] `json:"externalUserId"`
+
+	// ID A contact's id.
+	ID ContactID `json:"id"`
+
+	// MRRCents Monthly recurring revenue, in cents of `currency`.
+	MRRCents nullable.Nullable[int64] `json:"mrrCents"`
+
+	// Name The name.
+	Name nullable.Nullable[string] `json:"name"`
+
+	// Plan The plan that the end-user is on with you.
+	Plan nullable.Nullable[string] `json:"plan"`
 }
 
 // Webhook defines model for Webhook.
@@ -2162,6 +2239,15 @@ type ListCommentsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// RetractVoteParams defines parameters for RetractVote.
+type RetractVoteParams struct {
+	// ContactID The contact whose vote it is. Without one, the key's member.
+	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
+
+	// ExternalUserID Your own id for the contact, instead of `contactId`.
+	ExternalUserID *string `form:"externalUserId,omitempty" json:"externalUserId,omitempty"`
+}
+
 // ListVotesParams defines parameters for ListVotes.
 type ListVotesParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2269,6 +2355,9 @@ type CreateCommentJSONRequestBody = CreateCommentRequest
 
 // MergePostsJSONRequestBody defines body for MergePosts for application/json ContentType.
 type MergePostsJSONRequestBody = MergePostsRequest
+
+// CastVoteJSONRequestBody defines body for CastVote for application/json ContentType.
+type CastVoteJSONRequestBody = CastVoteRequest
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = CreateWebhookRequest
@@ -2421,7 +2510,7 @@ type ServerInterface interface {
 	MergePosts(c *gin.Context, postID PostIDParam)
 	// RetractVote Take the vote back
 	// (DELETE /v1/posts/{postId}/votes)
-	RetractVote(c *gin.Context, postID PostIDParam)
+	RetractVote(c *gin.Context, postID PostIDParam, params RetractVoteParams)
 	// ListVotes List a post's votes
 	// (GET /v1/posts/{postId}/votes)
 	ListVotes(c *gin.Context, postID PostIDParam, params ListVotesParams)
@@ -3820,6 +3909,25 @@ func (siw *ServerInterfaceWrapper) RetractVote(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetractVoteParams
+
+	// ------------- Optional query parameter "contactId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "contactId", c.Request.URL.Query(), &params.ContactID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "externalUserId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "externalUserId", c.Request.URL.Query(), &params.ExternalUserID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter externalUserId: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -3827,7 +3935,7 @@ func (siw *ServerInterfaceWrapper) RetractVote(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.RetractVote(c, postID)
+	siw.Handler.RetractVote(c, postID, params)
 }
 
 // ListVotes operation middleware
@@ -5454,6 +5562,7 @@ func (response MergePosts200JSONResponse) VisitMergePostsResponse(w http.Respons
 
 type RetractVoteRequestObject struct {
 	PostID PostIDParam `json:"postId"`
+	Params RetractVoteParams
 }
 
 type RetractVoteResponseObject interface {
@@ -5499,6 +5608,7 @@ func (response ListVotes200JSONResponse) VisitListVotesResponse(w http.ResponseW
 
 type CastVoteRequestObject struct {
 	PostID PostIDParam `json:"postId"`
+	Body   *CastVoteJSONRequestBody
 }
 
 type CastVoteResponseObject interface {
@@ -7638,10 +7748,11 @@ func (sh *strictHandler) MergePosts(ctx *gin.Context, postID PostIDParam) {
 }
 
 // RetractVote operation middleware
-func (sh *strictHandler) RetractVote(ctx *gin.Context, postID PostIDParam) {
+func (sh *strictHandler) RetractVote(ctx *gin.Context, postID PostIDParam, params RetractVoteParams) {
 	var request RetractVoteRequestObject
 
 	request.PostID = postID
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.RetractVote(ctx, request.(RetractVoteRequestObject))
@@ -7695,6 +7806,27 @@ func (sh *strictHandler) CastVote(ctx *gin.Context, postID PostIDParam) {
 	var request CastVoteRequestObject
 
 	request.PostID = postID
+
+	var body CastVoteJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(ctx, err)
+			return
+		}
+	} else {
+		request.Body = &body
+	}
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.CastVote(ctx, request.(CastVoteRequestObject))

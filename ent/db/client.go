@@ -2733,6 +2733,22 @@ func (c *VoteClient) QueryUser(_m *Vote) *UserQuery {
 	return query
 }
 
+// QueryContact queries the contact edge of a Vote.
+func (c *VoteClient) QueryContact(_m *Vote) *ContactQuery {
+	query := (&ContactClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vote.Table, vote.FieldID, id),
+			sqlgraph.To(contact.Table, contact.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, vote.ContactTable, vote.ContactColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *VoteClient) Hooks() []Hook {
 	return c.hooks.Vote

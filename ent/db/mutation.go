@@ -14343,6 +14343,8 @@ type VoteMutation struct {
 	clearedpost     bool
 	user            *publicid.User
 	cleareduser     bool
+	contact         *publicid.Contact
+	clearedcontact  bool
 	done            bool
 	oldValue        func(context.Context) (*Vote, error)
 	predicates      []predicate.Vote
@@ -14609,6 +14611,55 @@ func (m *VoteMutation) ResetUserID() {
 	delete(m.clearedFields, vote.FieldUserID)
 }
 
+// SetContactID sets the "contact_id" field.
+func (m *VoteMutation) SetContactID(pu publicid.Contact) {
+	m.contact = &pu
+}
+
+// ContactID returns the value of the "contact_id" field in the mutation.
+func (m *VoteMutation) ContactID() (r publicid.Contact, exists bool) {
+	v := m.contact
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactID returns the old "contact_id" field's value of the Vote entity.
+// If the Vote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoteMutation) OldContactID(ctx context.Context) (v *publicid.Contact, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactID: %w", err)
+	}
+	return oldValue.ContactID, nil
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (m *VoteMutation) ClearContactID() {
+	m.contact = nil
+	m.clearedFields[vote.FieldContactID] = struct{}{}
+}
+
+// ContactIDCleared returns if the "contact_id" field was cleared in this mutation.
+func (m *VoteMutation) ContactIDCleared() bool {
+	_, ok := m.clearedFields[vote.FieldContactID]
+	return ok
+}
+
+// ResetContactID resets all changes to the "contact_id" field.
+func (m *VoteMutation) ResetContactID() {
+	m.contact = nil
+	delete(m.clearedFields, vote.FieldContactID)
+}
+
 // SetEmailHash sets the "email_hash" field.
 func (m *VoteMutation) SetEmailHash(b []byte) {
 	m.email_hash = &b
@@ -14712,6 +14763,33 @@ func (m *VoteMutation) ResetUser() {
 	m.cleareduser = false
 }
 
+// ClearContact clears the "contact" edge to the Contact entity.
+func (m *VoteMutation) ClearContact() {
+	m.clearedcontact = true
+	m.clearedFields[vote.FieldContactID] = struct{}{}
+}
+
+// ContactCleared reports if the "contact" edge to the Contact entity was cleared.
+func (m *VoteMutation) ContactCleared() bool {
+	return m.ContactIDCleared() || m.clearedcontact
+}
+
+// ContactIDs returns the "contact" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ContactID instead. It exists only for internal usage by the builders.
+func (m *VoteMutation) ContactIDs() (ids []publicid.Contact) {
+	if id := m.contact; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetContact resets all changes to the "contact" edge.
+func (m *VoteMutation) ResetContact() {
+	m.contact = nil
+	m.clearedcontact = false
+}
+
 // Where appends a list predicates to the VoteMutation builder.
 func (m *VoteMutation) Where(ps ...predicate.Vote) {
 	m.predicates = append(m.predicates, ps...)
@@ -14746,7 +14824,7 @@ func (m *VoteMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VoteMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
 	if m.organization_id != nil {
 		fields = append(fields, vote.FieldOrganizationID)
 	}
@@ -14758,6 +14836,9 @@ func (m *VoteMutation) Fields() []string {
 	}
 	if m.user != nil {
 		fields = append(fields, vote.FieldUserID)
+	}
+	if m.contact != nil {
+		fields = append(fields, vote.FieldContactID)
 	}
 	if m.email_hash != nil {
 		fields = append(fields, vote.FieldEmailHash)
@@ -14778,6 +14859,8 @@ func (m *VoteMutation) Field(name string) (ent.Value, bool) {
 		return m.PostID()
 	case vote.FieldUserID:
 		return m.UserID()
+	case vote.FieldContactID:
+		return m.ContactID()
 	case vote.FieldEmailHash:
 		return m.EmailHash()
 	}
@@ -14797,6 +14880,8 @@ func (m *VoteMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldPostID(ctx)
 	case vote.FieldUserID:
 		return m.OldUserID(ctx)
+	case vote.FieldContactID:
+		return m.OldContactID(ctx)
 	case vote.FieldEmailHash:
 		return m.OldEmailHash(ctx)
 	}
@@ -14835,6 +14920,13 @@ func (m *VoteMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUserID(v)
+		return nil
+	case vote.FieldContactID:
+		v, ok := value.(publicid.Contact)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactID(v)
 		return nil
 	case vote.FieldEmailHash:
 		v, ok := value.([]byte)
@@ -14876,6 +14968,9 @@ func (m *VoteMutation) ClearedFields() []string {
 	if m.FieldCleared(vote.FieldUserID) {
 		fields = append(fields, vote.FieldUserID)
 	}
+	if m.FieldCleared(vote.FieldContactID) {
+		fields = append(fields, vote.FieldContactID)
+	}
 	if m.FieldCleared(vote.FieldEmailHash) {
 		fields = append(fields, vote.FieldEmailHash)
 	}
@@ -14895,6 +14990,9 @@ func (m *VoteMutation) ClearField(name string) error {
 	switch name {
 	case vote.FieldUserID:
 		m.ClearUserID()
+		return nil
+	case vote.FieldContactID:
+		m.ClearContactID()
 		return nil
 	case vote.FieldEmailHash:
 		m.ClearEmailHash()
@@ -14919,6 +15017,9 @@ func (m *VoteMutation) ResetField(name string) error {
 	case vote.FieldUserID:
 		m.ResetUserID()
 		return nil
+	case vote.FieldContactID:
+		m.ResetContactID()
+		return nil
 	case vote.FieldEmailHash:
 		m.ResetEmailHash()
 		return nil
@@ -14928,12 +15029,15 @@ func (m *VoteMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *VoteMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.post != nil {
 		edges = append(edges, vote.EdgePost)
 	}
 	if m.user != nil {
 		edges = append(edges, vote.EdgeUser)
+	}
+	if m.contact != nil {
+		edges = append(edges, vote.EdgeContact)
 	}
 	return edges
 }
@@ -14950,13 +15054,17 @@ func (m *VoteMutation) AddedIDs(name string) []ent.Value {
 		if id := m.user; id != nil {
 			return []ent.Value{*id}
 		}
+	case vote.EdgeContact:
+		if id := m.contact; id != nil {
+			return []ent.Value{*id}
+		}
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *VoteMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	return edges
 }
 
@@ -14968,12 +15076,15 @@ func (m *VoteMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *VoteMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.clearedpost {
 		edges = append(edges, vote.EdgePost)
 	}
 	if m.cleareduser {
 		edges = append(edges, vote.EdgeUser)
+	}
+	if m.clearedcontact {
+		edges = append(edges, vote.EdgeContact)
 	}
 	return edges
 }
@@ -14986,6 +15097,8 @@ func (m *VoteMutation) EdgeCleared(name string) bool {
 		return m.clearedpost
 	case vote.EdgeUser:
 		return m.cleareduser
+	case vote.EdgeContact:
+		return m.clearedcontact
 	}
 	return false
 }
@@ -15000,6 +15113,9 @@ func (m *VoteMutation) ClearEdge(name string) error {
 	case vote.EdgeUser:
 		m.ClearUser()
 		return nil
+	case vote.EdgeContact:
+		m.ClearContact()
+		return nil
 	}
 	return fmt.Errorf("unknown Vote unique edge %s", name)
 }
@@ -15013,6 +15129,9 @@ func (m *VoteMutation) ResetEdge(name string) error {
 		return nil
 	case vote.EdgeUser:
 		m.ResetUser()
+		return nil
+	case vote.EdgeContact:
+		m.ResetContact()
 		return nil
 	}
 	return fmt.Errorf("unknown Vote edge %s", name)

@@ -3,6 +3,7 @@
 package db
 
 import (
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -28,6 +29,8 @@ type Vote struct {
 	PostID publicid.Post `json:"post_id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID *publicid.User `json:"user_id,omitempty"`
+	// ContactID holds the value of the "contact_id" field.
+	ContactID *publicid.Contact `json:"contact_id,omitempty"`
 	// EmailHash holds the value of the "email_hash" field.
 	EmailHash *[]byte `json:"email_hash,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -42,9 +45,11 @@ type VoteEdges struct {
 	Post *Post `json:"post,omitempty"`
 	// User holds the value of the user edge.
 	User *User `json:"user,omitempty"`
+	// Contact holds the value of the contact edge.
+	Contact *Contact `json:"contact,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [3]bool
 }
 
 // PostOrErr returns the Post value or an error if the edge
@@ -69,11 +74,24 @@ func (e VoteEdges) UserOrErr() (*User, error) {
 	return nil, &NotLoadedError{edge: "user"}
 }
 
+// ContactOrErr returns the Contact value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e VoteEdges) ContactOrErr() (*Contact, error) {
+	if e.Contact != nil {
+		return e.Contact, nil
+	} else if e.loadedTypes[2] {
+		return nil, &NotFoundError{label: contact.Label}
+	}
+	return nil, &NotLoadedError{edge: "contact"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*Vote) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case vote.FieldContactID:
+			values[i] = &sql.NullScanner{S: new(publicid.Contact)}
 		case vote.FieldUserID:
 			values[i] = &sql.NullScanner{S: new(publicid.User)}
 		case vote.FieldEmailHash:
@@ -132,6 +150,13 @@ func (_m *Vote) assignValues(columns []string, values []any) error {
 				_m.UserID = new(publicid.User)
 				*_m.UserID = *value.S.(*publicid.User)
 			}
+		case vote.FieldContactID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field contact_id", values[i])
+			} else if value.Valid {
+				_m.ContactID = new(publicid.Contact)
+				*_m.ContactID = *value.S.(*publicid.Contact)
+			}
 		case vote.FieldEmailHash:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field email_hash", values[i])
@@ -159,6 +184,11 @@ func (_m *Vote) QueryPost() *PostQuery {
 // QueryUser queries the "user" edge of the Vote entity.
 func (_m *Vote) QueryUser() *UserQuery {
 	return NewVoteClient(_m.config).QueryUser(_m)
+}
+
+// QueryContact queries the "contact" edge of the Vote entity.
+func (_m *Vote) QueryContact() *ContactQuery {
+	return NewVoteClient(_m.config).QueryContact(_m)
 }
 
 // Update returns a builder for updating this Vote.
@@ -195,6 +225,11 @@ func (_m *Vote) String() string {
 	builder.WriteString(", ")
 	if v := _m.UserID; v != nil {
 		builder.WriteString("user_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ContactID; v != nil {
+		builder.WriteString("contact_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

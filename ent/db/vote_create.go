@@ -4,6 +4,7 @@ package db
 
 import (
 	"context"
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -66,6 +67,20 @@ func (_c *VoteCreate) SetNillableUserID(v *publicid.User) *VoteCreate {
 	return _c
 }
 
+// SetContactID sets the "contact_id" field.
+func (_c *VoteCreate) SetContactID(v publicid.Contact) *VoteCreate {
+	_c.mutation.SetContactID(v)
+	return _c
+}
+
+// SetNillableContactID sets the "contact_id" field if the given value is not nil.
+func (_c *VoteCreate) SetNillableContactID(v *publicid.Contact) *VoteCreate {
+	if v != nil {
+		_c.SetContactID(*v)
+	}
+	return _c
+}
+
 // SetEmailHash sets the "email_hash" field.
 func (_c *VoteCreate) SetEmailHash(v []byte) *VoteCreate {
 	_c.mutation.SetEmailHash(v)
@@ -94,6 +109,11 @@ func (_c *VoteCreate) SetPost(v *Post) *VoteCreate {
 // SetUser sets the "user" edge to the User entity.
 func (_c *VoteCreate) SetUser(v *User) *VoteCreate {
 	return _c.SetUserID(v.ID)
+}
+
+// SetContact sets the "contact" edge to the Contact entity.
+func (_c *VoteCreate) SetContact(v *Contact) *VoteCreate {
+	return _c.SetContactID(v.ID)
 }
 
 // Mutation returns the VoteMutation object of the builder.
@@ -237,6 +257,23 @@ func (_c *VoteCreate) createSpec() (*Vote, *sqlgraph.CreateSpec) {
 		_node.UserID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
+	if nodes := _c.mutation.ContactIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vote.ContactTable,
+			Columns: []string{vote.ContactColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(contact.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.ContactID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
 	return _node, _spec
 }
 
@@ -326,6 +363,9 @@ func (u *VoteUpsertOne) UpdateNewValues() *VoteUpsertOne {
 		}
 		if _, exists := u.create.mutation.UserID(); exists {
 			s.SetIgnore(vote.FieldUserID)
+		}
+		if _, exists := u.create.mutation.ContactID(); exists {
+			s.SetIgnore(vote.FieldContactID)
 		}
 		if _, exists := u.create.mutation.EmailHash(); exists {
 			s.SetIgnore(vote.FieldEmailHash)
@@ -566,6 +606,9 @@ func (u *VoteUpsertBulk) UpdateNewValues() *VoteUpsertBulk {
 			}
 			if _, exists := b.mutation.UserID(); exists {
 				s.SetIgnore(vote.FieldUserID)
+			}
+			if _, exists := b.mutation.ContactID(); exists {
+				s.SetIgnore(vote.FieldContactID)
 			}
 			if _, exists := b.mutation.EmailHash(); exists {
 				s.SetIgnore(vote.FieldEmailHash)

@@ -4,6 +4,7 @@ package db
 
 import (
 	"context"
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/user"
@@ -22,13 +23,14 @@ import (
 // VoteQuery is the builder for querying Vote entities.
 type VoteQuery struct {
 	config
-	ctx        *QueryContext
-	order      []vote.OrderOption
-	inters     []Interceptor
-	predicates []predicate.Vote
-	withPost   *PostQuery
-	withUser   *UserQuery
-	modifiers  []func(*sql.Selector)
+	ctx         *QueryContext
+	order       []vote.OrderOption
+	inters      []Interceptor
+	predicates  []predicate.Vote
+	withPost    *PostQuery
+	withUser    *UserQuery
+	withContact *ContactQuery
+	modifiers   []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -102,6 +104,28 @@ func (_q *VoteQuery) QueryUser() *UserQuery {
 			sqlgraph.From(vote.Table, vote.FieldID, selector),
 			sqlgraph.To(user.Table, user.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, false, vote.UserTable, vote.UserColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryContact chains the current query on the "contact" edge.
+func (_q *VoteQuery) QueryContact() *ContactQuery {
+	query := (&ContactClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vote.Table, vote.FieldID, selector),
+			sqlgraph.To(contact.Table, contact.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, vote.ContactTable, vote.ContactColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -296,13 +320,14 @@ func (_q *VoteQuery) Clone() *VoteQuery {
 		return nil
 	}
 	return &VoteQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]vote.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.Vote{}, _q.predicates...),
-		withPost:   _q.withPost.Clone(),
-		withUser:   _q.withUser.Clone(),
+		config:      _q.config,
+		ctx:         _q.ctx.Clone(),
+		order:       append([]vote.OrderOption{}, _q.order...),
+		inters:      append([]Interceptor{}, _q.inters...),
+		predicates:  append([]predicate.Vote{}, _q.predicates...),
+		withPost:    _q.withPost.Clone(),
+		withUser:    _q.withUser.Clone(),
+		withContact: _q.withContact.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -329,6 +354,17 @@ func (_q *VoteQuery) WithUser(opts ...func(*UserQuery)) *VoteQuery {
 		opt(query)
 	}
 	_q.withUser = query
+	return _q
+}
+
+// WithContact tells the query-builder to eager-load the nodes that are connected to
+// the "contact" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *VoteQuery) WithContact(opts ...func(*ContactQuery)) *VoteQuery {
+	query := (&ContactClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withContact = query
 	return _q
 }
 
@@ -410,9 +446,10 @@ func (_q *VoteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Vote, e
 	var (
 		nodes       = []*Vote{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [3]bool{
 			_q.withPost != nil,
 			_q.withUser != nil,
+			_q.withContact != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -445,6 +482,12 @@ func (_q *VoteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Vote, e
 	if query := _q.withUser; query != nil {
 		if err := _q.loadUser(ctx, query, nodes, nil,
 			func(n *Vote, e *User) { n.Edges.User = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withContact; query != nil {
+		if err := _q.loadContact(ctx, query, nodes, nil,
+			func(n *Vote, e *Contact) { n.Edges.Contact = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -512,6 +555,38 @@ func (_q *VoteQuery) loadUser(ctx context.Context, query *UserQuery, nodes []*Vo
 	}
 	return nil
 }
+func (_q *VoteQuery) loadContact(ctx context.Context, query *ContactQuery, nodes []*Vote, init func(*Vote), assign func(*Vote, *Contact)) error {
+	ids := make([]publicid.Contact, 0, len(nodes))
+	nodeids := make(map[publicid.Contact][]*Vote)
+	for i := range nodes {
+		if nodes[i].ContactID == nil {
+			continue
+		}
+		fk := *nodes[i].ContactID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(contact.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "contact_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
 
 func (_q *VoteQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
@@ -546,6 +621,9 @@ func (_q *VoteQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withUser != nil {
 			_spec.Node.AddColumnOnce(vote.FieldUserID)
+		}
+		if _q.withContact != nil {
+			_spec.Node.AddColumnOnce(vote.FieldContactID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

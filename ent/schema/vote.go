@@ -21,9 +21,12 @@ func (Vote) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Vote{}).Default(publicid.NewVote).Immutable(),
 		field.UUID("post_id", publicid.Post{}),
-		// Null for anonymous voters of the e-mail-verified public flow.
+		// Null for contacts, and for anonymous voters of the e-mail-verified public flow.
 		field.UUID("user_id", publicid.User{}).Optional().Nillable().Immutable(),
-		// HMAC of the voter's normalised e-mail address, a member's or an anonymous one's.
+		// The contact that voted; null again once it is deleted, which the database sees to.
+		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable().Immutable(),
+		// HMAC of the voter's normalised e-mail address when they voted: a member's, a
+		// contact's that has one, or an anonymous one's.
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
 	}
 }
@@ -33,6 +36,7 @@ func (Vote) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("post", Post.Type).Field("post_id").Unique().Required(),
 		edge.To("user", User.Type).Field("user_id").Unique().Immutable().Annotations(entsql.OnDelete(entsql.NoAction)),
+		edge.To("contact", Contact.Type).Field("contact_id").Unique().Immutable().Annotations(entsql.OnDelete(entsql.NoAction)),
 	}
 }
 
@@ -42,6 +46,8 @@ func (Vote) Indexes() []ent.Index {
 		index.Fields("post_id", "user_id").Unique(),
 		// Members are told apart by their ids: two may have one address.
 		index.Fields("post_id", "email_hash").Unique().Annotations(entsql.IndexWhere("user_id IS NULL")),
+		// The contact first: what it voted for is found by it, too.
+		index.Fields("contact_id", "post_id").Unique().Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
 		index.Fields("post_id", "id"),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
 		// Members' votes from before they carried the hash: empty once they have it.

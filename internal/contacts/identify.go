@@ -44,26 +44,30 @@ func checkIdentified(externalUserID string, in *Traits) error {
 
 // identifyAlone is identify in a transaction of its own, of whatever there is to do.
 func (s *Service) identifyAlone(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		// Again where another request inserted it between the two looks, and a
-		// third one deleted it.
-		for range identifyTries {
-			if found, err = byExternalID(ctx, c, externalUserID); err != nil {
-				return err
-			}
-			if found != nil {
-				created = false
-				found, err = s.fill(ctx, c, found, in)
-				return err
-			}
-			found, err = s.insertIdentified(ctx, c, externalUserID, in)
-			if created = found != nil; created || err != nil {
-				return err
-			}
-		}
-		return errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
+	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
+		found, created, err = s.identify(ctx, c, externalUserID, in)
+		return err
 	})
 	return found, created, err
+}
+
+// identify is identifyAlone in a transaction of its caller. The contact stays locked.
+func (s *Service) identify(ctx context.Context, c *change.Change, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
+	// Again where another request inserted it between the two looks, and a third one
+	// deleted it.
+	for range identifyTries {
+		if found, err = byExternalID(ctx, c, externalUserID); err != nil {
+			return nil, false, err
+		}
+		if found != nil {
+			found, err = s.fill(ctx, c, found, in)
+			return found, false, err
+		}
+		if found, err = s.insertIdentified(ctx, c, externalUserID, in); found != nil || err != nil {
+			return found, found != nil, err
+		}
+	}
+	return nil, false, errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
 }
 
 // identifyTogether is identify for what most of it is: a contact that is known, whatever it

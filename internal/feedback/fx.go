@@ -8,13 +8,14 @@ import (
 
 	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/contacts"
 	"earshot/internal/store"
 )
 
 // Module provides the Service.
 var Module = fx.Module("feedback", fx.Provide(
-	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, c config.Config, log *slog.Logger) *Service {
-		f := New(s, changes, Settings{CommentEditWindow: c.CommentEditWindow, EmailHashKey: c.EmailHashKey}, log)
+	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, people *contacts.Service, c config.Config, log *slog.Logger) *Service {
+		f := New(s, changes, people, Settings{CommentEditWindow: c.CommentEditWindow, EmailHashKey: c.EmailHashKey}, log)
 		lc.Append(hashAuthors(f, log))
 		return f
 	},

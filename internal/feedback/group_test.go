@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
@@ -52,10 +53,10 @@ func writeSome(t *testing.T, n *tenant, s *feedback.Service) {
 	require.NoError(t, err)
 	_, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
 	require.NoError(t, err)
-	first, err := s.CastVote(ctx, post.ID)
+	first, err := s.CastVote(ctx, post.ID, contacts.Person{})
 	require.NoError(t, err)
 	require.True(t, first.Fresh)
-	again, err := s.CastVote(ctx, post.ID)
+	again, err := s.CastVote(ctx, post.ID, contacts.Person{})
 	require.NoError(t, err)
 	require.False(t, again.Fresh)
 	require.Equal(t, first.ID, again.ID)

@@ -29,6 +29,7 @@ type Settings struct {
 type Service struct {
 	store    *store.Store
 	changes  *change.Runner
+	contacts *contacts.Service
 	settings Settings
 	log      *slog.Logger
 
@@ -49,9 +50,9 @@ const joinMax = 16 << 10
 const readTimeout = time.Minute
 
 // New makes the service from its collaborators.
-func New(s *store.Store, changes *change.Runner, settings Settings, log *slog.Logger) *Service {
+func New(s *store.Store, changes *change.Runner, people *contacts.Service, settings Settings, log *slog.Logger) *Service {
 	all := &Service{
-		store: s, changes: changes, settings: settings, log: log,
+		store: s, changes: changes, contacts: people, settings: settings, log: log,
 		postGroup:    change.NewGroup(changes, event.PostCreated, false, createPosts),
 		voteGroup:    change.NewGroup(changes, event.VoteCreated, true, castVotes),
 		commentGroup: change.NewGroup(changes, event.CommentCreated, true, createComments),

@@ -53,9 +53,9 @@ func newUseCases(t *testing.T) (*useCases, context.Context) {
 	box := seal.New()
 	require.NoError(t, box.Add("test", make([]byte, 32)))
 	changes := change.NewRunner(s, nil, box, change.Settings{})
-	u.feedback = feedback.New(s, changes, feedback.Settings{}, slog.New(slog.DiscardHandler))
-	u.webhooks = webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.New(slog.DiscardHandler))
 	u.contacts = contacts.New(s, changes, contacts.Settings{})
+	u.feedback = feedback.New(s, changes, u.contacts, feedback.Settings{}, slog.New(slog.DiscardHandler))
+	u.webhooks = webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.New(slog.DiscardHandler))
 	org, owner, err := access.New(s, changes, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
 		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
 	require.NoError(t, err)
@@ -199,10 +199,16 @@ func TestAChangeAsksTheDatabaseSoOften(t *testing.T) {
 			return err
 		}},
 		{"vote", 6, 2, func() error {
-			_, err := u.feedback.CastVote(voter(), u.posts[1])
+			_, err := u.feedback.CastVote(voter(), u.posts[1], contacts.Person{})
 			return err
 		}},
-		{"vote again", 5, 2, func() error { _, err := u.feedback.CastVote(ctx, u.posts[0]); return err }},
+		{"vote again", 5, 2, func() error { _, err := u.feedback.CastVote(ctx, u.posts[0], contacts.Person{}); return err }},
+		{"vote of a contact", 9, 9, func() error {
+			who := u.client.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").SaveX(ctx).ID
+			u.counted.Reset()
+			_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ID: text(who.String())})
+			return err
+		}},
 		{"comment", 5, 2, func() error {
 			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}})
 			return err

@@ -4,13 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
 	"earshot/ent/db/post"
 	"earshot/ent/db/vote"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -20,9 +20,8 @@ import (
 
 // newVote is what the caller of CastVote wants.
 type newVote struct {
-	on        publicid.Post
-	voter     publicid.User
-	emailHash []byte
+	on publicid.Post
+	voter
 }
 
 // CastVote is a vote that is on a post. Fresh says that it wasn't before.
@@ -31,23 +30,56 @@ type CastVote struct {
 	Fresh bool
 }
 
-// CastVote puts the caller's vote on a post, or on the one that it was merged
-// into, and records vote.created. When it is there already nothing changes.
-func (s *Service) CastVote(ctx context.Context, on publicid.Post) (*CastVote, error) {
-	user := change.CallerOf(ctx).User
-	in := newVote{on: on, voter: user.ID, emailHash: s.emailHash(user.Email)}
-	cast, err := s.voteGroup.Do(ctx, in)
-	if err == nil && cast == nil {
-		return s.castVote(ctx, in)
+// CastVote puts a vote on a post, or on the one that it was merged into, and records
+// vote.created: the caller's, or that of the contact who is named. When the person has voted
+// already nothing changes.
+func (s *Service) CastVote(ctx context.Context, on publicid.Post, who contacts.Person) (*CastVote, error) {
+	if who.Named() {
+		return s.castContactsVote(ctx, on, who)
 	}
+	in := newVote{on: on, voter: s.member(change.CallerOf(ctx).User)}
+	cast, err := s.voteGroup.Do(ctx, in)
+	if err != nil || cast != nil {
+		return cast, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		p, err := lockVotable(ctx, c, on)
+		if err != nil {
+			return err
+		}
+		cast, err = castVote(ctx, c, p, in.voter)
+		return err
+	})
+	return cast, err
+}
+
+// castContactsVote is CastVote for a contact.
+func (s *Service) castContactsVote(ctx context.Context, on publicid.Post, who contacts.Person) (cast *CastVote, err error) {
+	var bad problem.Fields
+	who.Check(&bad)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		p, err := lockVotable(ctx, c, on)
+		if err != nil {
+			return err
+		}
+		found, err := s.contacts.Keep(ctx, c, who)
+		if err != nil {
+			return err
+		}
+		cast, err = castVote(ctx, c, p, contactAsVoter(found))
+		return err
+	})
 	return cast, err
 }
 
 // castVotes makes those votes whose posts are there and not merged into others.
 func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote, error) {
-	posts, voters := make([]publicid.Post, len(in)), make([]publicid.User, len(in))
+	posts, voters := make([]publicid.Post, len(in)), make([]store.Voter, len(in))
 	for i, v := range in {
-		posts[i], voters[i] = v.on, v.voter
+		posts[i], voters[i] = v.on, store.Voter{Member: *v.user, EmailHash: *v.emailHash}
 	}
 	var found []store.LockedPost
 	var before []*db.Vote
@@ -64,7 +96,7 @@ func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote,
 		if !ok || j.IsTaken(i) {
 			continue
 		}
-		if at := slices.IndexFunc(before, func(b *db.Vote) bool { return b.PostID == v.on && *b.UserID == v.voter }); at >= 0 {
+		if at := slices.IndexFunc(before, func(b *db.Vote) bool { return b.PostID == v.on && v.cast(b) }); at >= 0 {
 			out[i] = &CastVote{Vote: before[at]}
 			continue
 		}
@@ -80,36 +112,28 @@ func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote,
 	return out, nil
 }
 
-// castVote makes a vote by itself, whatever became of its post.
-func (s *Service) castVote(ctx context.Context, in newVote) (cast *CastVote, err error) {
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		p, err := lockVotable(ctx, c, in.on)
-		if err != nil {
-			return err
-		}
-		cast = &CastVote{Vote: in.row(p.OrganizationID, p.ID)}
-		cast.Fresh, err = store.Inserted(c.Vote.Create().
-			SetID(cast.ID).SetPostID(p.ID).SetUserID(in.voter).SetEmailHash(in.emailHash).SetCreatedAt(cast.CreatedAt).
-			OnConflict(sql.DoNothing()).Exec(ctx))
-		if err != nil {
-			return err
-		}
-		if !cast.Fresh {
-			cast.Vote, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(in.voter)).Only(ctx)
-			return err
-		}
-		if err := count(ctx, c, p, 1, 0); err != nil {
-			return err
-		}
-		return c.Record(ctx, event.VoteCreated, voteCreated(p.BoardID, cast.Vote))
-	})
-	return cast, err
-}
-
-func (v newVote) row(of publicid.Organization, on publicid.Post) *db.Vote {
-	return &db.Vote{
-		ID: publicid.NewVote(), OrganizationID: of, PostID: on, UserID: &v.voter, EmailHash: &v.emailHash, CreatedAt: store.Now(),
+// castVote makes a vote on a locked post by itself.
+func castVote(ctx context.Context, c *change.Change, on *db.Post, by voter) (*CastVote, error) {
+	before, err := votesOf(ctx, c, on.ID, by)
+	if err != nil {
+		return nil, err
 	}
+	if len(before) > 0 {
+		return &CastVote{Vote: before[0]}, nil
+	}
+	cast := by.row(on.OrganizationID, on.ID)
+	row := c.Vote.Create().SetID(cast.ID).SetPostID(on.ID).SetNillableUserID(by.user).SetNillableContactID(by.contact).
+		SetCreatedAt(cast.CreatedAt)
+	if by.emailHash != nil {
+		row.SetEmailHash(*by.emailHash)
+	}
+	if err := row.Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "insert the vote")
+	}
+	if err := count(ctx, c, on, 1, 0); err != nil {
+		return nil, err
+	}
+	return &CastVote{Vote: cast, Fresh: true}, c.Record(ctx, event.VoteCreated, voteCreated(on.BoardID, cast))
 }
 
 func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
@@ -130,33 +154,50 @@ func votable(found []store.LockedPost) map[publicid.Post]store.LockedPost {
 	return byID
 }
 
-// RetractVote takes the caller's vote off a post, or off the one that it was
-// merged into, which it returns. The vote that was there is nil where there was
-// none: retracting twice is as good as once.
-func (s *Service) RetractVote(ctx context.Context, on publicid.Post) (taken *db.Vote, from publicid.Post, err error) {
+// RetractVote takes the vote of the caller, or of the contact who is named, off a post, or off
+// the one that it was merged into, which it returns. The vote that was there is nil where there
+// was none: retracting twice is as good as once.
+func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contacts.Person) (taken *db.Vote, from publicid.Post, err error) {
+	var bad problem.Fields
+	who.Check(&bad)
+	if err := bad.Err(); err != nil {
+		return nil, from, err
+	}
 	err = s.changes.Run(ctx, func(c *change.Change) error {
 		p, err := lockVotable(ctx, c, on)
 		if err != nil {
 			return err
 		}
-		from = p.ID
-		taken, err = c.Vote.Query().Where(vote.PostID(p.ID), vote.UserID(c.Caller.User.ID)).Only(ctx)
-		if db.IsNotFound(err) {
-			taken = nil
-			return nil
+		from, taken = p.ID, nil
+		by := s.member(c.Caller.User)
+		if who.Named() {
+			found, err := s.contacts.Keep(ctx, c, who)
+			if who.ExternalUserID != nil && problem.Is(err, problem.NotFound) {
+				return nil // of whom we know nothing, there is no vote
+			}
+			if err != nil {
+				return err
+			}
+			by = contactAsVoter(found)
 		}
-		if err != nil {
-			return errors.Wrap(err, "load the vote")
+		there, err := votesOf(ctx, c, p.ID, by)
+		if err != nil || len(there) == 0 {
+			return err
 		}
-		if err := c.Vote.DeleteOne(taken).Exec(ctx); err != nil {
+		taken = there[0]
+		voteIDs := make([]publicid.Vote, len(there))
+		for i, v := range there {
+			voteIDs[i] = v.ID
+		}
+		if _, err := c.Vote.Delete().Where(vote.IDIn(voteIDs...)).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the vote")
 		}
-		return count(ctx, c, p, -1, 0)
+		return count(ctx, c, p, -len(there), 0)
 	})
 	return taken, from, err
 }
 
-// Votes lists the votes on a post, newest first.
+// Votes lists the votes on a post, newest first, with the contacts whose they are.
 func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (page.Page[*db.Vote], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -168,7 +209,7 @@ func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (pa
 	if err := s.mustHavePost(ctx, on); err != nil {
 		return page.Page[*db.Vote]{}, err
 	}
-	query := s.store.Client().Vote.Query().Where(vote.PostID(on)).Order(db.Desc(vote.FieldID)).Limit(limit + 1)
+	query := s.store.Client().Vote.Query().Where(vote.PostID(on)).Order(db.Desc(vote.FieldID)).Limit(limit + 1).WithContact(shownOfVoter)
 	if last != nil {
 		query.Where(vote.IDLT(*last))
 	}

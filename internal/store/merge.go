@@ -12,17 +12,25 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Of a voter who voted for several of the posts the target's vote stays, else the
-// oldest; so whatever moves is one more for the target. A post has one vote of each
-// voter, so the others have to go first.
+// Of a person who voted for several of the posts the target's vote stays, else the oldest; so
+// whatever moves is one more for the target. A post has one vote of each person, so the others
+// have to go first. A person is known by each of three things, a member's id, a contact's, and
+// the hash of the address; only members who share an address are two.
 const dropVotesSQL = `
-DELETE FROM votes v USING (
-  SELECT id, row_number() OVER (
-    PARTITION BY coalesce(user_id::text, encode(email_hash, 'hex'), id::text)
-    ORDER BY (post_id = $2) DESC, id) AS place
+WITH placed AS (
+  SELECT id, post_id, user_id, contact_id, email_hash, row_number() OVER (ORDER BY (post_id = $2) DESC, id) AS place
   FROM votes WHERE organization_id = $1 AND (post_id = $2 OR post_id = ANY ($3::uuid[]))
-) AS ranked
-WHERE v.organization_id = $1 AND v.id = ranked.id AND ranked.place > 1`
+), first AS (
+  SELECT id, post_id, place,
+    CASE WHEN user_id IS NOT NULL THEN min(place) OVER (PARTITION BY user_id) END AS of_user,
+    CASE WHEN contact_id IS NOT NULL THEN min(place) OVER (PARTITION BY contact_id) END AS of_contact,
+    CASE WHEN email_hash IS NULL THEN NULL
+      WHEN user_id IS NULL THEN min(place) OVER (PARTITION BY email_hash)
+      ELSE min(place) FILTER (WHERE user_id IS NULL) OVER (PARTITION BY email_hash) END AS of_address
+  FROM placed
+)
+DELETE FROM votes v USING first f
+WHERE v.organization_id = $1 AND v.id = f.id AND f.post_id <> $2 AND f.place > least(f.of_user, f.of_contact, f.of_address)`
 
 const moveVotesSQL = `UPDATE votes SET post_id = $2 WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 

@@ -59,18 +59,35 @@ func (p *Pipeline) LockPosts(ids []publicid.Post, wait bool, found *[]LockedPost
 	collect(p, found, pgx.RowToStructByPos[LockedPost], fmt.Sprintf(lockPostsSQL, skip), p.of, raw(ids))
 }
 
+// Voter is a member as votes know one: by the id, and as a contact or a voter of the public flow
+// by the hash of the address.
+type Voter struct {
+	Member    publicid.User
+	EmailHash []byte
+}
+
+// Each half is by an index of its own. The second look is spared where the first one finds
+// something.
 const votesSQL = `
-SELECT v.* FROM unnest((SELECT $2::uuid[]), $3::uuid[]) w(post_id, user_id), LATERAL (
-  SELECT id, organization_id, post_id, user_id, email_hash, created_at FROM votes
-  WHERE organization_id = $1 AND post_id = w.post_id AND user_id = w.user_id LIMIT 1
+SELECT v.* FROM unnest((SELECT $2::uuid[]), $3::uuid[], $4::bytea[]) w(post_id, user_id, email_hash), LATERAL (
+  (SELECT id, organization_id, post_id, user_id, contact_id, email_hash, created_at FROM votes
+    WHERE organization_id = $1 AND post_id = w.post_id AND user_id = w.user_id LIMIT 1)
+  UNION ALL
+  (SELECT id, organization_id, post_id, user_id, contact_id, email_hash, created_at FROM votes
+    WHERE organization_id = $1 AND post_id = w.post_id AND email_hash = w.email_hash AND user_id IS NULL LIMIT 1)
+  LIMIT 1
 ) v`
 
 // Votes finds those of members on posts; posts and voters go in pairs.
-func (p *Pipeline) Votes(posts []publicid.Post, voters []publicid.User, found *[]*db.Vote) {
+func (p *Pipeline) Votes(posts []publicid.Post, voters []Voter, found *[]*db.Vote) {
+	members, hashes := make([]publicid.User, len(voters)), make([][]byte, len(voters))
+	for i, v := range voters {
+		members[i], hashes[i] = v.Member, v.EmailHash
+	}
 	collect(p, found, func(row pgx.CollectableRow) (*db.Vote, error) {
 		v := &db.Vote{}
-		return v, row.Scan(&v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.EmailHash, &v.CreatedAt)
-	}, votesSQL, p.of, raw(posts), raw(voters))
+		return v, row.Scan(&v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt)
+	}, votesSQL, p.of, raw(posts), raw(members), hashes)
 }
 
 // Parent is what a reply has to know of the comment that it answers.

@@ -717,6 +717,7 @@ var (
 		{Name: "email_hash", Type: field.TypeBytes, Nullable: true},
 		{Name: "post_id", Type: field.TypeUUID},
 		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "contact_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// VotesTable holds the schema information for the "votes" table.
 	VotesTable = &schema.Table{
@@ -736,6 +737,12 @@ var (
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
+			{
+				Symbol:     "votes_contacts_contact",
+				Columns:    []*schema.Column{VotesColumns[6]},
+				RefColumns: []*schema.Column{ContactsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
 		},
 		Indexes: []*schema.Index{
 			{
@@ -749,6 +756,14 @@ var (
 				Columns: []*schema.Column{VotesColumns[4], VotesColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "user_id IS NULL",
+				},
+			},
+			{
+				Name:    "vote_contact_id_post_id",
+				Unique:  true,
+				Columns: []*schema.Column{VotesColumns[6], VotesColumns[4]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "contact_id IS NOT NULL",
 				},
 			},
 			{
@@ -861,4 +876,5 @@ func init() {
 	TagsTable.ForeignKeys[0].RefTable = BoardsTable
 	VotesTable.ForeignKeys[0].RefTable = PostsTable
 	VotesTable.ForeignKeys[1].RefTable = UsersTable
+	VotesTable.ForeignKeys[2].RefTable = ContactsTable
 }

@@ -76,6 +76,11 @@ func UserID(v publicid.User) predicate.Vote {
 	return predicate.Vote(sql.FieldEQ(FieldUserID, v))
 }
 
+// ContactID applies equality check predicate on the "contact_id" field. It's identical to ContactIDEQ.
+func ContactID(v publicid.Contact) predicate.Vote {
+	return predicate.Vote(sql.FieldEQ(FieldContactID, v))
+}
+
 // EmailHash applies equality check predicate on the "email_hash" field. It's identical to EmailHashEQ.
 func EmailHash(v []byte) predicate.Vote {
 	return predicate.Vote(sql.FieldEQ(FieldEmailHash, v))
@@ -211,6 +216,36 @@ func UserIDNotNil() predicate.Vote {
 	return predicate.Vote(sql.FieldNotNull(FieldUserID))
 }
 
+// ContactIDEQ applies the EQ predicate on the "contact_id" field.
+func ContactIDEQ(v publicid.Contact) predicate.Vote {
+	return predicate.Vote(sql.FieldEQ(FieldContactID, v))
+}
+
+// ContactIDNEQ applies the NEQ predicate on the "contact_id" field.
+func ContactIDNEQ(v publicid.Contact) predicate.Vote {
+	return predicate.Vote(sql.FieldNEQ(FieldContactID, v))
+}
+
+// ContactIDIn applies the In predicate on the "contact_id" field.
+func ContactIDIn(vs ...publicid.Contact) predicate.Vote {
+	return predicate.Vote(sql.FieldIn(FieldContactID, vs...))
+}
+
+// ContactIDNotIn applies the NotIn predicate on the "contact_id" field.
+func ContactIDNotIn(vs ...publicid.Contact) predicate.Vote {
+	return predicate.Vote(sql.FieldNotIn(FieldContactID, vs...))
+}
+
+// ContactIDIsNil applies the IsNil predicate on the "contact_id" field.
+func ContactIDIsNil() predicate.Vote {
+	return predicate.Vote(sql.FieldIsNull(FieldContactID))
+}
+
+// ContactIDNotNil applies the NotNil predicate on the "contact_id" field.
+func ContactIDNotNil() predicate.Vote {
+	return predicate.Vote(sql.FieldNotNull(FieldContactID))
+}
+
 // EmailHashEQ applies the EQ predicate on the "email_hash" field.
 func EmailHashEQ(v []byte) predicate.Vote {
 	return predicate.Vote(sql.FieldEQ(FieldEmailHash, v))
@@ -299,6 +334,29 @@ func HasUser() predicate.Vote {
 func HasUserWith(preds ...predicate.User) predicate.Vote {
 	return predicate.Vote(func(s *sql.Selector) {
 		step := newUserStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasContact applies the HasEdge predicate on the "contact" edge.
+func HasContact() predicate.Vote {
+	return predicate.Vote(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, ContactTable, ContactColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasContactWith applies the HasEdge predicate on the "contact" edge with a given conditions (other predicates).
+func HasContactWith(preds ...predicate.Contact) predicate.Vote {
+	return predicate.Vote(func(s *sql.Selector) {
+		step := newContactStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -1,0 +1,84 @@
+package feedback
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/predicate"
+	"earshot/ent/db/vote"
+	"earshot/internal/change"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// voter is a person who votes: a member or a contact. By the hash of the address it is the
+// same person as a contact or a voter of the public flow who voted before; only members are
+// told apart by their ids, because two of them may have one address.
+type voter struct {
+	user    *publicid.User
+	contact *publicid.Contact
+	// emailHash is nil for a contact without an address.
+	emailHash *[]byte
+}
+
+func (s *Service) member(u *db.User) voter {
+	hash := s.emailHash(u.Email)
+	return voter{user: &u.ID, emailHash: &hash}
+}
+
+func contactAsVoter(c *db.Contact) voter { return voter{contact: &c.ID, emailHash: c.EmailHash} }
+
+// row is the voter's vote.
+func (v voter) row(of publicid.Organization, on publicid.Post) *db.Vote {
+	return &db.Vote{
+		ID: publicid.NewVote(), OrganizationID: of, PostID: on, CreatedAt: store.Now(),
+		UserID: v.user, ContactID: v.contact, EmailHash: v.emailHash,
+	}
+}
+
+// own reports whether a vote is the voter's by the id.
+func (v voter) own(of *db.Vote) bool {
+	return v.user != nil && change.Same(v.user, of.UserID) || v.contact != nil && change.Same(v.contact, of.ContactID)
+}
+
+// cast reports whether a vote is the voter's, by the id or by the address.
+func (v voter) cast(of *db.Vote) bool {
+	sameAddress := v.emailHash != nil && of.EmailHash != nil && bytes.Equal(*v.emailHash, *of.EmailHash)
+	return v.own(of) || sameAddress && (v.user == nil || of.UserID == nil)
+}
+
+// votesOf are the votes of a person on a post, those by the own id first. There is one, but for
+// votes from before members, contacts and voters of the public flow were the same person.
+func votesOf(ctx context.Context, c *change.Change, on publicid.Post, by voter) ([]*db.Vote, error) {
+	var either []predicate.Vote
+	if by.user != nil {
+		either = append(either, vote.UserID(*by.user))
+	}
+	if by.contact != nil {
+		either = append(either, vote.ContactID(*by.contact))
+	}
+	if by.emailHash != nil {
+		either = append(either, vote.EmailHash(*by.emailHash))
+	}
+	found, err := c.Vote.Query().Where(vote.PostID(on), vote.Or(either...)).Order(db.Asc(vote.FieldID)).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the vote")
+	}
+	found = slices.DeleteFunc(found, func(v *db.Vote) bool { return !by.cast(v) })
+	if at := slices.IndexFunc(found, by.own); at > 0 {
+		found[0], found[at] = found[at], found[0]
+	}
+	return found, nil
+}
+
+// shownOfVoter are the traits of a contact that the list of votes shows. Its metadata may be
+// large.
+func shownOfVoter(q *db.ContactQuery) {
+	q.Select(contact.FieldID, contact.FieldExternalUserID, contact.FieldEmail, contact.FieldName, contact.FieldPlan,
+		contact.FieldMrrCents, contact.FieldCurrency)
+}
