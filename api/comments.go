@@ -20,6 +20,7 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 	})
 	c, err := s.Feedback.CreateComment(ctx, on, feedback.NewComment{
 		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
+		By: person(r.Body.ContactID, r.Body.ExternalUserID, r.Body.CreateContact),
 	})
 	if err != nil {
 		return nil, err
@@ -75,10 +76,11 @@ func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestOb
 func comment(c *db.Comment) gen.Comment {
 	out := gen.Comment{
 		ID: c.ID.String(), PostID: c.PostID.String(), ParentID: idOrNull(c.ParentID),
-		Body: nullable.NewNullNullable[gen.RichText](), AuthorUserID: idOrNull(c.AuthorUserID),
+		Body: nullable.NewNullNullable[gen.RichText](), AuthorUserID: idOrNull(c.AuthorUserID), ContactID: idOrNull[publicid.Contact](nil),
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, DeletedAt: orNull(c.DeletedAt),
 	}
 	if c.DeletedAt == nil {
+		out.ContactID = idOrNull(c.ContactID)
 		out.Body.Set(richText(c.BodyJSON, c.BodyText))
 	}
 	return out

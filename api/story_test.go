@@ -143,6 +143,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 	s.tell("castVote", 201, object{"contactId": s.ids["contactId"]})
 	s.tell("castVote", 200, object{"externalUserId": "u-1", "createContact": true})
 	s.make("createComment", 201, "commentId", object{"body": object{"text": "Me too."}})
+	s.tell("createComment", 201, object{"body": object{"text": "And me."}, "contactId": s.ids["contactId"]})
 	s.tell("updateComment", 200, object{"body": object{"text": "Me, too."}})
 	s.tell("listComments", 200, nil)
 	s.tell("getComment", 200, nil)

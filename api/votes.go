@@ -30,7 +30,11 @@ func voter(body *gen.CastVoteRequest) contacts.Person {
 	if body == nil {
 		return contacts.Person{}
 	}
-	return contacts.Person{ID: body.ContactID, ExternalUserID: body.ExternalUserID, Create: body.CreateContact != nil && *body.CreateContact}
+	return person(body.ContactID, body.ExternalUserID, body.CreateContact)
+}
+
+func person(id, externalUserID *string, create *bool) contacts.Person {
+	return contacts.Person{ID: id, ExternalUserID: externalUserID, Create: create != nil && *create}
 }
 
 func cast(v *feedback.CastVote) gen.CastVoteResponseObject {
@@ -42,7 +46,7 @@ func cast(v *feedback.CastVote) gen.CastVoteResponseObject {
 
 func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, from, err := s.Feedback.RetractVote(ctx, on, contacts.Person{ID: r.Params.ContactID, ExternalUserID: r.Params.ExternalUserID})
+	v, from, err := s.Feedback.RetractVote(ctx, on, person(r.Params.ContactID, r.Params.ExternalUserID, nil))
 	if err != nil {
 		return nil, err
 	}

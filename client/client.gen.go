@@ -590,11 +590,14 @@ type ChangelogTitle = string
 
 // Comment A deleted comment stays as a tombstone, with its replies, without body and author.
 type Comment struct {
-	// AuthorUserID The member that wrote it; null for a tombstone and for comments of the public flow.
+	// AuthorUserID The member that wrote it, or the guest that a contact is; null for a tombstone.
 	AuthorUserID nullable.Nullable[UserID] `json:"authorUserId"`
 
 	// Body The text; null for a tombstone.
 	Body nullable.Nullable[RichText] `json:"body"`
+
+	// ContactID The contact that wrote it; null for members, for a tombstone, and for a contact that was deleted.
+	ContactID nullable.Nullable[ContactID] `json:"contactId"`
 
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
@@ -694,7 +697,7 @@ type ContactDetail struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactFields)
 	ContactFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// CommentCount How many comments go by the contact's e-mail address. Approximate.
+	// CommentCount How many comments are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
 	CommentCount int `json:"commentCount"`
 
 	// OrganizationID An organization's id.
@@ -703,7 +706,7 @@ type ContactDetail struct {
 	// PostCount How many posts the contact is attached to. Exact.
 	PostCount int `json:"postCount"`
 
-	// VoteCount How many votes go by the contact's e-mail address. Approximate.
+	// VoteCount How many votes are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
 	VoteCount int `json:"voteCount"`
 }
 
@@ -875,9 +878,18 @@ type CreateChangelogEntryRequest struct {
 	Version nullable.Nullable[string] `json:"version,omitempty"`
 }
 
-// CreateCommentRequest defines model for CreateCommentRequest.
+// CreateCommentRequest The author is the contact named by `contactId` or `externalUserId`, not both. Without either it is the key's member.
 type CreateCommentRequest struct {
 	Body CommentBodyInput `json:"body"`
+
+	// ContactID The contact that comments.
+	ContactID *string `json:"contactId,omitempty"`
+
+	// CreateContact Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitempty"`
+
+	// ExternalUserID Your own id for the contact that comments.
+	ExternalUserID *string `json:"externalUserId,omitempty"`
 
 	// ParentID The comment to reply to. Null is the same as leaving it out.
 	ParentID nullable.Nullable[string] `json:"parentId,omitempty"`
@@ -3008,8 +3020,9 @@ type ClientInterface interface {
 
 	// GetContact Read a contact
 	//
-	// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
-	// by the contact's e-mail address, so take them as approximate; without an address they are 0.
+	// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are the contact's
+	// own votes and comments, which is exact, and those of members and the public flow that go by its e-mail address,
+	// which doesn't find what was done under another one.
 	//
 	// Corresponds with GET /v1/contacts/{contactId} (the `GetContact` operationId).
 	GetContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3213,6 +3226,9 @@ type ClientInterface interface {
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
 	//
+	// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+	// guest, a user who isn't a member, one for each person.
+	//
 	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 	//
 	// Takes any type of body and a specified content type.
@@ -3224,6 +3240,9 @@ type ClientInterface interface {
 	//
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
+	//
+	// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+	// guest, a user who isn't a member, one for each person.
 	//
 	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 	//
@@ -4507,8 +4526,9 @@ func (c *Client) DeleteContact(ctx context.Context, contactID ContactIDParam, re
 
 // GetContact Read a contact
 //
-// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
-// by the contact's e-mail address, so take them as approximate; without an address they are 0.
+// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are the contact's
+// own votes and comments, which is exact, and those of members and the public flow that go by its e-mail address,
+// which doesn't find what was done under another one.
 //
 // Corresponds with GET /v1/contacts/{contactId} (the `GetContact` operationId).
 func (c *Client) GetContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4892,6 +4912,9 @@ func (c *Client) ListComments(ctx context.Context, postID PostIDParam, params *L
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
 //
+// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+// guest, a user who isn't a member, one for each person.
+//
 // For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 //
 // Takes any type of body and a specified content type.
@@ -4913,6 +4936,9 @@ func (c *Client) CreateCommentWithBody(ctx context.Context, postID PostIDParam, 
 //
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
+//
+// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+// guest, a user who isn't a member, one for each person.
 //
 // For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 //
@@ -9261,8 +9287,9 @@ type ClientWithResponsesInterface interface {
 
 	// GetContactWithResponse Read a contact
 	//
-	// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
-	// by the contact's e-mail address, so take them as approximate; without an address they are 0.
+	// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are the contact's
+	// own votes and comments, which is exact, and those of members and the public flow that go by its e-mail address,
+	// which doesn't find what was done under another one.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9486,6 +9513,9 @@ type ClientWithResponsesInterface interface {
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
 	//
+	// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+	// guest, a user who isn't a member, one for each person.
+	//
 	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9497,6 +9527,9 @@ type ClientWithResponsesInterface interface {
 	//
 	// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 	// level: a reply to a reply is 422. Emits `comment.created` for both.
+	//
+	// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+	// guest, a user who isn't a member, one for each person.
 	//
 	// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 	//
@@ -14216,6 +14249,8 @@ type CreateCommentResponse struct {
 	JSON201 *CommentEnvelope
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
+	// JSON402 the response for an HTTP 402 `application/json` response
+	JSON402 *PlanLimit
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
@@ -14244,6 +14279,11 @@ func (r CreateCommentResponse) GetJSON201() *CommentEnvelope {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r CreateCommentResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
+}
+
+// GetJSON402 returns the response for an HTTP 402 `application/json` response
+func (r CreateCommentResponse) GetJSON402() *PlanLimit {
+	return r.JSON402
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
@@ -16929,8 +16969,9 @@ func (c *ClientWithResponses) DeleteContactWithResponse(ctx context.Context, con
 
 // GetContactWithResponse Read a contact
 //
-// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are found
-// by the contact's e-mail address, so take them as approximate; without an address they are 0.
+// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are the contact's
+// own votes and comments, which is exact, and those of members and the public flow that go by its e-mail address,
+// which doesn't find what was done under another one.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -17262,6 +17303,9 @@ func (c *ClientWithResponses) ListCommentsWithResponse(ctx context.Context, post
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
 //
+// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+// guest, a user who isn't a member, one for each person.
+//
 // For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -17279,6 +17323,9 @@ func (c *ClientWithResponses) CreateCommentWithBodyWithResponse(ctx context.Cont
 //
 // Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
 // level: a reply to a reply is 422. Emits `comment.created` for both.
+//
+// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
+// guest, a user who isn't a member, one for each person.
 //
 // For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
 //
@@ -21540,6 +21587,13 @@ func ParseCreateCommentResponse(rsp *http.Response) (*CreateCommentResponse, err
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 402:
+		var dest PlanLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON402 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
 		var dest Forbidden

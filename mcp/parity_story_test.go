@@ -100,6 +100,7 @@ func story() []step {
 		{"retractVote", object{"postId": "$post", "externalUserId": "u-9"}, ""},
 		{"createComment", object{"postId": "$post", "body": object{"text": "Me too"}}, "comment"},
 		{"createComment", object{"postId": "$post", "parentId": "$comment", "body": object{"text": "And me"}}, "reply"},
+		{"createComment", object{"postId": "$post", "externalUserId": "u-7", "createContact": true, "body": object{"text": "And me"}}, ""},
 		{"updateComment", object{"commentId": "$comment", "body": object{"text": "Me too!", "json": object{"aB": 1}}}, ""},
 		{"listComments", object{"postId": "$post"}, ""},
 		{"getComment", object{"commentId": "$reply"}, ""},

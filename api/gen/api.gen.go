@@ -591,11 +591,14 @@ type ChangelogTitle = string
 
 // Comment A deleted comment stays as a tombstone, with its replies, without body and author.
 type Comment struct {
-	// AuthorUserID The member that wrote it; null for a tombstone and for comments of the public flow.
+	// AuthorUserID The member that wrote it, or the guest that a contact is; null for a tombstone.
 	AuthorUserID nullable.Nullable[UserID] `json:"authorUserId"`
 
 	// Body The text; null for a tombstone.
 	Body nullable.Nullable[RichText] `json:"body"`
+
+	// ContactID The contact that wrote it; null for members, for a tombstone, and for a contact that was deleted.
+	ContactID nullable.Nullable[ContactID] `json:"contactId"`
 
 	// CreatedAt A moment, RFC 3339 in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
@@ -695,7 +698,7 @@ type ContactDetail struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactFields)
 	ContactFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// CommentCount How many comments go by the contact's e-mail address. Approximate.
+	// CommentCount How many comments are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
 	CommentCount int `json:"commentCount"`
 
 	// OrganizationID An organization's id.
@@ -704,7 +707,7 @@ type ContactDetail struct {
 	// PostCount How many posts the contact is attached to. Exact.
 	PostCount int `json:"postCount"`
 
-	// VoteCount How many votes go by the contact's e-mail address. Approximate.
+	// VoteCount How many votes are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
 	VoteCount int `json:"voteCount"`
 }
 
@@ -876,9 +879,18 @@ type CreateChangelogEntryRequest struct {
 	Version nullable.Nullable[string] `json:"version,omitempty"`
 }
 
-// CreateCommentRequest defines model for CreateCommentRequest.
+// CreateCommentRequest The author is the contact named by `contactId` or `externalUserId`, not both. Without either it is the key's member.
 type CreateCommentRequest struct {
 	Body CommentBodyInput `json:"body"`
+
+	// ContactID The contact that comments.
+	ContactID *string `json:"contactId,omitempty"`
+
+	// CreateContact Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitempty"`
+
+	// ExternalUserID Your own id for the contact that comments.
+	ExternalUserID *string `json:"externalUserId,omitempty"`
 
 	// ParentID The comment to reply to. Null is the same as leaving it out.
 	ParentID nullable.Nullable[string] `json:"parentId,omitempty"`

@@ -1211,6 +1211,22 @@ func (c *CommentClient) QueryPost(_m *Comment) *PostQuery {
 	return query
 }
 
+// QueryContact queries the contact edge of a Comment.
+func (c *CommentClient) QueryContact(_m *Comment) *ContactQuery {
+	query := (&ContactClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(comment.Table, comment.FieldID, id),
+			sqlgraph.To(contact.Table, contact.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, comment.ContactTable, comment.ContactColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryAuthor queries the author edge of a Comment.
 func (c *CommentClient) QueryAuthor(_m *Comment) *UserQuery {
 	query := (&UserClient{config: c.config}).Query()

@@ -4,6 +4,7 @@ package db
 
 import (
 	"earshot/ent/db/comment"
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/user"
 	"earshot/internal/publicid"
@@ -37,6 +38,8 @@ type Comment struct {
 	BodyJSON json.RawMessage `json:"body_json,omitempty"`
 	// AuthorUserID holds the value of the "author_user_id" field.
 	AuthorUserID *publicid.User `json:"author_user_id,omitempty"`
+	// ContactID holds the value of the "contact_id" field.
+	ContactID *publicid.Contact `json:"contact_id,omitempty"`
 	// EmailHash holds the value of the "email_hash" field.
 	EmailHash *[]byte `json:"email_hash,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
@@ -51,11 +54,13 @@ type Comment struct {
 type CommentEdges struct {
 	// Post holds the value of the post edge.
 	Post *Post `json:"post,omitempty"`
+	// Contact holds the value of the contact edge.
+	Contact *Contact `json:"contact,omitempty"`
 	// Author holds the value of the author edge.
 	Author *User `json:"author,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [3]bool
 }
 
 // PostOrErr returns the Post value or an error if the edge
@@ -69,12 +74,23 @@ func (e CommentEdges) PostOrErr() (*Post, error) {
 	return nil, &NotLoadedError{edge: "post"}
 }
 
+// ContactOrErr returns the Contact value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e CommentEdges) ContactOrErr() (*Contact, error) {
+	if e.Contact != nil {
+		return e.Contact, nil
+	} else if e.loadedTypes[1] {
+		return nil, &NotFoundError{label: contact.Label}
+	}
+	return nil, &NotLoadedError{edge: "contact"}
+}
+
 // AuthorOrErr returns the Author value or an error if the edge
 // was not loaded in eager-loading, or loaded but was not found.
 func (e CommentEdges) AuthorOrErr() (*User, error) {
 	if e.Author != nil {
 		return e.Author, nil
-	} else if e.loadedTypes[1] {
+	} else if e.loadedTypes[2] {
 		return nil, &NotFoundError{label: user.Label}
 	}
 	return nil, &NotLoadedError{edge: "author"}
@@ -87,6 +103,8 @@ func (*Comment) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case comment.FieldParentID:
 			values[i] = &sql.NullScanner{S: new(publicid.Comment)}
+		case comment.FieldContactID:
+			values[i] = &sql.NullScanner{S: new(publicid.Contact)}
 		case comment.FieldAuthorUserID:
 			values[i] = &sql.NullScanner{S: new(publicid.User)}
 		case comment.FieldBodyJSON, comment.FieldEmailHash:
@@ -174,6 +192,13 @@ func (_m *Comment) assignValues(columns []string, values []any) error {
 				_m.AuthorUserID = new(publicid.User)
 				*_m.AuthorUserID = *value.S.(*publicid.User)
 			}
+		case comment.FieldContactID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field contact_id", values[i])
+			} else if value.Valid {
+				_m.ContactID = new(publicid.Contact)
+				*_m.ContactID = *value.S.(*publicid.Contact)
+			}
 		case comment.FieldEmailHash:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field email_hash", values[i])
@@ -203,6 +228,11 @@ func (_m *Comment) Value(name string) (ent.Value, error) {
 // QueryPost queries the "post" edge of the Comment entity.
 func (_m *Comment) QueryPost() *PostQuery {
 	return NewCommentClient(_m.config).QueryPost(_m)
+}
+
+// QueryContact queries the "contact" edge of the Comment entity.
+func (_m *Comment) QueryContact() *ContactQuery {
+	return NewCommentClient(_m.config).QueryContact(_m)
 }
 
 // QueryAuthor queries the "author" edge of the Comment entity.
@@ -258,6 +288,11 @@ func (_m *Comment) String() string {
 	builder.WriteString(", ")
 	if v := _m.AuthorUserID; v != nil {
 		builder.WriteString("author_user_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ContactID; v != nil {
+		builder.WriteString("contact_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

@@ -5,6 +5,7 @@ package db
 import (
 	"context"
 	"earshot/ent/db/comment"
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/user"
 	"earshot/internal/publicid"
@@ -115,6 +116,20 @@ func (_c *CommentCreate) SetNillableAuthorUserID(v *publicid.User) *CommentCreat
 	return _c
 }
 
+// SetContactID sets the "contact_id" field.
+func (_c *CommentCreate) SetContactID(v publicid.Contact) *CommentCreate {
+	_c.mutation.SetContactID(v)
+	return _c
+}
+
+// SetNillableContactID sets the "contact_id" field if the given value is not nil.
+func (_c *CommentCreate) SetNillableContactID(v *publicid.Contact) *CommentCreate {
+	if v != nil {
+		_c.SetContactID(*v)
+	}
+	return _c
+}
+
 // SetEmailHash sets the "email_hash" field.
 func (_c *CommentCreate) SetEmailHash(v []byte) *CommentCreate {
 	_c.mutation.SetEmailHash(v)
@@ -152,6 +167,11 @@ func (_c *CommentCreate) SetNillableID(v *publicid.Comment) *CommentCreate {
 // SetPost sets the "post" edge to the Post entity.
 func (_c *CommentCreate) SetPost(v *Post) *CommentCreate {
 	return _c.SetPostID(v.ID)
+}
+
+// SetContact sets the "contact" edge to the Contact entity.
+func (_c *CommentCreate) SetContact(v *Contact) *CommentCreate {
+	return _c.SetContactID(v.ID)
 }
 
 // SetAuthorID sets the "author" edge to the User entity by ID.
@@ -331,6 +351,23 @@ func (_c *CommentCreate) createSpec() (*Comment, *sqlgraph.CreateSpec) {
 		_node.PostID = nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
+	if nodes := _c.mutation.ContactIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   comment.ContactTable,
+			Columns: []string{comment.ContactColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(contact.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.ContactID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
 	if nodes := _c.mutation.AuthorIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.M2O,
@@ -469,6 +506,24 @@ func (u *CommentUpsert) UpdateAuthorUserID() *CommentUpsert {
 // ClearAuthorUserID clears the value of the "author_user_id" field.
 func (u *CommentUpsert) ClearAuthorUserID() *CommentUpsert {
 	u.SetNull(comment.FieldAuthorUserID)
+	return u
+}
+
+// SetContactID sets the "contact_id" field.
+func (u *CommentUpsert) SetContactID(v publicid.Contact) *CommentUpsert {
+	u.Set(comment.FieldContactID, v)
+	return u
+}
+
+// UpdateContactID sets the "contact_id" field to the value that was provided on create.
+func (u *CommentUpsert) UpdateContactID() *CommentUpsert {
+	u.SetExcluded(comment.FieldContactID)
+	return u
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (u *CommentUpsert) ClearContactID() *CommentUpsert {
+	u.SetNull(comment.FieldContactID)
 	return u
 }
 
@@ -646,6 +701,27 @@ func (u *CommentUpsertOne) UpdateAuthorUserID() *CommentUpsertOne {
 func (u *CommentUpsertOne) ClearAuthorUserID() *CommentUpsertOne {
 	return u.Update(func(s *CommentUpsert) {
 		s.ClearAuthorUserID()
+	})
+}
+
+// SetContactID sets the "contact_id" field.
+func (u *CommentUpsertOne) SetContactID(v publicid.Contact) *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.SetContactID(v)
+	})
+}
+
+// UpdateContactID sets the "contact_id" field to the value that was provided on create.
+func (u *CommentUpsertOne) UpdateContactID() *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.UpdateContactID()
+	})
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (u *CommentUpsertOne) ClearContactID() *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.ClearContactID()
 	})
 }
 
@@ -996,6 +1072,27 @@ func (u *CommentUpsertBulk) UpdateAuthorUserID() *CommentUpsertBulk {
 func (u *CommentUpsertBulk) ClearAuthorUserID() *CommentUpsertBulk {
 	return u.Update(func(s *CommentUpsert) {
 		s.ClearAuthorUserID()
+	})
+}
+
+// SetContactID sets the "contact_id" field.
+func (u *CommentUpsertBulk) SetContactID(v publicid.Contact) *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.SetContactID(v)
+	})
+}
+
+// UpdateContactID sets the "contact_id" field to the value that was provided on create.
+func (u *CommentUpsertBulk) UpdateContactID() *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.UpdateContactID()
+	})
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (u *CommentUpsertBulk) ClearContactID() *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.ClearContactID()
 	})
 }
 

@@ -5,6 +5,7 @@ package db
 import (
 	"context"
 	"earshot/ent/db/comment"
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/user"
@@ -22,13 +23,14 @@ import (
 // CommentQuery is the builder for querying Comment entities.
 type CommentQuery struct {
 	config
-	ctx        *QueryContext
-	order      []comment.OrderOption
-	inters     []Interceptor
-	predicates []predicate.Comment
-	withPost   *PostQuery
-	withAuthor *UserQuery
-	modifiers  []func(*sql.Selector)
+	ctx         *QueryContext
+	order       []comment.OrderOption
+	inters      []Interceptor
+	predicates  []predicate.Comment
+	withPost    *PostQuery
+	withContact *ContactQuery
+	withAuthor  *UserQuery
+	modifiers   []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -80,6 +82,28 @@ func (_q *CommentQuery) QueryPost() *PostQuery {
 			sqlgraph.From(comment.Table, comment.FieldID, selector),
 			sqlgraph.To(post.Table, post.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, false, comment.PostTable, comment.PostColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryContact chains the current query on the "contact" edge.
+func (_q *CommentQuery) QueryContact() *ContactQuery {
+	query := (&ContactClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(comment.Table, comment.FieldID, selector),
+			sqlgraph.To(contact.Table, contact.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, comment.ContactTable, comment.ContactColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -296,13 +320,14 @@ func (_q *CommentQuery) Clone() *CommentQuery {
 		return nil
 	}
 	return &CommentQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]comment.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.Comment{}, _q.predicates...),
-		withPost:   _q.withPost.Clone(),
-		withAuthor: _q.withAuthor.Clone(),
+		config:      _q.config,
+		ctx:         _q.ctx.Clone(),
+		order:       append([]comment.OrderOption{}, _q.order...),
+		inters:      append([]Interceptor{}, _q.inters...),
+		predicates:  append([]predicate.Comment{}, _q.predicates...),
+		withPost:    _q.withPost.Clone(),
+		withContact: _q.withContact.Clone(),
+		withAuthor:  _q.withAuthor.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -318,6 +343,17 @@ func (_q *CommentQuery) WithPost(opts ...func(*PostQuery)) *CommentQuery {
 		opt(query)
 	}
 	_q.withPost = query
+	return _q
+}
+
+// WithContact tells the query-builder to eager-load the nodes that are connected to
+// the "contact" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *CommentQuery) WithContact(opts ...func(*ContactQuery)) *CommentQuery {
+	query := (&ContactClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withContact = query
 	return _q
 }
 
@@ -410,8 +446,9 @@ func (_q *CommentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Comm
 	var (
 		nodes       = []*Comment{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [3]bool{
 			_q.withPost != nil,
+			_q.withContact != nil,
 			_q.withAuthor != nil,
 		}
 	)
@@ -439,6 +476,12 @@ func (_q *CommentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Comm
 	if query := _q.withPost; query != nil {
 		if err := _q.loadPost(ctx, query, nodes, nil,
 			func(n *Comment, e *Post) { n.Edges.Post = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withContact; query != nil {
+		if err := _q.loadContact(ctx, query, nodes, nil,
+			func(n *Comment, e *Contact) { n.Edges.Contact = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -473,6 +516,38 @@ func (_q *CommentQuery) loadPost(ctx context.Context, query *PostQuery, nodes []
 		nodes, ok := nodeids[n.ID]
 		if !ok {
 			return fmt.Errorf(`unexpected foreign-key "post_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
+func (_q *CommentQuery) loadContact(ctx context.Context, query *ContactQuery, nodes []*Comment, init func(*Comment), assign func(*Comment, *Contact)) error {
+	ids := make([]publicid.Contact, 0, len(nodes))
+	nodeids := make(map[publicid.Contact][]*Comment)
+	for i := range nodes {
+		if nodes[i].ContactID == nil {
+			continue
+		}
+		fk := *nodes[i].ContactID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(contact.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "contact_id" returned %v`, n.ID)
 		}
 		for i := range nodes {
 			assign(nodes[i], n)
@@ -543,6 +618,9 @@ func (_q *CommentQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withPost != nil {
 			_spec.Node.AddColumnOnce(comment.FieldPostID)
+		}
+		if _q.withContact != nil {
+			_spec.Node.AddColumnOnce(comment.FieldContactID)
 		}
 		if _q.withAuthor != nil {
 			_spec.Node.AddColumnOnce(comment.FieldAuthorUserID)

@@ -5,6 +5,7 @@ package db
 import (
 	"context"
 	"earshot/ent/db/comment"
+	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/user"
@@ -114,6 +115,26 @@ func (_u *CommentUpdate) ClearAuthorUserID() *CommentUpdate {
 	return _u
 }
 
+// SetContactID sets the "contact_id" field.
+func (_u *CommentUpdate) SetContactID(v publicid.Contact) *CommentUpdate {
+	_u.mutation.SetContactID(v)
+	return _u
+}
+
+// SetNillableContactID sets the "contact_id" field if the given value is not nil.
+func (_u *CommentUpdate) SetNillableContactID(v *publicid.Contact) *CommentUpdate {
+	if v != nil {
+		_u.SetContactID(*v)
+	}
+	return _u
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (_u *CommentUpdate) ClearContactID() *CommentUpdate {
+	_u.mutation.ClearContactID()
+	return _u
+}
+
 // SetEmailHash sets the "email_hash" field.
 func (_u *CommentUpdate) SetEmailHash(v []byte) *CommentUpdate {
 	_u.mutation.SetEmailHash(v)
@@ -151,6 +172,11 @@ func (_u *CommentUpdate) SetPost(v *Post) *CommentUpdate {
 	return _u.SetPostID(v.ID)
 }
 
+// SetContact sets the "contact" edge to the Contact entity.
+func (_u *CommentUpdate) SetContact(v *Contact) *CommentUpdate {
+	return _u.SetContactID(v.ID)
+}
+
 // SetAuthorID sets the "author" edge to the User entity by ID.
 func (_u *CommentUpdate) SetAuthorID(id publicid.User) *CommentUpdate {
 	_u.mutation.SetAuthorID(id)
@@ -178,6 +204,12 @@ func (_u *CommentUpdate) Mutation() *CommentMutation {
 // ClearPost clears the "post" edge to the Post entity.
 func (_u *CommentUpdate) ClearPost() *CommentUpdate {
 	_u.mutation.ClearPost()
+	return _u
+}
+
+// ClearContact clears the "contact" edge to the Contact entity.
+func (_u *CommentUpdate) ClearContact() *CommentUpdate {
+	_u.mutation.ClearContact()
 	return _u
 }
 
@@ -294,6 +326,35 @@ func (_u *CommentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(post.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ContactCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   comment.ContactTable,
+			Columns: []string{comment.ContactColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(contact.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ContactIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   comment.ContactTable,
+			Columns: []string{comment.ContactColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(contact.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -432,6 +493,26 @@ func (_u *CommentUpdateOne) ClearAuthorUserID() *CommentUpdateOne {
 	return _u
 }
 
+// SetContactID sets the "contact_id" field.
+func (_u *CommentUpdateOne) SetContactID(v publicid.Contact) *CommentUpdateOne {
+	_u.mutation.SetContactID(v)
+	return _u
+}
+
+// SetNillableContactID sets the "contact_id" field if the given value is not nil.
+func (_u *CommentUpdateOne) SetNillableContactID(v *publicid.Contact) *CommentUpdateOne {
+	if v != nil {
+		_u.SetContactID(*v)
+	}
+	return _u
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (_u *CommentUpdateOne) ClearContactID() *CommentUpdateOne {
+	_u.mutation.ClearContactID()
+	return _u
+}
+
 // SetEmailHash sets the "email_hash" field.
 func (_u *CommentUpdateOne) SetEmailHash(v []byte) *CommentUpdateOne {
 	_u.mutation.SetEmailHash(v)
@@ -469,6 +550,11 @@ func (_u *CommentUpdateOne) SetPost(v *Post) *CommentUpdateOne {
 	return _u.SetPostID(v.ID)
 }
 
+// SetContact sets the "contact" edge to the Contact entity.
+func (_u *CommentUpdateOne) SetContact(v *Contact) *CommentUpdateOne {
+	return _u.SetContactID(v.ID)
+}
+
 // SetAuthorID sets the "author" edge to the User entity by ID.
 func (_u *CommentUpdateOne) SetAuthorID(id publicid.User) *CommentUpdateOne {
 	_u.mutation.SetAuthorID(id)
@@ -496,6 +582,12 @@ func (_u *CommentUpdateOne) Mutation() *CommentMutation {
 // ClearPost clears the "post" edge to the Post entity.
 func (_u *CommentUpdateOne) ClearPost() *CommentUpdateOne {
 	_u.mutation.ClearPost()
+	return _u
+}
+
+// ClearContact clears the "contact" edge to the Contact entity.
+func (_u *CommentUpdateOne) ClearContact() *CommentUpdateOne {
+	_u.mutation.ClearContact()
 	return _u
 }
 
@@ -642,6 +734,35 @@ func (_u *CommentUpdateOne) sqlSave(ctx context.Context) (_node *Comment, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(post.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ContactCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   comment.ContactTable,
+			Columns: []string{comment.ContactColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(contact.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ContactIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   comment.ContactTable,
+			Columns: []string{comment.ContactColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(contact.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -4555,6 +4555,8 @@ type CommentMutation struct {
 	clearedFields   map[string]struct{}
 	post            *publicid.Post
 	clearedpost     bool
+	contact         *publicid.Contact
+	clearedcontact  bool
 	author          *publicid.User
 	clearedauthor   bool
 	done            bool
@@ -5009,6 +5011,55 @@ func (m *CommentMutation) ResetAuthorUserID() {
 	delete(m.clearedFields, comment.FieldAuthorUserID)
 }
 
+// SetContactID sets the "contact_id" field.
+func (m *CommentMutation) SetContactID(pu publicid.Contact) {
+	m.contact = &pu
+}
+
+// ContactID returns the value of the "contact_id" field in the mutation.
+func (m *CommentMutation) ContactID() (r publicid.Contact, exists bool) {
+	v := m.contact
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactID returns the old "contact_id" field's value of the Comment entity.
+// If the Comment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CommentMutation) OldContactID(ctx context.Context) (v *publicid.Contact, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactID: %w", err)
+	}
+	return oldValue.ContactID, nil
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (m *CommentMutation) ClearContactID() {
+	m.contact = nil
+	m.clearedFields[comment.FieldContactID] = struct{}{}
+}
+
+// ContactIDCleared returns if the "contact_id" field was cleared in this mutation.
+func (m *CommentMutation) ContactIDCleared() bool {
+	_, ok := m.clearedFields[comment.FieldContactID]
+	return ok
+}
+
+// ResetContactID resets all changes to the "contact_id" field.
+func (m *CommentMutation) ResetContactID() {
+	m.contact = nil
+	delete(m.clearedFields, comment.FieldContactID)
+}
+
 // SetEmailHash sets the "email_hash" field.
 func (m *CommentMutation) SetEmailHash(b []byte) {
 	m.email_hash = &b
@@ -5134,6 +5185,33 @@ func (m *CommentMutation) ResetPost() {
 	m.clearedpost = false
 }
 
+// ClearContact clears the "contact" edge to the Contact entity.
+func (m *CommentMutation) ClearContact() {
+	m.clearedcontact = true
+	m.clearedFields[comment.FieldContactID] = struct{}{}
+}
+
+// ContactCleared reports if the "contact" edge to the Contact entity was cleared.
+func (m *CommentMutation) ContactCleared() bool {
+	return m.ContactIDCleared() || m.clearedcontact
+}
+
+// ContactIDs returns the "contact" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ContactID instead. It exists only for internal usage by the builders.
+func (m *CommentMutation) ContactIDs() (ids []publicid.Contact) {
+	if id := m.contact; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetContact resets all changes to the "contact" edge.
+func (m *CommentMutation) ResetContact() {
+	m.contact = nil
+	m.clearedcontact = false
+}
+
 // SetAuthorID sets the "author" edge to the User entity by id.
 func (m *CommentMutation) SetAuthorID(id publicid.User) {
 	m.author = &id
@@ -5208,7 +5286,7 @@ func (m *CommentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CommentMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.organization_id != nil {
 		fields = append(fields, comment.FieldOrganizationID)
 	}
@@ -5232,6 +5310,9 @@ func (m *CommentMutation) Fields() []string {
 	}
 	if m.author != nil {
 		fields = append(fields, comment.FieldAuthorUserID)
+	}
+	if m.contact != nil {
+		fields = append(fields, comment.FieldContactID)
 	}
 	if m.email_hash != nil {
 		fields = append(fields, comment.FieldEmailHash)
@@ -5263,6 +5344,8 @@ func (m *CommentMutation) Field(name string) (ent.Value, bool) {
 		return m.BodyJSON()
 	case comment.FieldAuthorUserID:
 		return m.AuthorUserID()
+	case comment.FieldContactID:
+		return m.ContactID()
 	case comment.FieldEmailHash:
 		return m.EmailHash()
 	case comment.FieldDeletedAt:
@@ -5292,6 +5375,8 @@ func (m *CommentMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldBodyJSON(ctx)
 	case comment.FieldAuthorUserID:
 		return m.OldAuthorUserID(ctx)
+	case comment.FieldContactID:
+		return m.OldContactID(ctx)
 	case comment.FieldEmailHash:
 		return m.OldEmailHash(ctx)
 	case comment.FieldDeletedAt:
@@ -5361,6 +5446,13 @@ func (m *CommentMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetAuthorUserID(v)
 		return nil
+	case comment.FieldContactID:
+		v, ok := value.(publicid.Contact)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactID(v)
+		return nil
 	case comment.FieldEmailHash:
 		v, ok := value.([]byte)
 		if !ok {
@@ -5414,6 +5506,9 @@ func (m *CommentMutation) ClearedFields() []string {
 	if m.FieldCleared(comment.FieldAuthorUserID) {
 		fields = append(fields, comment.FieldAuthorUserID)
 	}
+	if m.FieldCleared(comment.FieldContactID) {
+		fields = append(fields, comment.FieldContactID)
+	}
 	if m.FieldCleared(comment.FieldEmailHash) {
 		fields = append(fields, comment.FieldEmailHash)
 	}
@@ -5442,6 +5537,9 @@ func (m *CommentMutation) ClearField(name string) error {
 		return nil
 	case comment.FieldAuthorUserID:
 		m.ClearAuthorUserID()
+		return nil
+	case comment.FieldContactID:
+		m.ClearContactID()
 		return nil
 	case comment.FieldEmailHash:
 		m.ClearEmailHash()
@@ -5481,6 +5579,9 @@ func (m *CommentMutation) ResetField(name string) error {
 	case comment.FieldAuthorUserID:
 		m.ResetAuthorUserID()
 		return nil
+	case comment.FieldContactID:
+		m.ResetContactID()
+		return nil
 	case comment.FieldEmailHash:
 		m.ResetEmailHash()
 		return nil
@@ -5493,9 +5594,12 @@ func (m *CommentMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *CommentMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.post != nil {
 		edges = append(edges, comment.EdgePost)
+	}
+	if m.contact != nil {
+		edges = append(edges, comment.EdgeContact)
 	}
 	if m.author != nil {
 		edges = append(edges, comment.EdgeAuthor)
@@ -5511,6 +5615,10 @@ func (m *CommentMutation) AddedIDs(name string) []ent.Value {
 		if id := m.post; id != nil {
 			return []ent.Value{*id}
 		}
+	case comment.EdgeContact:
+		if id := m.contact; id != nil {
+			return []ent.Value{*id}
+		}
 	case comment.EdgeAuthor:
 		if id := m.author; id != nil {
 			return []ent.Value{*id}
@@ -5521,7 +5629,7 @@ func (m *CommentMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *CommentMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	return edges
 }
 
@@ -5533,9 +5641,12 @@ func (m *CommentMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *CommentMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.clearedpost {
 		edges = append(edges, comment.EdgePost)
+	}
+	if m.clearedcontact {
+		edges = append(edges, comment.EdgeContact)
 	}
 	if m.clearedauthor {
 		edges = append(edges, comment.EdgeAuthor)
@@ -5549,6 +5660,8 @@ func (m *CommentMutation) EdgeCleared(name string) bool {
 	switch name {
 	case comment.EdgePost:
 		return m.clearedpost
+	case comment.EdgeContact:
+		return m.clearedcontact
 	case comment.EdgeAuthor:
 		return m.clearedauthor
 	}
@@ -5561,6 +5674,9 @@ func (m *CommentMutation) ClearEdge(name string) error {
 	switch name {
 	case comment.EdgePost:
 		m.ClearPost()
+		return nil
+	case comment.EdgeContact:
+		m.ClearContact()
 		return nil
 	case comment.EdgeAuthor:
 		m.ClearAuthor()
@@ -5575,6 +5691,9 @@ func (m *CommentMutation) ResetEdge(name string) error {
 	switch name {
 	case comment.EdgePost:
 		m.ResetPost()
+		return nil
+	case comment.EdgeContact:
+		m.ResetContact()
 		return nil
 	case comment.EdgeAuthor:
 		m.ResetAuthor()
@@ -13717,6 +13836,9 @@ type UserMutation struct {
 	email           *string
 	name            *string
 	role            *user.Role
+	kind            *user.Kind
+	contact_id      *publicid.Contact
+	email_hash      *[]byte
 	clearedFields   map[string]struct{}
 	done            bool
 	oldValue        func(context.Context) (*User, error)
@@ -14056,6 +14178,140 @@ func (m *UserMutation) ResetRole() {
 	delete(m.clearedFields, user.FieldRole)
 }
 
+// SetKind sets the "kind" field.
+func (m *UserMutation) SetKind(u user.Kind) {
+	m.kind = &u
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *UserMutation) Kind() (r user.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldKind(ctx context.Context) (v user.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *UserMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetContactID sets the "contact_id" field.
+func (m *UserMutation) SetContactID(pu publicid.Contact) {
+	m.contact_id = &pu
+}
+
+// ContactID returns the value of the "contact_id" field in the mutation.
+func (m *UserMutation) ContactID() (r publicid.Contact, exists bool) {
+	v := m.contact_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactID returns the old "contact_id" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldContactID(ctx context.Context) (v *publicid.Contact, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactID: %w", err)
+	}
+	return oldValue.ContactID, nil
+}
+
+// ClearContactID clears the value of the "contact_id" field.
+func (m *UserMutation) ClearContactID() {
+	m.contact_id = nil
+	m.clearedFields[user.FieldContactID] = struct{}{}
+}
+
+// ContactIDCleared returns if the "contact_id" field was cleared in this mutation.
+func (m *UserMutation) ContactIDCleared() bool {
+	_, ok := m.clearedFields[user.FieldContactID]
+	return ok
+}
+
+// ResetContactID resets all changes to the "contact_id" field.
+func (m *UserMutation) ResetContactID() {
+	m.contact_id = nil
+	delete(m.clearedFields, user.FieldContactID)
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (m *UserMutation) SetEmailHash(b []byte) {
+	m.email_hash = &b
+}
+
+// EmailHash returns the value of the "email_hash" field in the mutation.
+func (m *UserMutation) EmailHash() (r []byte, exists bool) {
+	v := m.email_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailHash returns the old "email_hash" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldEmailHash(ctx context.Context) (v *[]byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailHash: %w", err)
+	}
+	return oldValue.EmailHash, nil
+}
+
+// ClearEmailHash clears the value of the "email_hash" field.
+func (m *UserMutation) ClearEmailHash() {
+	m.email_hash = nil
+	m.clearedFields[user.FieldEmailHash] = struct{}{}
+}
+
+// EmailHashCleared returns if the "email_hash" field was cleared in this mutation.
+func (m *UserMutation) EmailHashCleared() bool {
+	_, ok := m.clearedFields[user.FieldEmailHash]
+	return ok
+}
+
+// ResetEmailHash resets all changes to the "email_hash" field.
+func (m *UserMutation) ResetEmailHash() {
+	m.email_hash = nil
+	delete(m.clearedFields, user.FieldEmailHash)
+}
+
 // Where appends a list predicates to the UserMutation builder.
 func (m *UserMutation) Where(ps ...predicate.User) {
 	m.predicates = append(m.predicates, ps...)
@@ -14090,7 +14346,7 @@ func (m *UserMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *UserMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 9)
 	if m.organization_id != nil {
 		fields = append(fields, user.FieldOrganizationID)
 	}
@@ -14108,6 +14364,15 @@ func (m *UserMutation) Fields() []string {
 	}
 	if m.role != nil {
 		fields = append(fields, user.FieldRole)
+	}
+	if m.kind != nil {
+		fields = append(fields, user.FieldKind)
+	}
+	if m.contact_id != nil {
+		fields = append(fields, user.FieldContactID)
+	}
+	if m.email_hash != nil {
+		fields = append(fields, user.FieldEmailHash)
 	}
 	return fields
 }
@@ -14129,6 +14394,12 @@ func (m *UserMutation) Field(name string) (ent.Value, bool) {
 		return m.Name()
 	case user.FieldRole:
 		return m.Role()
+	case user.FieldKind:
+		return m.Kind()
+	case user.FieldContactID:
+		return m.ContactID()
+	case user.FieldEmailHash:
+		return m.EmailHash()
 	}
 	return nil, false
 }
@@ -14150,6 +14421,12 @@ func (m *UserMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldName(ctx)
 	case user.FieldRole:
 		return m.OldRole(ctx)
+	case user.FieldKind:
+		return m.OldKind(ctx)
+	case user.FieldContactID:
+		return m.OldContactID(ctx)
+	case user.FieldEmailHash:
+		return m.OldEmailHash(ctx)
 	}
 	return nil, fmt.Errorf("unknown User field %s", name)
 }
@@ -14201,6 +14478,27 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRole(v)
 		return nil
+	case user.FieldKind:
+		v, ok := value.(user.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case user.FieldContactID:
+		v, ok := value.(publicid.Contact)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactID(v)
+		return nil
+	case user.FieldEmailHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailHash(v)
+		return nil
 	}
 	return fmt.Errorf("unknown User field %s", name)
 }
@@ -14234,6 +14532,12 @@ func (m *UserMutation) ClearedFields() []string {
 	if m.FieldCleared(user.FieldRole) {
 		fields = append(fields, user.FieldRole)
 	}
+	if m.FieldCleared(user.FieldContactID) {
+		fields = append(fields, user.FieldContactID)
+	}
+	if m.FieldCleared(user.FieldEmailHash) {
+		fields = append(fields, user.FieldEmailHash)
+	}
 	return fields
 }
 
@@ -14250,6 +14554,12 @@ func (m *UserMutation) ClearField(name string) error {
 	switch name {
 	case user.FieldRole:
 		m.ClearRole()
+		return nil
+	case user.FieldContactID:
+		m.ClearContactID()
+		return nil
+	case user.FieldEmailHash:
+		m.ClearEmailHash()
 		return nil
 	}
 	return fmt.Errorf("unknown User nullable field %s", name)
@@ -14276,6 +14586,15 @@ func (m *UserMutation) ResetField(name string) error {
 		return nil
 	case user.FieldRole:
 		m.ResetRole()
+		return nil
+	case user.FieldKind:
+		m.ResetKind()
+		return nil
+	case user.FieldContactID:
+		m.ResetContactID()
+		return nil
+	case user.FieldEmailHash:
+		m.ResetEmailHash()
 		return nil
 	}
 	return fmt.Errorf("unknown User field %s", name)

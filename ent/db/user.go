@@ -29,7 +29,13 @@ type User struct {
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Role holds the value of the "role" field.
-	Role         *user.Role `json:"role,omitempty"`
+	Role *user.Role `json:"role,omitempty"`
+	// Kind holds the value of the "kind" field.
+	Kind user.Kind `json:"kind,omitempty"`
+	// ContactID holds the value of the "contact_id" field.
+	ContactID *publicid.Contact `json:"contact_id,omitempty"`
+	// EmailHash holds the value of the "email_hash" field.
+	EmailHash    *[]byte `json:"email_hash,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -38,11 +44,15 @@ func (*User) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case user.FieldContactID:
+			values[i] = &sql.NullScanner{S: new(publicid.Contact)}
+		case user.FieldEmailHash:
+			values[i] = new([]byte)
 		case user.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
 		case user.FieldID:
 			values[i] = new(publicid.User)
-		case user.FieldEmail, user.FieldName, user.FieldRole:
+		case user.FieldEmail, user.FieldName, user.FieldRole, user.FieldKind:
 			values[i] = new(sql.NullString)
 		case user.FieldCreatedAt, user.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -104,6 +114,25 @@ func (_m *User) assignValues(columns []string, values []any) error {
 				_m.Role = new(user.Role)
 				*_m.Role = user.Role(value.String)
 			}
+		case user.FieldKind:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field kind", values[i])
+			} else if value.Valid {
+				_m.Kind = user.Kind(value.String)
+			}
+		case user.FieldContactID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field contact_id", values[i])
+			} else if value.Valid {
+				_m.ContactID = new(publicid.Contact)
+				*_m.ContactID = *value.S.(*publicid.Contact)
+			}
+		case user.FieldEmailHash:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field email_hash", values[i])
+			} else if value != nil {
+				_m.EmailHash = value
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -157,6 +186,19 @@ func (_m *User) String() string {
 	builder.WriteString(", ")
 	if v := _m.Role; v != nil {
 		builder.WriteString("role=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("kind=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Kind))
+	builder.WriteString(", ")
+	if v := _m.ContactID; v != nil {
+		builder.WriteString("contact_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.EmailHash; v != nil {
+		builder.WriteString("email_hash=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')

@@ -84,6 +84,40 @@ func (_c *UserCreate) SetNillableRole(v *user.Role) *UserCreate {
 	return _c
 }
 
+// SetKind sets the "kind" field.
+func (_c *UserCreate) SetKind(v user.Kind) *UserCreate {
+	_c.mutation.SetKind(v)
+	return _c
+}
+
+// SetNillableKind sets the "kind" field if the given value is not nil.
+func (_c *UserCreate) SetNillableKind(v *user.Kind) *UserCreate {
+	if v != nil {
+		_c.SetKind(*v)
+	}
+	return _c
+}
+
+// SetContactID sets the "contact_id" field.
+func (_c *UserCreate) SetContactID(v publicid.Contact) *UserCreate {
+	_c.mutation.SetContactID(v)
+	return _c
+}
+
+// SetNillableContactID sets the "contact_id" field if the given value is not nil.
+func (_c *UserCreate) SetNillableContactID(v *publicid.Contact) *UserCreate {
+	if v != nil {
+		_c.SetContactID(*v)
+	}
+	return _c
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (_c *UserCreate) SetEmailHash(v []byte) *UserCreate {
+	_c.mutation.SetEmailHash(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *UserCreate) SetID(v publicid.User) *UserCreate {
 	_c.mutation.SetID(v)
@@ -141,6 +175,10 @@ func (_c *UserCreate) defaults() {
 		v := user.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
 	}
+	if _, ok := _c.mutation.Kind(); !ok {
+		v := user.DefaultKind
+		_c.mutation.SetKind(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := user.DefaultID()
 		_c.mutation.SetID(v)
@@ -167,6 +205,14 @@ func (_c *UserCreate) check() error {
 	if v, ok := _c.mutation.Role(); ok {
 		if err := user.RoleValidator(v); err != nil {
 			return &ValidationError{Name: "role", err: fmt.Errorf(`db: validator failed for field "User.role": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Kind(); !ok {
+		return &ValidationError{Name: "kind", err: errors.New(`db: missing required field "User.kind"`)}
+	}
+	if v, ok := _c.mutation.Kind(); ok {
+		if err := user.KindValidator(v); err != nil {
+			return &ValidationError{Name: "kind", err: fmt.Errorf(`db: validator failed for field "User.kind": %w`, err)}
 		}
 	}
 	return nil
@@ -228,6 +274,18 @@ func (_c *UserCreate) createSpec() (*User, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Role(); ok {
 		_spec.SetField(user.FieldRole, field.TypeEnum, value)
 		_node.Role = &value
+	}
+	if value, ok := _c.mutation.Kind(); ok {
+		_spec.SetField(user.FieldKind, field.TypeEnum, value)
+		_node.Kind = value
+	}
+	if value, ok := _c.mutation.ContactID(); ok {
+		_spec.SetField(user.FieldContactID, field.TypeUUID, value)
+		_node.ContactID = &value
+	}
+	if value, ok := _c.mutation.EmailHash(); ok {
+		_spec.SetField(user.FieldEmailHash, field.TypeBytes, value)
+		_node.EmailHash = &value
 	}
 	return _node, _spec
 }
@@ -357,6 +415,15 @@ func (u *UserUpsertOne) UpdateNewValues() *UserUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(user.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.Kind(); exists {
+			s.SetIgnore(user.FieldKind)
+		}
+		if _, exists := u.create.mutation.ContactID(); exists {
+			s.SetIgnore(user.FieldContactID)
+		}
+		if _, exists := u.create.mutation.EmailHash(); exists {
+			s.SetIgnore(user.FieldEmailHash)
 		}
 	}))
 	return u
@@ -640,6 +707,15 @@ func (u *UserUpsertBulk) UpdateNewValues() *UserUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(user.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.Kind(); exists {
+				s.SetIgnore(user.FieldKind)
+			}
+			if _, exists := b.mutation.ContactID(); exists {
+				s.SetIgnore(user.FieldContactID)
+			}
+			if _, exists := b.mutation.EmailHash(); exists {
+				s.SetIgnore(user.FieldEmailHash)
 			}
 		}
 	}))

@@ -166,6 +166,12 @@ func (_u *UserUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.RoleCleared() {
 		_spec.ClearField(user.FieldRole, field.TypeEnum)
 	}
+	if _u.mutation.ContactIDCleared() {
+		_spec.ClearField(user.FieldContactID, field.TypeUUID)
+	}
+	if _u.mutation.EmailHashCleared() {
+		_spec.ClearField(user.FieldEmailHash, field.TypeBytes)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -354,6 +360,12 @@ func (_u *UserUpdateOne) sqlSave(ctx context.Context) (_node *User, err error) {
 	}
 	if _u.mutation.RoleCleared() {
 		_spec.ClearField(user.FieldRole, field.TypeEnum)
+	}
+	if _u.mutation.ContactIDCleared() {
+		_spec.ClearField(user.FieldContactID, field.TypeUUID)
+	}
+	if _u.mutation.EmailHashCleared() {
+		_spec.ClearField(user.FieldEmailHash, field.TypeBytes)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &User{config: _u.config}

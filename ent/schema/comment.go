@@ -29,6 +29,8 @@ func (Comment) Fields() []ent.Field {
 		field.Text("body_text").Default(""),
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
 		field.UUID("author_user_id", publicid.User{}).Optional().Nillable(),
+		// The contact that wrote it; null again once it is deleted, which the database sees to.
+		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable(),
 		// HMAC of the author's normalised e-mail address, with an account or without.
 		field.Bytes("email_hash").Optional().Nillable(),
 		field.Time("deleted_at").Optional().Nillable(),
@@ -39,6 +41,7 @@ func (Comment) Fields() []ent.Field {
 func (Comment) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("post", Post.Type).Field("post_id").Unique().Required(),
+		edge.To("contact", Contact.Type).Field("contact_id").Unique().Annotations(entsql.OnDelete(entsql.NoAction)),
 		edge.To("author", User.Type).Field("author_user_id").Unique().Annotations(entsql.OnDelete(entsql.NoAction)),
 	}
 }
@@ -49,6 +52,7 @@ func (Comment) Indexes() []ent.Index {
 		// What the reference to the parent needs.
 		index.Fields("organization_id", "id").Unique(),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
+		index.Fields("contact_id").Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
 		// Members' comments from before they carried the hash: empty once they have it.
 		index.Fields("id").StorageKey("comment_without_hash").
 			Annotations(entsql.IndexWhere("email_hash IS NULL AND author_user_id IS NOT NULL")),

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
 	"earshot/ent/db/vote"
 	"earshot/internal/change"
 	"earshot/internal/event"
@@ -21,8 +22,8 @@ import (
 // normalEmail is an address as contacts have it, and as it is hashed.
 func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
-// ContactDetail is a contact with what it has done. The vote and comment
-// counts are by e-mail address, so they are approximate.
+// ContactDetail is a contact with what it has done: votes and comments that are the contact's,
+// or have its address.
 type ContactDetail struct {
 	*db.Contact
 	PostCount, VoteCount, CommentCount int
@@ -45,14 +46,14 @@ func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *Conta
 	if err != nil {
 		return nil, errors.Wrap(err, "count posts")
 	}
-	if found.EmailHash == nil {
-		return d, nil
+	votes, comments := []predicate.Vote{vote.ContactID(found.ID)}, []predicate.Comment{comment.ContactID(found.ID)}
+	if found.EmailHash != nil {
+		votes, comments = append(votes, vote.EmailHash(*found.EmailHash)), append(comments, comment.EmailHash(*found.EmailHash))
 	}
-	if d.VoteCount, err = client.Vote.Query().Where(vote.EmailHash(*found.EmailHash)).Count(ctx); err != nil {
+	if d.VoteCount, err = client.Vote.Query().Where(vote.Or(votes...)).Count(ctx); err != nil {
 		return nil, errors.Wrap(err, "count votes")
 	}
-	d.CommentCount, err = client.Comment.Query().
-		Where(comment.EmailHash(*found.EmailHash), comment.DeletedAtIsNil()).Count(ctx)
+	d.CommentCount, err = client.Comment.Query().Where(comment.Or(comments...), comment.DeletedAtIsNil()).Count(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "count comments")
 	}

@@ -61,7 +61,7 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error 
 			return err
 		}
 		at := store.Now()
-		err = c.Comment.UpdateOne(old).SetBodyText("").ClearBodyJSON().ClearAuthorUserID().ClearEmailHash().
+		err = c.Comment.UpdateOne(old).SetBodyText("").ClearBodyJSON().ClearAuthorUserID().ClearContactID().ClearEmailHash().
 			SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx)
 		if err != nil {
 			return errors.Wrap(err, "delete the comment")

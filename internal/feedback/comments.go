@@ -9,16 +9,19 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
-// NewComment is what to make a comment of. ParentID makes it a reply.
+// NewComment is what to make a comment of. ParentID makes it a reply. Without a name it is the
+// caller's.
 type NewComment struct {
 	Body     Body
 	ParentID *string
+	By       contacts.Person
 }
 
 // CreateComment adds a comment or a reply to a post, or to the one that it was
@@ -27,6 +30,7 @@ type NewComment struct {
 func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewComment) (*db.Comment, error) {
 	var bad problem.Fields
 	in.Body.check(&bad, 1)
+	in.By.Check(&bad)
 	var parent *publicid.Comment
 	if in.ParentID != nil {
 		id := publicid.Read[publicid.Comment](*in.ParentID)
@@ -41,12 +45,12 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 		ID: publicid.NewComment(), OrganizationID: author.OrganizationID, PostID: on, ParentID: parent,
 		BodyText: in.Body.Text, BodyJSON: in.Body.document(), AuthorUserID: &author.ID, EmailHash: &hash, CreatedAt: at, UpdatedAt: at,
 	}
-	if in.Body.size() <= joinMax {
+	if in.Body.size() <= joinMax && !in.By.Named() {
 		if made, err := s.commentGroup.Do(ctx, row); made != nil || err != nil {
 			return made, err
 		}
 	}
-	return s.createComment(ctx, row)
+	return s.createComment(ctx, row, in.By)
 }
 
 // createComments makes those comments whose posts are there and not merged into others, and
@@ -89,7 +93,7 @@ func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*
 }
 
 // createComment makes a comment by itself, whatever became of its post.
-func (s *Service) createComment(ctx context.Context, in *db.Comment) (made *db.Comment, err error) {
+func (s *Service) createComment(ctx context.Context, in *db.Comment, by contacts.Person) (made *db.Comment, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
 		p, err := lockVotable(ctx, c, in.PostID)
 		if err != nil {
@@ -98,9 +102,12 @@ func (s *Service) createComment(ctx context.Context, in *db.Comment) (made *db.C
 		if err := mustTakeReplies(ctx, c, p.ID, in.ParentID); err != nil {
 			return err
 		}
+		if err := s.writtenBy(ctx, c, in, by); err != nil {
+			return err
+		}
 		row := c.Comment.Create().
 			SetID(in.ID).SetPostID(p.ID).SetNillableParentID(in.ParentID).SetBodyText(in.BodyText).
-			SetNillableAuthorUserID(in.AuthorUserID).SetEmailHash(*in.EmailHash).
+			SetNillableAuthorUserID(in.AuthorUserID).SetNillableContactID(in.ContactID).SetEmailHash(*in.EmailHash).
 			SetCreatedAt(in.CreatedAt).SetUpdatedAt(in.UpdatedAt)
 		if in.BodyJSON != nil {
 			row.SetBodyJSON(in.BodyJSON)
@@ -114,6 +121,28 @@ func (s *Service) createComment(ctx context.Context, in *db.Comment) (made *db.C
 		return c.Record(ctx, event.CommentCreated, commentCreated(p.BoardID, made))
 	})
 	return made, err
+}
+
+// writtenBy has a comment be by the contact who is named, if one is.
+func (s *Service) writtenBy(ctx context.Context, c *change.Change, row *db.Comment, by contacts.Person) error {
+	if !by.Named() {
+		return nil
+	}
+	found, err := s.contacts.Keep(ctx, c, by)
+	if err != nil {
+		return err
+	}
+	author, err := guest(ctx, c, found)
+	if err != nil {
+		return err
+	}
+	row.AuthorUserID, row.ContactID, row.EmailHash = &author.ID, &found.ID, found.EmailHash
+	if row.EmailHash == nil {
+		// Of no address: so HashAuthors has nothing to look for.
+		hash := s.emailHash(author.Email)
+		row.EmailHash = &hash
+	}
+	return nil
 }
 
 func commentCreated(on publicid.Board, c *db.Comment) event.Payload {

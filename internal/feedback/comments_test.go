@@ -41,7 +41,7 @@ func newComment(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusCreated, a.Status)
 	made := a.Data()
 	require.Equal(t, object{
-		"postId": strings.TrimPrefix(post, "/v1/posts/"), "parentId": nil, "authorUserId": n.Owner.ID.String(),
+		"postId": strings.TrimPrefix(post, "/v1/posts/"), "parentId": nil, "authorUserId": n.Owner.ID.String(), "contactId": nil,
 		"body":      object{"json": object{"z": json.Number("1.0"), "a": []any{}}, "text": " Me too. "},
 		"deletedAt": nil,
 	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
@@ -267,14 +267,14 @@ func tombstone(t *testing.T, n *tenant) {
 	shown := n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)
 	stone := shown[0].(object)
 	require.Equal(t, object{
-		"id": made["id"], "postId": made["postId"], "parentId": nil, "body": nil, "authorUserId": nil,
+		"id": made["id"], "postId": made["postId"], "parentId": nil, "body": nil, "authorUserId": nil, "contactId": nil,
 		"createdAt": made["createdAt"], "updatedAt": stone["deletedAt"], "deletedAt": stone["deletedAt"],
 	}, stone)
 	require.Greater(t, stone["deletedAt"], made["createdAt"])
 	require.Equal(t, reply, shown[1])
 	n.Make(t, http.MethodDelete, "/v1/comments/"+reply["id"].(string), nil)
 	stone = n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[1].(object)
-	require.Equal(t, object{"id": reply["id"], "parentId": made["id"], "body": nil, "authorUserId": nil},
+	require.Equal(t, object{"id": reply["id"], "parentId": made["id"], "body": nil, "authorUserId": nil, "contactId": nil},
 		testkit.Without(stone, "postId", "createdAt", "updatedAt", "deletedAt"))
 }
 

@@ -31,12 +31,16 @@ const (
 	FieldBodyJSON = "body_json"
 	// FieldAuthorUserID holds the string denoting the author_user_id field in the database.
 	FieldAuthorUserID = "author_user_id"
+	// FieldContactID holds the string denoting the contact_id field in the database.
+	FieldContactID = "contact_id"
 	// FieldEmailHash holds the string denoting the email_hash field in the database.
 	FieldEmailHash = "email_hash"
 	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
 	FieldDeletedAt = "deleted_at"
 	// EdgePost holds the string denoting the post edge name in mutations.
 	EdgePost = "post"
+	// EdgeContact holds the string denoting the contact edge name in mutations.
+	EdgeContact = "contact"
 	// EdgeAuthor holds the string denoting the author edge name in mutations.
 	EdgeAuthor = "author"
 	// Table holds the table name of the comment in the database.
@@ -48,6 +52,13 @@ const (
 	PostInverseTable = "posts"
 	// PostColumn is the table column denoting the post relation/edge.
 	PostColumn = "post_id"
+	// ContactTable is the table that holds the contact relation/edge.
+	ContactTable = "comments"
+	// ContactInverseTable is the table name for the Contact entity.
+	// It exists in this package in order to avoid circular dependency with the "contact" package.
+	ContactInverseTable = "contacts"
+	// ContactColumn is the table column denoting the contact relation/edge.
+	ContactColumn = "contact_id"
 	// AuthorTable is the table that holds the author relation/edge.
 	AuthorTable = "comments"
 	// AuthorInverseTable is the table name for the User entity.
@@ -68,6 +79,7 @@ var Columns = []string{
 	FieldBodyText,
 	FieldBodyJSON,
 	FieldAuthorUserID,
+	FieldContactID,
 	FieldEmailHash,
 	FieldDeletedAt,
 }
@@ -136,6 +148,11 @@ func ByAuthorUserID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAuthorUserID, opts...).ToFunc()
 }
 
+// ByContactID orders the results by the contact_id field.
+func ByContactID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldContactID, opts...).ToFunc()
+}
+
 // ByDeletedAt orders the results by the deleted_at field.
 func ByDeletedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDeletedAt, opts...).ToFunc()
@@ -145,6 +162,13 @@ func ByDeletedAt(opts ...sql.OrderTermOption) OrderOption {
 func ByPostField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newPostStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByContactField orders the results by contact field.
+func ByContactField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newContactStep(), sql.OrderByField(field, opts...))
 	}
 }
 
@@ -159,6 +183,13 @@ func newPostStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(PostInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, false, PostTable, PostColumn),
+	)
+}
+func newContactStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ContactInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, false, ContactTable, ContactColumn),
 	)
 }
 func newAuthorStep() *sqlgraph.Step {

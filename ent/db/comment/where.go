@@ -91,6 +91,11 @@ func AuthorUserID(v publicid.User) predicate.Comment {
 	return predicate.Comment(sql.FieldEQ(FieldAuthorUserID, v))
 }
 
+// ContactID applies equality check predicate on the "contact_id" field. It's identical to ContactIDEQ.
+func ContactID(v publicid.Contact) predicate.Comment {
+	return predicate.Comment(sql.FieldEQ(FieldContactID, v))
+}
+
 // EmailHash applies equality check predicate on the "email_hash" field. It's identical to EmailHashEQ.
 func EmailHash(v []byte) predicate.Comment {
 	return predicate.Comment(sql.FieldEQ(FieldEmailHash, v))
@@ -396,6 +401,36 @@ func AuthorUserIDNotNil() predicate.Comment {
 	return predicate.Comment(sql.FieldNotNull(FieldAuthorUserID))
 }
 
+// ContactIDEQ applies the EQ predicate on the "contact_id" field.
+func ContactIDEQ(v publicid.Contact) predicate.Comment {
+	return predicate.Comment(sql.FieldEQ(FieldContactID, v))
+}
+
+// ContactIDNEQ applies the NEQ predicate on the "contact_id" field.
+func ContactIDNEQ(v publicid.Contact) predicate.Comment {
+	return predicate.Comment(sql.FieldNEQ(FieldContactID, v))
+}
+
+// ContactIDIn applies the In predicate on the "contact_id" field.
+func ContactIDIn(vs ...publicid.Contact) predicate.Comment {
+	return predicate.Comment(sql.FieldIn(FieldContactID, vs...))
+}
+
+// ContactIDNotIn applies the NotIn predicate on the "contact_id" field.
+func ContactIDNotIn(vs ...publicid.Contact) predicate.Comment {
+	return predicate.Comment(sql.FieldNotIn(FieldContactID, vs...))
+}
+
+// ContactIDIsNil applies the IsNil predicate on the "contact_id" field.
+func ContactIDIsNil() predicate.Comment {
+	return predicate.Comment(sql.FieldIsNull(FieldContactID))
+}
+
+// ContactIDNotNil applies the NotNil predicate on the "contact_id" field.
+func ContactIDNotNil() predicate.Comment {
+	return predicate.Comment(sql.FieldNotNull(FieldContactID))
+}
+
 // EmailHashEQ applies the EQ predicate on the "email_hash" field.
 func EmailHashEQ(v []byte) predicate.Comment {
 	return predicate.Comment(sql.FieldEQ(FieldEmailHash, v))
@@ -511,6 +546,29 @@ func HasPost() predicate.Comment {
 func HasPostWith(preds ...predicate.Post) predicate.Comment {
 	return predicate.Comment(func(s *sql.Selector) {
 		step := newPostStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasContact applies the HasEdge predicate on the "contact" edge.
+func HasContact() predicate.Comment {
+	return predicate.Comment(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, ContactTable, ContactColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasContactWith applies the HasEdge predicate on the "contact" edge with a given conditions (other predicates).
+func HasContactWith(preds ...predicate.Contact) predicate.Comment {
+	return predicate.Comment(func(s *sql.Selector) {
+		step := newContactStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

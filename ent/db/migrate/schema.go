@@ -211,6 +211,7 @@ var (
 		{Name: "email_hash", Type: field.TypeBytes, Nullable: true},
 		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
 		{Name: "post_id", Type: field.TypeUUID},
+		{Name: "contact_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "author_user_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// CommentsTable holds the schema information for the "comments" table.
@@ -226,8 +227,14 @@ var (
 				OnDelete:   schema.NoAction,
 			},
 			{
-				Symbol:     "comments_users_author",
+				Symbol:     "comments_contacts_contact",
 				Columns:    []*schema.Column{CommentsColumns[10]},
+				RefColumns: []*schema.Column{ContactsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "comments_users_author",
+				Columns:    []*schema.Column{CommentsColumns[11]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -244,6 +251,14 @@ var (
 				Columns: []*schema.Column{CommentsColumns[1], CommentsColumns[7]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "email_hash IS NOT NULL",
+				},
+			},
+			{
+				Name:    "comment_contact_id",
+				Unique:  false,
+				Columns: []*schema.Column{CommentsColumns[10]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "contact_id IS NOT NULL",
 				},
 			},
 			{
@@ -695,6 +710,9 @@ var (
 		{Name: "email", Type: field.TypeString},
 		{Name: "name", Type: field.TypeString},
 		{Name: "role", Type: field.TypeEnum, Nullable: true, Enums: []string{"owner", "admin", "member"}, Default: "owner"},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"member", "guest"}, Default: "member"},
+		{Name: "contact_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "email_hash", Type: field.TypeBytes, Nullable: true},
 	}
 	// UsersTable holds the schema information for the "users" table.
 	UsersTable = &schema.Table{
@@ -706,6 +724,22 @@ var (
 				Name:    "user_organization_id_email",
 				Unique:  true,
 				Columns: []*schema.Column{UsersColumns[1], UsersColumns[4]},
+			},
+			{
+				Name:    "user_contact_id",
+				Unique:  true,
+				Columns: []*schema.Column{UsersColumns[8]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "contact_id IS NOT NULL",
+				},
+			},
+			{
+				Name:    "user_organization_id_email_hash",
+				Unique:  true,
+				Columns: []*schema.Column{UsersColumns[1], UsersColumns[9]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "email_hash IS NOT NULL",
+				},
 			},
 		},
 	}
@@ -864,7 +898,8 @@ func init() {
 	ChangelogLinksTable.ForeignKeys[0].RefTable = ChangelogEntriesTable
 	ChangelogLinksTable.ForeignKeys[1].RefTable = PostsTable
 	CommentsTable.ForeignKeys[0].RefTable = PostsTable
-	CommentsTable.ForeignKeys[1].RefTable = UsersTable
+	CommentsTable.ForeignKeys[1].RefTable = ContactsTable
+	CommentsTable.ForeignKeys[2].RefTable = UsersTable
 	DeliveriesTable.ForeignKeys[0].RefTable = WebhooksTable
 	DeliveriesTable.ForeignKeys[1].RefTable = EventsTable
 	PostsTable.ForeignKeys[0].RefTable = BoardsTable

@@ -27,6 +27,12 @@ const (
 	FieldName = "name"
 	// FieldRole holds the string denoting the role field in the database.
 	FieldRole = "role"
+	// FieldKind holds the string denoting the kind field in the database.
+	FieldKind = "kind"
+	// FieldContactID holds the string denoting the contact_id field in the database.
+	FieldContactID = "contact_id"
+	// FieldEmailHash holds the string denoting the email_hash field in the database.
+	FieldEmailHash = "email_hash"
 	// Table holds the table name of the user in the database.
 	Table = "users"
 )
@@ -40,6 +46,9 @@ var Columns = []string{
 	FieldEmail,
 	FieldName,
 	FieldRole,
+	FieldKind,
+	FieldContactID,
+	FieldEmailHash,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -85,6 +94,32 @@ func RoleValidator(r Role) error {
 	}
 }
 
+// Kind defines the type for the "kind" enum field.
+type Kind string
+
+// KindMember is the default value of the Kind enum.
+const DefaultKind = KindMember
+
+// Kind values.
+const (
+	KindMember Kind = "member"
+	KindGuest  Kind = "guest"
+)
+
+func (k Kind) String() string {
+	return string(k)
+}
+
+// KindValidator is a validator for the "kind" field enum values. It is called by the builders before save.
+func KindValidator(k Kind) error {
+	switch k {
+	case KindMember, KindGuest:
+		return nil
+	default:
+		return fmt.Errorf("user: invalid enum value for kind field: %q", k)
+	}
+}
+
 // OrderOption defines the ordering options for the User queries.
 type OrderOption func(*sql.Selector)
 
@@ -121,4 +156,14 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByRole orders the results by the role field.
 func ByRole(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRole, opts...).ToFunc()
+}
+
+// ByKind orders the results by the kind field.
+func ByKind(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKind, opts...).ToFunc()
+}
+
+// ByContactID orders the results by the contact_id field.
+func ByContactID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldContactID, opts...).ToFunc()
 }

@@ -80,6 +80,16 @@ func Name(v string) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldName, v))
 }
 
+// ContactID applies equality check predicate on the "contact_id" field. It's identical to ContactIDEQ.
+func ContactID(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldContactID, v))
+}
+
+// EmailHash applies equality check predicate on the "email_hash" field. It's identical to EmailHashEQ.
+func EmailHash(v []byte) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldEmailHash, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v publicid.Organization) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldOrganizationID, v))
@@ -358,6 +368,126 @@ func RoleIsNil() predicate.User {
 // RoleNotNil applies the NotNil predicate on the "role" field.
 func RoleNotNil() predicate.User {
 	return predicate.User(sql.FieldNotNull(FieldRole))
+}
+
+// KindEQ applies the EQ predicate on the "kind" field.
+func KindEQ(v Kind) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldKind, v))
+}
+
+// KindNEQ applies the NEQ predicate on the "kind" field.
+func KindNEQ(v Kind) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldKind, v))
+}
+
+// KindIn applies the In predicate on the "kind" field.
+func KindIn(vs ...Kind) predicate.User {
+	return predicate.User(sql.FieldIn(FieldKind, vs...))
+}
+
+// KindNotIn applies the NotIn predicate on the "kind" field.
+func KindNotIn(vs ...Kind) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldKind, vs...))
+}
+
+// ContactIDEQ applies the EQ predicate on the "contact_id" field.
+func ContactIDEQ(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldContactID, v))
+}
+
+// ContactIDNEQ applies the NEQ predicate on the "contact_id" field.
+func ContactIDNEQ(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldContactID, v))
+}
+
+// ContactIDIn applies the In predicate on the "contact_id" field.
+func ContactIDIn(vs ...publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldIn(FieldContactID, vs...))
+}
+
+// ContactIDNotIn applies the NotIn predicate on the "contact_id" field.
+func ContactIDNotIn(vs ...publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldContactID, vs...))
+}
+
+// ContactIDGT applies the GT predicate on the "contact_id" field.
+func ContactIDGT(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldGT(FieldContactID, v))
+}
+
+// ContactIDGTE applies the GTE predicate on the "contact_id" field.
+func ContactIDGTE(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldContactID, v))
+}
+
+// ContactIDLT applies the LT predicate on the "contact_id" field.
+func ContactIDLT(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldLT(FieldContactID, v))
+}
+
+// ContactIDLTE applies the LTE predicate on the "contact_id" field.
+func ContactIDLTE(v publicid.Contact) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldContactID, v))
+}
+
+// ContactIDIsNil applies the IsNil predicate on the "contact_id" field.
+func ContactIDIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldContactID))
+}
+
+// ContactIDNotNil applies the NotNil predicate on the "contact_id" field.
+func ContactIDNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldContactID))
+}
+
+// EmailHashEQ applies the EQ predicate on the "email_hash" field.
+func EmailHashEQ(v []byte) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldEmailHash, v))
+}
+
+// EmailHashNEQ applies the NEQ predicate on the "email_hash" field.
+func EmailHashNEQ(v []byte) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldEmailHash, v))
+}
+
+// EmailHashIn applies the In predicate on the "email_hash" field.
+func EmailHashIn(vs ...[]byte) predicate.User {
+	return predicate.User(sql.FieldIn(FieldEmailHash, vs...))
+}
+
+// EmailHashNotIn applies the NotIn predicate on the "email_hash" field.
+func EmailHashNotIn(vs ...[]byte) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldEmailHash, vs...))
+}
+
+// EmailHashGT applies the GT predicate on the "email_hash" field.
+func EmailHashGT(v []byte) predicate.User {
+	return predicate.User(sql.FieldGT(FieldEmailHash, v))
+}
+
+// EmailHashGTE applies the GTE predicate on the "email_hash" field.
+func EmailHashGTE(v []byte) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldEmailHash, v))
+}
+
+// EmailHashLT applies the LT predicate on the "email_hash" field.
+func EmailHashLT(v []byte) predicate.User {
+	return predicate.User(sql.FieldLT(FieldEmailHash, v))
+}
+
+// EmailHashLTE applies the LTE predicate on the "email_hash" field.
+func EmailHashLTE(v []byte) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldEmailHash, v))
+}
+
+// EmailHashIsNil applies the IsNil predicate on the "email_hash" field.
+func EmailHashIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldEmailHash))
+}
+
+// EmailHashNotNil applies the NotNil predicate on the "email_hash" field.
+func EmailHashNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldEmailHash))
 }
 
 // And groups predicates with the AND operator between them.
