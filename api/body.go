@@ -18,7 +18,19 @@ import (
 // maxBody is the largest request body (docs/decisions.md, Errors).
 const maxBody = 1 << 20
 
-// readBody takes the whole body in.
+// readBody takes the whole body in. It is nil where the operation may come without one, and does:
+// with nothing, whatever is said of its type, or with null, as some clients write that.
+func (o operation) readBody(c *gin.Context) ([]byte, error) {
+	if o.bodiless && c.Request.ContentLength == 0 {
+		return nil, nil
+	}
+	body, err := readBody(c)
+	if o.bodiless && (len(body) == 0 || string(bytes.TrimSpace(body)) == "null") {
+		return nil, err
+	}
+	return body, err
+}
+
 func readBody(c *gin.Context) ([]byte, error) {
 	if t, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); c.GetHeader("Content-Type") != "" &&
 		(err != nil || (t != "application/json" && !strings.HasSuffix(t, "+json"))) {

@@ -35,13 +35,12 @@ func (s *server) judge(c *gin.Context) {
 	var raw []byte
 	if op.body != nil {
 		var err error
-		raw, err = readBody(c)
-		if err != nil {
+		if raw, err = op.readBody(c); err != nil {
 			s.refuse(c, err)
 			return
 		}
 		var body []byte
-		if !op.bodiless || len(raw) > 0 {
+		if raw != nil {
 			err = s.decoding(c.Request.Context(), len(raw), func() { body = op.judgeBody(&bad, raw) })
 		}
 		if err != nil {

@@ -27,6 +27,7 @@ func TestAContactsVote(t *testing.T) {
 		"stays counted when the contact is deleted":                      deletedContactsVote,
 		"is one a person after a merge":                                  contactVotesMerged,
 		"is refused for names that aren't one contact":                   badVoters,
+		"is the member's without a body, however a client sends none":    bodilessVotes,
 	}, "EARSHOT_CONTACT_CAP_FREE=2")
 }
 
@@ -49,6 +50,22 @@ func contactVotes(t *testing.T, n *tenant) {
 	require.Equal(t, cast["id"], n.Make(t, http.MethodDelete, post+"/votes?externalUserId=ada", nil)["id"])
 	require.Nil(t, n.Make(t, http.MethodDelete, post+"/votes?contactId="+ada, nil)["id"])
 	require.Equal(t, "1 votes, 1 listed; 0 comments, 0 listed", n.counts(t, post))
+}
+
+func bodilessVotes(t *testing.T, n *tenant) {
+	post := n.Post(t)
+	first := n.voteOf(t, post, nil, http.StatusCreated)
+	require.Equal(t, n.Owner.ID.String(), first["userId"])
+	for _, none := range []struct{ body, as string }{
+		{"", "application/x-www-form-urlencoded"}, {"", "text/plain;charset=UTF-8"}, {"", "application/json"},
+		{"null", "application/json"}, {" null\n", "application/json"}, {"{}", "application/json"},
+	} {
+		a := n.Do(t, http.MethodPost, post+"/votes", none.body, "Content-Type", none.as)
+		require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+		require.Equal(t, first, a.Data())
+	}
+	require.Equal(t, http.StatusUnsupportedMediaType, n.Do(t, http.MethodPost, post+"/votes", "a=b", "Content-Type", "text/plain").Status)
+	n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/votes", "[]")
 }
 
 func newcomerVotes(t *testing.T, n *tenant) {

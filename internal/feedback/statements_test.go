@@ -206,7 +206,7 @@ func TestAChangeAsksTheDatabaseSoOften(t *testing.T) {
 		{"vote of a contact", 9, 9, func() error {
 			who := u.client.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").SaveX(ctx).ID
 			u.counted.Reset()
-			_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ID: text(who.String())})
+			_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ID: new(who.String())})
 			return err
 		}},
 		{"comment", 5, 2, func() error {
