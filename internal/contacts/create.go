@@ -99,3 +99,22 @@ func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newCont
 		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
 	return nil
 }
+
+// row is a new contact as it is stored, for what is made past Ent.
+func (s *Service) row(of publicid.Organization, in newContact) *db.Contact {
+	at := store.Now()
+	c := &db.Contact{
+		ID: publicid.NewContact(), OrganizationID: of, ExternalUserID: in.externalUserID, Metadata: json.RawMessage("{}"),
+		Source: in.source, ConsentBasis: in.consentBasis, FirstSeenAt: at, LastSeenAt: at, CreatedAt: at, UpdatedAt: at,
+	}
+	for _, t := range traits {
+		if told, _ := t.told(&in.traits); told != nil {
+			t.give(c, told)
+		}
+	}
+	if c.Email != nil {
+		hash := s.emailHash(*c.Email)
+		c.EmailHash = &hash
+	}
+	return c
+}

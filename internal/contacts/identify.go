@@ -168,54 +168,38 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) 
 
 // insertNewcomers inserts those who aren't there yet, and whom nobody inserts meanwhile.
 func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []newContact) ([]*db.Contact, error) {
-	var rows []map[string]any
+	out := make([]*db.Contact, len(in))
+	var rows []*db.Contact
 	caller := map[string]int{}
 	for i, c := range in {
-		if _, twice := caller[*c.externalUserID]; twice {
-			continue
+		if _, twice := caller[*c.externalUserID]; !twice {
+			caller[*c.externalUserID], rows = i, append(rows, s.row(j.Organization, c))
 		}
-		id, row := publicid.NewContact(), s.store.Client().Contact.Create()
-		if err := s.fillRow(row, id, c); err != nil {
-			return nil, err
-		}
-		caller[*c.externalUserID], rows = i, append(rows, store.Columns(id.UUID(), row.Mutation()))
 	}
 	rows, err := s.withRoom(ctx, j, in, rows)
 	if err != nil {
 		return nil, err
 	}
+	if err := j.Read(ctx); err != nil || len(rows) == 0 {
+		return out, err
+	}
 	// In one order: who inserts the same ones waits, but never in a circle.
-	slices.SortFunc(rows, func(a, b map[string]any) int {
-		return strings.Compare(a[contact.FieldExternalUserID].(string), b[contact.FieldExternalUserID].(string))
-	})
-	// What they are is read before their events are written: a default of the database may
-	// be part of it.
-	var made []*db.Contact
-	if err := j.InsertContacts(rows, &made); err != nil {
-		return nil, err
-	}
-	if err := j.Read(ctx); err != nil {
-		return nil, err
-	}
-	out := make([]*db.Contact, len(in))
-	if len(made) == 0 {
-		return out, nil
-	}
-	for _, c := range made {
+	slices.SortFunc(rows, func(a, b *db.Contact) int { return strings.Compare(*a.ExternalUserID, *b.ExternalUserID) })
+	for _, c := range rows {
 		i := caller[*c.ExternalUserID]
-		out[i], j.Made = c, append(j.Made, c.ID.UUID())
+		out[i] = c
 		if err := j.Record(i, c.ID.UUID(), c.CreatedAt, &event.ContactCreatedPayload{Contact: eventContact(c)}); err != nil {
 			return nil, err
 		}
 	}
-	j.InsertEvents(j.Made, j.Happened)
+	j.InsertContacts(rows, j.Happened, &j.Made)
 	return out, nil
 }
 
 // withRoom are the rows that the plan's cap has room for, the first of them; those behind are
 // left to be made alone, where the cap is told. All of a group are of one organization, and so
 // under one cap.
-func (s *Service) withRoom(ctx context.Context, j *change.Joint, in []newContact, rows []map[string]any) ([]map[string]any, error) {
+func (s *Service) withRoom(ctx context.Context, j *change.Joint, in []newContact, rows []*db.Contact) ([]*db.Contact, error) {
 	limit := slices.MaxFunc(in, func(a, b newContact) int { return a.limit - b.limit }).limit
 	if limit == 0 {
 		return rows, nil

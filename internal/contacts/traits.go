@@ -46,25 +46,25 @@ type Traits struct {
 var traits = []trait{
 	scalar[string]{
 		"email", contact.FieldEmail, func(t *Traits) *nullable.Nullable[string] { return &t.Email },
-		func(c *db.Contact) *string { return c.Email }, normalEmail, (*problem.Fields).Email,
+		func(c *db.Contact) **string { return &c.Email }, normalEmail, (*problem.Fields).Email,
 	},
 	scalar[string]{
 		"name", contact.FieldName, func(t *Traits) *nullable.Nullable[string] { return &t.Name },
-		func(c *db.Contact) *string { return c.Name }, strings.TrimSpace, upTo(maxContactName),
+		func(c *db.Contact) **string { return &c.Name }, strings.TrimSpace, upTo(maxContactName),
 	},
 	scalar[string]{
 		"plan", contact.FieldPlan, func(t *Traits) *nullable.Nullable[string] { return &t.Plan },
-		func(c *db.Contact) *string { return c.Plan }, strings.TrimSpace, upTo(maxContactPlan),
+		func(c *db.Contact) **string { return &c.Plan }, strings.TrimSpace, upTo(maxContactPlan),
 	},
 	scalar[int64]{
 		"mrrCents", contact.FieldMrrCents, func(t *Traits) *nullable.Nullable[int64] { return &t.MRRCents },
-		func(c *db.Contact) *int64 { return c.MrrCents }, asItIs[int64], revenue,
+		func(c *db.Contact) **int64 { return &c.MrrCents }, asItIs[int64], revenue,
 	},
 	// Checked to come with mrrCents, so both are null or neither, and one look at each
 	// fills both or neither.
 	scalar[string]{
 		"currency", contact.FieldCurrency, func(t *Traits) *nullable.Nullable[string] { return &t.Currency },
-		func(c *db.Contact) *string { return c.Currency }, asItIs[string], currency,
+		func(c *db.Contact) **string { return &c.Currency }, asItIs[string], currency,
 	},
 	document{},
 }
@@ -80,6 +80,8 @@ type trait interface {
 	told(in *Traits) (value any, specified bool)
 	// known is what a row says.
 	known(c *db.Contact) any
+	// give puts what is told into a row that is new.
+	give(c *db.Contact, told any)
 	// filled is what identify makes of a known value when it is told one.
 	filled(known, told any) (any, error)
 	same(a, b any) bool
@@ -154,7 +156,7 @@ func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes fu
 type scalar[T comparable] struct {
 	name, column string
 	in           func(*Traits) *nullable.Nullable[T]
-	of           func(*db.Contact) *T
+	of           func(*db.Contact) **T
 	normal       func(T) T
 	valid        func(bad *problem.Fields, name string, value T)
 }
@@ -173,7 +175,12 @@ func (s scalar[T]) told(in *Traits) (any, bool) {
 	return orNil(change.Value(*s.in(in))), s.in(in).IsSpecified()
 }
 
-func (s scalar[T]) known(c *db.Contact) any { return orNil(s.of(c)) }
+func (s scalar[T]) known(c *db.Contact) any { return orNil(*s.of(c)) }
+
+func (s scalar[T]) give(c *db.Contact, told any) {
+	value := told.(T)
+	*s.of(c) = &value
+}
 
 // Identify never overwrites (specification, Identify rule 2).
 func (s scalar[T]) filled(known, told any) (any, error) {
@@ -211,6 +218,8 @@ func (document) told(in *Traits) (any, bool) {
 }
 
 func (document) known(c *db.Contact) any { return c.Metadata }
+
+func (document) give(c *db.Contact, told any) { c.Metadata = told.(json.RawMessage) }
 
 func (document) filled(known, told any) (any, error) {
 	old, err := parseMetadata(known.(json.RawMessage))

@@ -63,6 +63,8 @@ func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 	require.Len(t, told, 2)
 	requireChanges(bare, first, told[0])
 	requireChanges(first, second, told[1])
+	made := n.Identify(t, testkit.With("u-2", first))
+	requireTraits(first, n.Get(t, "/v1/contacts/"+made["id"].(string)))
 	empty := testkit.Without(bare, "id", "organizationId", "externalUserId", "source", "consentBasis", "firstSeenAt", "lastSeenAt", "createdAt", "updatedAt")
 	require.Len(t, empty, len(first), "an answer has the contract's traits and no others")
 	requireTraits(empty, n.Patch(t, path, empty))

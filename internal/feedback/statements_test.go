@@ -241,8 +241,8 @@ func TestAnIdentifyAsksTheDatabaseSoOften(t *testing.T) {
 	}
 	u.hold(t, []cost{
 		{"identify a contact that is known", 1, 1, func() error { return identify("known") }},
-		{"identify a contact that is new", 6, 3, func() error { return identify(fresh("new")) }},
-		{"identify a contact that is new after many that were", 5, 2, func() error {
+		{"identify a contact that is new", 5, 3, func() error { return identify(fresh("new")) }},
+		{"identify a contact that is new after many that were", 4, 2, func() error {
 			for range 50 {
 				if err := identify(fresh("new")); err != nil {
 					return err
@@ -262,7 +262,7 @@ func TestAnIdentifyAsksTheDatabaseSoOften(t *testing.T) {
 		}},
 		{"identify 50 contacts that are known and learn something", 7, 4, func() error { learned++; return batch("known", 50) }},
 		{"identify a contact that learns something", 7, 4, func() error { learned++; return identifyAs("known", learned) }},
-		{"identify 50 contacts that are new", 5, 2, func() error {
+		{"identify 50 contacts that are new", 4, 2, func() error {
 			learned = 0
 			return batch(fresh("some"), 50)
 		}},

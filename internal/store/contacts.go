@@ -90,23 +90,37 @@ func complete(told []string, most int) string {
 	return strings.Join(all, " AND ")
 }
 
-var (
-	ownColumns        = slices.DeleteFunc(slices.Clone(contact.Columns), func(c string) bool { return c == organizationColumn })
-	insertContactsSQL = `
-INSERT INTO contacts (organization_id, ` + strings.Join(ownColumns, ", ") + `)
-SELECT $1::uuid, ` + strings.Join(ownColumns, ", ") + ` FROM json_populate_recordset(NULL::contacts, $2::json)
-ON CONFLICT DO NOTHING RETURNING ` + contactColumns
-)
+var insertContactsSQL = withEvents(`
+WITH made AS (
+  INSERT INTO contacts (organization_id, id, external_user_id, email, email_hash, name, plan, mrr_cents, currency, metadata,
+    source, consent_basis, created_at, updated_at, first_seen_at, last_seen_at)
+  SELECT $1::uuid, c.*, c.created_at, c.created_at, c.created_at
+  FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::json[],
+    $11::text[], $12::text[], $13::timestamptz[])
+    c(id, external_user_id, email, email_hash, name, plan, mrr_cents, currency, metadata, source, consent_basis, created_at)
+  ON CONFLICT DO NOTHING
+  RETURNING id
+)`, 14)
 
-// InsertContacts inserts contacts by their columns, of whatever traits, and returns those that
-// were inserted: where a caller's own id is taken, the contact isn't.
-func (p *Pipeline) InsertContacts(rows []map[string]any, made *[]*db.Contact) error {
-	text, err := encodeRows(rows)
-	if err != nil {
-		return err
+// InsertContacts inserts contacts that are new, each with its event. Made tells which: where a
+// caller's own id is taken, the contact isn't inserted.
+func (p *Pipeline) InsertContacts(contacts []*db.Contact, h *Happened, made *[]uuid.UUID) {
+	n := len(contacts)
+	ids, hashes, at := make(uuidArray, n), make([][]byte, n), make([]time.Time, n)
+	externalIDs, emails, names, plans := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	revenues, currencies, metadata := make([]*int64, n), make([]*string, n), make([]string, n)
+	sources, bases := make([]string, n), make([]string, n)
+	for i, c := range contacts {
+		ids[i], externalIDs[i], emails[i], names[i], plans[i] = rawID(c.ID), c.ExternalUserID, c.Email, c.Name, c.Plan
+		revenues[i], currencies[i], metadata[i] = c.MrrCents, c.Currency, string(c.Metadata)
+		sources[i], bases[i], at[i] = c.Source, c.ConsentBasis, c.CreatedAt
+		if c.EmailHash != nil {
+			hashes[i] = *c.EmailHash
+		}
 	}
-	collect(p, made, pgx.RowToAddrOfStructByNameLax[db.Contact], insertContactsSQL, p.of, text)
-	return nil
+	collect(p, made, pgx.RowTo[uuid.UUID], insertContactsSQL, append([]any{
+		p.of, ids, externalIDs, emails, hashes, names, plans, revenues, currencies, metadata, sources, bases, at,
+	}, h.args()...)...)
 }
 
 var lockContactsSQL = `
@@ -170,7 +184,7 @@ func encodeRows(rows []map[string]any) (string, error) {
 	return text.String(), nil
 }
 
-// Columns are what an Ent mutation of a row sets, by column, in the form that InsertContacts
+// Columns are what an Ent mutation of a row sets, by column, in the form that UpdateContacts
 // takes.
 func Columns(id uuid.UUID, m db.Mutation) map[string]any {
 	all := map[string]any{"id": id}
