@@ -48,6 +48,8 @@ type RemoveResult struct {
 	Webhooks int `json:"webhooks,omitempty"`
 	// IdempotencyRecords count for a day, whatever is kept.
 	IdempotencyRecords int `json:"idempotencyRecords,omitempty"`
+	// Tombstones of what was deleted, for lists that are kept in step with.
+	Tombstones int `json:"tombstones,omitempty"`
 	// Unfinished says that the time was up before everything was looked at.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -78,7 +80,7 @@ var removals = []struct {
 // goes on where the one before it was cut off. What was deleted with its webhook goes
 // whatever is kept, and so do buckets of API keys that are full again and of webhooks without a
 // throttle, the records of idempotency keys after a day, and secrets of webhooks that nothing is
-// signed with any more.
+// signed with any more. Tombstones go when they are old.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.store.RemoveFullBuckets(ctx); err != nil {
 		return RemoveResult{}, err
@@ -100,7 +102,10 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.removeDeleted(ctx, began, &p); err != nil {
 		return p.Result, err
 	}
-	if err := r.removeIdempotencyRecords(ctx, began, &p); err != nil {
+	if err := r.removePages(ctx, began, &p, "idempotency_records", &p.Result.IdempotencyRecords, r.store.RemoveIdempotencyRecords); err != nil {
+		return p.Result, err
+	}
+	if err := r.removeTombstones(ctx, began, &p); err != nil {
 		return p.Result, err
 	}
 	for r.keep > 0 && p.Step < len(removals) && !p.Result.Unfinished {
@@ -124,7 +129,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if p.Result != (RemoveResult{}) {
 		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
 			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks,
-			"idempotencyRecords", p.Result.IdempotencyRecords, "unfinished", p.Result.Unfinished)
+			"idempotencyRecords", p.Result.IdempotencyRecords, "tombstones", p.Result.Tombstones, "unfinished", p.Result.Unfinished)
 	}
 	// Nothing that is removed, but the only thing else that has to be done now and then, by
 	// one process: programs of a release before write rows without a hash while they run.
@@ -154,16 +159,27 @@ func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progr
 	return nil
 }
 
-// removeIdempotencyRecords removes the records of idempotency keys that count no longer.
-func (r *Retention) removeIdempotencyRecords(ctx context.Context, began time.Time, p *progress) error {
+func (r *Retention) removeTombstones(ctx context.Context, began time.Time, p *progress) error {
+	if r.keep <= 0 {
+		return nil
+	}
+	return r.removePages(ctx, began, p, "tombstones", &p.Result.Tombstones, func(ctx context.Context) (int, bool, error) {
+		return r.store.RemoveTombstones(ctx, began.Add(-r.keep))
+	})
+}
+
+// removePages removes rows page by page, and counts them. Remove says whether there may be more.
+func (r *Retention) removePages(
+	ctx context.Context, began time.Time, p *progress, name string, count *int, remove func(context.Context) (int, bool, error),
+) error {
 	for whole := true; whole && !p.Result.Unfinished; {
 		pageBegan := time.Now()
-		removed, more, err := r.store.RemoveIdempotencyRecords(ctx)
+		removed, more, err := remove(ctx)
 		if err != nil {
 			return err
 		}
-		r.count.remove(ctx, "idempotency_records", removed)
-		p.Result.IdempotencyRecords += removed
+		r.count.remove(ctx, name, removed)
+		*count += removed
 		activity.RecordHeartbeat(ctx, *p)
 		whole = more
 		p.Result.Unfinished = more && time.Since(began) > removeTime

@@ -6,16 +6,20 @@ import (
 	"earshot/api/gen"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
+	"earshot/internal/page"
 	"earshot/internal/publicid"
 )
 
 func (s *server) ListChangelog(ctx context.Context, r gen.ListChangelogRequestObject) (gen.ListChangelogResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	p, err := s.Feedback.Entries(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Entries(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit),
+		page.Sync{UpdatedSince: r.Params.UpdatedSince, IncludeDeleted: r.Params.IncludeDeleted})
 	if err != nil {
 		return nil, err
 	}
-	return gen.ListChangelog200JSONResponse{Data: each(p.Items, entry), NextCursor: orNull(p.NextCursor)}, nil
+	return gen.ListChangelog200JSONResponse{
+		Data: each(p.Items, entry), NextCursor: orNull(p.NextCursor), SyncCursor: p.SyncCursor, Deleted: deletions(p.Deleted),
+	}, nil
 }
 
 func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelogEntryRequestObject) (gen.CreateChangelogEntryResponseObject, error) {

@@ -10,6 +10,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
+	"earshot/internal/page"
 	"earshot/internal/publicid"
 )
 
@@ -35,11 +36,14 @@ func createdComment(c *db.Comment) gen.CreateComment201JSONResponse {
 
 func (s *server) ListComments(ctx context.Context, r gen.ListCommentsRequestObject) (gen.ListCommentsResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	p, err := s.Feedback.Comments(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.Feedback.Comments(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit),
+		page.Sync{UpdatedSince: r.Params.UpdatedSince, IncludeDeleted: r.Params.IncludeDeleted})
 	if err != nil {
 		return nil, err
 	}
-	return gen.ListComments200JSONResponse{Data: each(p.Items, comment), NextCursor: orNull(p.NextCursor)}, nil
+	return gen.ListComments200JSONResponse{
+		Data: each(p.Items, comment), NextCursor: orNull(p.NextCursor), SyncCursor: p.SyncCursor, Deleted: deletions(p.Deleted),
+	}, nil
 }
 
 func (s *server) GetComment(ctx context.Context, r gen.GetCommentRequestObject) (gen.GetCommentResponseObject, error) {

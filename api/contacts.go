@@ -111,12 +111,15 @@ func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObje
 	p, err := s.Contacts.Contacts(ctx, contacts.ContactQuery{
 		Query: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q, Plans: r.Params.Plan,
 		ExternalUserID: r.Params.ExternalUserID, Email: r.Params.Email, Source: r.Params.Source,
-		ConsentBasis: r.Params.ConsentBasis, UpdatedSince: r.Params.UpdatedSince, Sort: (*string)(r.Params.Sort),
+		ConsentBasis: r.Params.ConsentBasis, Sort: (*string)(r.Params.Sort),
+		Sync: page.Sync{UpdatedSince: r.Params.UpdatedSince, IncludeDeleted: r.Params.IncludeDeleted},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return gen.ListContacts200JSONResponse{Data: each(p.Items, contact), NextCursor: orNull(p.NextCursor)}, nil
+	return gen.ListContacts200JSONResponse{
+		Data: each(p.Items, contact), NextCursor: orNull(p.NextCursor), SyncCursor: p.SyncCursor, Deleted: deletions(p.Deleted),
+	}, nil
 }
 
 func (s *server) ListContactPosts(ctx context.Context, r gen.ListContactPostsRequestObject) (gen.ListContactPostsResponseObject, error) {

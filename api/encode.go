@@ -64,6 +64,15 @@ func texts[T ~string](in *[]T) *[]string {
 
 func deleted(id fmt.Stringer) gen.DeletedResource { return gen.DeletedResource{ID: id.String()} }
 
+// deletions are left out where they weren't asked for.
+func deletions(all []page.Deleted) *gen.Deletions {
+	if all == nil {
+		return nil
+	}
+	out := each(all, func(d page.Deleted) gen.Deletion { return gen.Deletion{ID: d.ID, DeletedAt: d.At} })
+	return &out
+}
+
 func pageQuery(cursor *string, limit *int) page.Query {
 	return page.Query{Cursor: cursor, Limit: limit}
 }

@@ -84,7 +84,7 @@ func unknownParameters(t *testing.T, app *testkit.App) {
 		board + "/posts?stauts=open":        "the nearest is status",
 		board + "/posts?tag_ids=x":          "the nearest is tagIds",
 		"/v1/contacts?updated_since=x":      "the nearest is updatedSince",
-		board + "/changelog?updatedSince=":  "the nearest is ",
+		board + "/changelog?publishedAt=":   "the nearest is ",
 		board + "?limit=1":                  "takes none",
 		"/v1/me?=":                          "takes none",
 		"/v1/me?%zz=1":                      "takes none",

@@ -8,6 +8,7 @@ import (
 	"earshot/api/gen"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
+	"earshot/internal/page"
 	"earshot/internal/publicid"
 )
 
@@ -66,12 +67,29 @@ func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (g
 	p, err := s.Feedback.Posts(ctx, on, feedback.PostQuery{
 		Query: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
 		Statuses: texts(r.Params.Status), TagIDs: r.Params.TagIDs, ContactID: r.Params.ContactID,
-		Sort: (*string)(r.Params.Sort),
+		Sync: page.Sync{UpdatedSince: r.Params.UpdatedSince, IncludeDeleted: r.Params.IncludeDeleted}, Sort: (*string)(r.Params.Sort),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return gen.ListPosts200JSONResponse{Data: each(p.Items, post), NextCursor: orNull(p.NextCursor)}, nil
+	return gen.ListPosts200JSONResponse(postList(p)), nil
+}
+
+func (s *server) ListAllPosts(ctx context.Context, r gen.ListAllPostsRequestObject) (gen.ListAllPostsResponseObject, error) {
+	p, err := s.Feedback.AllPosts(ctx, feedback.PostQuery{
+		Query: largePage(ctx, r.Params.Cursor, r.Params.Limit), Statuses: texts(r.Params.Status), ContactID: r.Params.ContactID,
+		Sync: page.Sync{UpdatedSince: r.Params.UpdatedSince, IncludeDeleted: r.Params.IncludeDeleted}, Sort: (*string)(r.Params.Sort),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListAllPosts200JSONResponse(postList(p)), nil
+}
+
+func postList(p page.Page[*feedback.Post]) gen.PostList {
+	return gen.PostList{
+		Data: each(p.Items, post), NextCursor: orNull(p.NextCursor), SyncCursor: p.SyncCursor, Deleted: deletions(p.Deleted),
+	}
 }
 
 func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) (gen.DeletePostResponseObject, error) {

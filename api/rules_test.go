@@ -27,6 +27,7 @@ var words = map[string]string{
 	"sameBoard":       "422 with the rule `sameBoard`",
 	"notTarget":       "422 with the rule `notTarget`",
 	"oneLevel":        "a reply to a reply is 422",
+	"updated":         "422 with the rule `updated`",
 	"relevance":       "needs `q` (422 without)",
 	"maxBytes":        "at most 256 KiB",
 	"maxDepth":        "A body nests at most 1,024 levels deep (422 otherwise).",

@@ -25,14 +25,14 @@ type shape struct {
 	values  *shape
 	items   *shape
 	// most is how many items or names there may be, where that has a limit.
-	most                       int
-	integer, moment, isTrimmed bool
+	most                                int
+	integer, boolean, moment, isTrimmed bool
 }
 
 func shapeOf(s *openapi3.Schema) *shape {
 	out := &shape{
 		free:    s.Type.Includes("object") && s.Type.Includes("string"),
-		integer: s.Type.Includes("integer"), moment: s.Format == "date-time", isTrimmed: s.Extensions["x-trimmed"] == true,
+		integer: s.Type.Includes("integer"), boolean: s.Type.Includes("boolean"), moment: s.Format == "date-time", isTrimmed: s.Extensions["x-trimmed"] == true,
 	}
 	if s.Items != nil {
 		out.items = shapeOf(s.Items.Value)
@@ -152,6 +152,8 @@ func (s *shape) parse(text string) (value any, clean string) {
 	case s.integer && aNumber.MatchString(text):
 		number := s.number(text)
 		return number, string(number)
+	case s.boolean && (text == "true" || text == "false"):
+		return text == "true", text
 	default:
 		text = s.text(text)
 		return text, text

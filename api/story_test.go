@@ -135,6 +135,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 	s.tell("updatePost", 200, object{"status": "planned"})
 	s.tell("getPost", 200, nil)
 	s.tell("listPosts", 200, nil)
+	s.tell("listAllPosts", 200, nil)
 	s.tell("listContactPosts", 200, nil)
 	s.tell("castVote", 201, nil)
 	s.tell("castVote", 200, nil)

@@ -18,6 +18,24 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for AllPostsSort.
+const (
+	AllPostsSortNewest  AllPostsSort = "newest"
+	AllPostsSortUpdated AllPostsSort = "updated"
+)
+
+// Valid indicates whether the value is a known member of the AllPostsSort enum.
+func (e AllPostsSort) Valid() bool {
+	switch e {
+	case AllPostsSortNewest:
+		return true
+	case AllPostsSortUpdated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for APIKeyScope.
 const (
 	APIKeyScopeRead      APIKeyScope = "read"
@@ -80,6 +98,7 @@ const (
 	ContactSortCreated  ContactSort = "created"
 	ContactSortLastSeen ContactSort = "last_seen"
 	ContactSortMRR      ContactSort = "mrr"
+	ContactSortUpdated  ContactSort = "updated"
 )
 
 // Valid indicates whether the value is a known member of the ContactSort enum.
@@ -90,6 +109,8 @@ func (e ContactSort) Valid() bool {
 	case ContactSortLastSeen:
 		return true
 	case ContactSortMRR:
+		return true
+	case ContactSortUpdated:
 		return true
 	default:
 		return false
@@ -302,6 +323,7 @@ const (
 	PostSortActive    PostSort = "active"
 	PostSortNewest    PostSort = "newest"
 	PostSortRelevance PostSort = "relevance"
+	PostSortUpdated   PostSort = "updated"
 	PostSortVotes     PostSort = "votes"
 )
 
@@ -313,6 +335,8 @@ func (e PostSort) Valid() bool {
 	case PostSortNewest:
 		return true
 	case PostSortRelevance:
+		return true
+	case PostSortUpdated:
 		return true
 	case PostSortVotes:
 		return true
@@ -374,6 +398,10 @@ func (e RecoveryStatus) Valid() bool {
 		return false
 	}
 }
+
+// AllPostsSort The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last, and a
+// `syncCursor`.
+type AllPostsSort string
 
 // AnyValue Any JSON value.
 type AnyValue = json.RawMessage
@@ -564,8 +592,15 @@ type ChangelogEntryList struct {
 	// Data The changelog entries, newest first.
 	Data []ChangelogEntry `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ChangelogEntryState Where the entry stands. It follows from `publishedAt`.
@@ -652,8 +687,15 @@ type CommentList struct {
 	// Data The comments, in threads.
 	Data []Comment `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ConsentBasis The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
@@ -783,12 +825,20 @@ type ContactList struct {
 	// Data The contacts, in the order of the list.
 	Data []Contact `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ContactSort The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without the
 // value come last, and ties have the newest first. Amounts are compared without regard to their currency.
+// `updated` has the latest change last, and a `syncCursor`; it isn't for `q`.
 type ContactSort string
 
 // ContactSource How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
@@ -978,6 +1028,18 @@ type DeletedResource struct {
 	// ID The id of what was deleted, of the member that was removed, or of the key that was revoked.
 	ID string `json:"id"`
 }
+
+// Deletion defines model for Deletion.
+type Deletion struct {
+	// DeletedAt When it was deleted; for a post whose board was deleted after it, when that was.
+	DeletedAt time.Time `json:"deletedAt"`
+
+	// ID The id of what was deleted.
+	ID string `json:"id"`
+}
+
+// Deletions Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+type Deletions = []Deletion
 
 // Delivery defines model for Delivery.
 type Delivery = DeliveryFields
@@ -1493,8 +1555,15 @@ type PostList struct {
 	// Data The posts, in the order of the list.
 	Data []Post `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // PostSlug The post's title in addresses, unique on its board.
@@ -1502,7 +1571,8 @@ type PostSlug = string
 
 // PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
 // together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
-// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first.
+// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first. `updated` has the latest
+// change last, and a `syncCursor`; it isn't for `q`.
 type PostSort string
 
 // PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
@@ -1643,6 +1713,10 @@ type RotateWebhookSecretRequest struct {
 	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
+
+// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+// `cursor` to get what changed since.
+type SyncCursor = string
 
 // Tag defines model for Tag.
 type Tag struct {
@@ -2092,6 +2166,9 @@ type DeliveryLimitParam = int
 // EntryIDParam defines model for EntryIdParam.
 type EntryIDParam = string
 
+// IncludeDeletedParam defines model for IncludeDeletedParam.
+type IncludeDeletedParam = bool
+
 // LimitParam defines model for LimitParam.
 type LimitParam = int
 
@@ -2107,6 +2184,9 @@ type RecoveryIDParam = string
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
 
+// UpdatedSinceParam defines model for UpdatedSinceParam.
+type UpdatedSinceParam = time.Time
+
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
 
@@ -2115,6 +2195,9 @@ type WholeLimitParam = int
 
 // Conflict Every error has this shape.
 type Conflict = Error
+
+// CursorGone Every error has this shape.
+type CursorGone = Error
 
 // Forbidden Every error has this shape.
 type Forbidden = Error
@@ -2180,6 +2263,14 @@ type ListChangelogParams struct {
 
 	// Limit How many items a page holds at most.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 }
 
 // ListPostsParams defines parameters for ListPosts.
@@ -2203,7 +2294,15 @@ type ListPostsParams struct {
 	// ContactID Only posts that this contact is attached to.
 	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
 
-	// Sort The order. Left out, it is `relevance` with `q` and `newest` without.
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
+
+	// Sort The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
@@ -2246,7 +2345,12 @@ type ListContactsParams struct {
 	// UpdatedSince Only contacts whose `updatedAt` is this moment or later.
 	UpdatedSince *time.Time `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// Sort The order. Left out, it is `created`.
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
+
+	// Sort The order. Left out, it is `updated` with `includeDeleted`, and else `created`.
 	Sort *ContactSort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
@@ -2283,6 +2387,32 @@ type ListMembersParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListAllPostsParams defines parameters for ListAllPosts.
+type ListAllPostsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Status Only posts in any of these states, separated by commas: `open,planned`.
+	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// ContactID Only posts that this contact is attached to.
+	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
+
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
+
+	// Sort The order. Left out, it is `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
+	Sort *AllPostsSort `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
 // ListCommentsParams defines parameters for ListComments.
 type ListCommentsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2290,6 +2420,14 @@ type ListCommentsParams struct {
 
 	// Limit How many items a page holds at most.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 }
 
 // RetractVoteParams defines parameters for RetractVote.
@@ -2669,6 +2807,9 @@ type ClientInterface interface {
 	// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
 	// the list.
 	//
+	// With `updatedSince` or `includeDeleted` they come in the order of their changes instead. Keep the `syncCursor`, as
+	// `GET /v1/posts` tells.
+	//
 	// Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
 	ListChangelog(ctx context.Context, boardID BoardIDParam, params *ListChangelogParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -2703,6 +2844,8 @@ type ClientInterface interface {
 	// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
 	// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
 	// or a tag that the organization doesn't have gets 404 with `details.field`.
+	//
+	// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
 	//
 	// Corresponds with GET /v1/boards/{boardId}/posts (the `ListPosts` operationId).
 	ListPosts(ctx context.Context, boardID BoardIDParam, params *ListPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2902,6 +3045,9 @@ type ClientInterface interface {
 	//
 	// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
 	// you give.
+	//
+	// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That `lastSeenAt` advances is no
+	// change there.
 	//
 	// Corresponds with GET /v1/contacts (the `ListContacts` operationId).
 	ListContacts(ctx context.Context, params *ListContactsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3168,6 +3314,27 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
 	UpdateMember(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAllPosts List all posts
+	//
+	// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
+	// that you give. Deleted posts aren't in the list. A contact that the organization doesn't have gets 404 with
+	// `details.field`.
+	//
+	// **To keep a copy in step**, take the order `updated`, with `updatedSince` or without, and walk to the end: store
+	// what is in `data`, and with `includeDeleted` remove what is in `deleted`. Keep the `syncCursor` of the last page,
+	// and pass it as `cursor`, with the same query, whenever you look again: what changed since comes, also where only
+	// counts changed, and nothing is missed, however many write at once. What changes while you look may come twice.
+	// A change comes as soon as no transaction is under way in the database that began to write before it, which is
+	// some milliseconds later; while one lasts for longer, pages are empty.
+	//
+	// Filters choose among what changed: you aren't told that a post doesn't meet them any more, so filter a copy
+	// yourself. Deletions are remembered for as long as deliveries are kept, 30 days unless your deployment sets
+	// another time. Who asks for them with an older `syncCursor` gets 410 `ERR_GONE`, and so does everybody with one
+	// from before the database was restored from a backup: read the list anew, without a cursor, and remove what doesn't come.
+	//
+	// Corresponds with GET /v1/posts (the `ListAllPosts` operationId).
+	ListAllPosts(ctx context.Context, params *ListAllPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeletePost Delete a post
 	//
 	// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -3216,7 +3383,10 @@ type ClientInterface interface {
 	//
 	// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
 	// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
-	// has none: they moved to the post it was merged into.
+	// has none: they moved to the post it was merged into, in whose list they come as changed.
+	//
+	// With `updatedSince` or `includeDeleted` the comments come in the order of their changes instead, and deleted
+	// ones aren't among them: with `includeDeleted` they come as `deleted`. Keep the `syncCursor`, as `GET /v1/posts` tells.
 	//
 	// Corresponds with GET /v1/posts/{postId}/comments (the `ListComments` operationId).
 	ListComments(ctx context.Context, postID PostIDParam, params *ListCommentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3875,6 +4045,9 @@ func (c *Client) UpdateBoard(ctx context.Context, boardID BoardIDParam, body Upd
 // Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
 // the list.
 //
+// With `updatedSince` or `includeDeleted` they come in the order of their changes instead. Keep the `syncCursor`, as
+// `GET /v1/posts` tells.
+//
 // Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
 func (c *Client) ListChangelog(ctx context.Context, boardID BoardIDParam, params *ListChangelogParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListChangelogRequest(c.Server, boardID, params)
@@ -3939,6 +4112,8 @@ func (c *Client) CreateChangelogEntry(ctx context.Context, boardID BoardIDParam,
 // Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
 // Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
 // or a tag that the organization doesn't have gets 404 with `details.field`.
+//
+// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
 //
 // Corresponds with GET /v1/boards/{boardId}/posts (the `ListPosts` operationId).
 func (c *Client) ListPosts(ctx context.Context, boardID BoardIDParam, params *ListPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4328,6 +4503,9 @@ func (c *Client) UpdateComment(ctx context.Context, commentID CommentIDParam, bo
 //
 // Lists the organization's contacts. The filters go together: a contact has to meet all of those that
 // you give.
+//
+// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That `lastSeenAt` advances is no
+// change there.
 //
 // Corresponds with GET /v1/contacts (the `ListContacts` operationId).
 func (c *Client) ListContacts(ctx context.Context, params *ListContactsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4804,6 +4982,37 @@ func (c *Client) UpdateMember(ctx context.Context, memberID MemberIDParam, body 
 	return c.Client.Do(req)
 }
 
+// ListAllPosts List all posts
+//
+// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
+// that you give. Deleted posts aren't in the list. A contact that the organization doesn't have gets 404 with
+// `details.field`.
+//
+// **To keep a copy in step**, take the order `updated`, with `updatedSince` or without, and walk to the end: store
+// what is in `data`, and with `includeDeleted` remove what is in `deleted`. Keep the `syncCursor` of the last page,
+// and pass it as `cursor`, with the same query, whenever you look again: what changed since comes, also where only
+// counts changed, and nothing is missed, however many write at once. What changes while you look may come twice.
+// A change comes as soon as no transaction is under way in the database that began to write before it, which is
+// some milliseconds later; while one lasts for longer, pages are empty.
+//
+// Filters choose among what changed: you aren't told that a post doesn't meet them any more, so filter a copy
+// yourself. Deletions are remembered for as long as deliveries are kept, 30 days unless your deployment sets
+// another time. Who asks for them with an older `syncCursor` gets 410 `ERR_GONE`, and so does everybody with one
+// from before the database was restored from a backup: read the list anew, without a cursor, and remove what doesn't come.
+//
+// Corresponds with GET /v1/posts (the `ListAllPosts` operationId).
+func (c *Client) ListAllPosts(ctx context.Context, params *ListAllPostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAllPostsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeletePost Delete a post
 //
 // Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -4892,7 +5101,10 @@ func (c *Client) UpdatePost(ctx context.Context, postID PostIDParam, body Update
 //
 // Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
 // by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
-// has none: they moved to the post it was merged into.
+// has none: they moved to the post it was merged into, in whose list they come as changed.
+//
+// With `updatedSince` or `includeDeleted` the comments come in the order of their changes instead, and deleted
+// ones aren't among them: with `includeDeleted` they come as `deleted`. Keep the `syncCursor`, as `GET /v1/posts` tells.
 //
 // Corresponds with GET /v1/posts/{postId}/comments (the `ListComments` operationId).
 func (c *Client) ListComments(ctx context.Context, postID PostIDParam, params *ListCommentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5989,6 +6201,30 @@ func NewListChangelogRequest(server string, boardID BoardIDParam, params *ListCh
 
 		}
 
+		if params.UpdatedSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updatedSince", *params.UpdatedSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IncludeDeleted != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "includeDeleted", *params.IncludeDeleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -6148,6 +6384,30 @@ func NewListPostsRequest(server string, boardID BoardIDParam, params *ListPostsP
 		if params.ContactID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "contactId", *params.ContactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updatedSince", *params.UpdatedSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IncludeDeleted != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "includeDeleted", *params.IncludeDeleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -6858,6 +7118,18 @@ func NewListContactsRequest(server string, params *ListContactsParams) (*http.Re
 
 		}
 
+		if params.IncludeDeleted != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "includeDeleted", *params.IncludeDeleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Sort != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -7530,6 +7802,132 @@ func NewUpdateMemberRequestWithBody(server string, memberID MemberIDParam, conte
 	return req, nil
 }
 
+// NewListAllPostsRequest constructs an http.Request for the ListAllPosts method
+func NewListAllPostsRequest(server string, params *ListAllPostsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/posts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ContactID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "contactId", *params.ContactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updatedSince", *params.UpdatedSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IncludeDeleted != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "includeDeleted", *params.IncludeDeleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewDeletePostRequest constructs an http.Request for the DeletePost method
 func NewDeletePostRequest(server string, postID PostIDParam) (*http.Request, error) {
 	var err error
@@ -7695,6 +8093,30 @@ func NewListCommentsRequest(server string, postID PostIDParam, params *ListComme
 		if params.Limit != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updatedSince", *params.UpdatedSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IncludeDeleted != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "includeDeleted", *params.IncludeDeleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -8916,6 +9338,9 @@ type ClientWithResponsesInterface interface {
 	// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
 	// the list.
 	//
+	// With `updatedSince` or `includeDeleted` they come in the order of their changes instead. Keep the `syncCursor`, as
+	// `GET /v1/posts` tells.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
@@ -8952,6 +9377,8 @@ type ClientWithResponsesInterface interface {
 	// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
 	// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
 	// or a tag that the organization doesn't have gets 404 with `details.field`.
+	//
+	// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9165,6 +9592,9 @@ type ClientWithResponsesInterface interface {
 	//
 	// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
 	// you give.
+	//
+	// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That `lastSeenAt` advances is no
+	// change there.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9449,6 +9879,29 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
 	UpdateMemberWithResponse(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
 
+	// ListAllPostsWithResponse List all posts
+	//
+	// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
+	// that you give. Deleted posts aren't in the list. A contact that the organization doesn't have gets 404 with
+	// `details.field`.
+	//
+	// **To keep a copy in step**, take the order `updated`, with `updatedSince` or without, and walk to the end: store
+	// what is in `data`, and with `includeDeleted` remove what is in `deleted`. Keep the `syncCursor` of the last page,
+	// and pass it as `cursor`, with the same query, whenever you look again: what changed since comes, also where only
+	// counts changed, and nothing is missed, however many write at once. What changes while you look may come twice.
+	// A change comes as soon as no transaction is under way in the database that began to write before it, which is
+	// some milliseconds later; while one lasts for longer, pages are empty.
+	//
+	// Filters choose among what changed: you aren't told that a post doesn't meet them any more, so filter a copy
+	// yourself. Deletions are remembered for as long as deliveries are kept, 30 days unless your deployment sets
+	// another time. Who asks for them with an older `syncCursor` gets 410 `ERR_GONE`, and so does everybody with one
+	// from before the database was restored from a backup: read the list anew, without a cursor, and remove what doesn't come.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/posts (the `ListAllPosts` operationId).
+	ListAllPostsWithResponse(ctx context.Context, params *ListAllPostsParams, reqEditors ...RequestEditorFn) (*ListAllPostsResponse, error)
+
 	// DeletePostWithResponse Delete a post
 	//
 	// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -9501,7 +9954,10 @@ type ClientWithResponsesInterface interface {
 	//
 	// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
 	// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
-	// has none: they moved to the post it was merged into.
+	// has none: they moved to the post it was merged into, in whose list they come as changed.
+	//
+	// With `updatedSince` or `includeDeleted` the comments come in the order of their changes instead, and deleted
+	// ones aren't among them: with `includeDeleted` they come as `deleted`. Keep the `syncCursor`, as `GET /v1/posts` tells.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -10815,6 +11271,8 @@ type ListChangelogResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *CursorGone
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *ValidationFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -10843,6 +11301,11 @@ func (r ListChangelogResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r ListChangelogResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON410 returns the response for an HTTP 410 `application/json` response
+func (r ListChangelogResponse) GetJSON410() *CursorGone {
+	return r.JSON410
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
@@ -11016,6 +11479,8 @@ type ListPostsResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *CursorGone
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *ValidationFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -11044,6 +11509,11 @@ func (r ListPostsResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r ListPostsResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON410 returns the response for an HTTP 410 `application/json` response
+func (r ListPostsResponse) GetJSON410() *CursorGone {
+	return r.JSON410
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
@@ -12366,6 +12836,8 @@ type ListContactsResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *CursorGone
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *ValidationFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -12389,6 +12861,11 @@ func (r ListContactsResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r ListContactsResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON410 returns the response for an HTTP 410 `application/json` response
+func (r ListContactsResponse) GetJSON410() *CursorGone {
+	return r.JSON410
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
@@ -13840,6 +14317,103 @@ func (r UpdateMemberResponse) ContentType() string {
 	return ""
 }
 
+type ListAllPostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PostList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *CursorGone
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAllPostsResponse) GetJSON200() *PostList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAllPostsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListAllPostsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListAllPostsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON410 returns the response for an HTTP 410 `application/json` response
+func (r ListAllPostsResponse) GetJSON410() *CursorGone {
+	return r.JSON410
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListAllPostsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListAllPostsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListAllPostsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListAllPostsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAllPostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAllPostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAllPostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAllPostsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeletePostResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14163,6 +14737,8 @@ type ListCommentsResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *CursorGone
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *ValidationFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14191,6 +14767,11 @@ func (r ListCommentsResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r ListCommentsResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON410 returns the response for an HTTP 410 `application/json` response
+func (r ListCommentsResponse) GetJSON410() *CursorGone {
+	return r.JSON410
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
@@ -16418,6 +16999,9 @@ func (c *ClientWithResponses) UpdateBoardWithResponse(ctx context.Context, board
 // Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
 // the list.
 //
+// With `updatedSince` or `includeDeleted` they come in the order of their changes instead. Keep the `syncCursor`, as
+// `GET /v1/posts` tells.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/boards/{boardId}/changelog (the `ListChangelog` operationId).
@@ -16472,6 +17056,8 @@ func (c *ClientWithResponses) CreateChangelogEntryWithResponse(ctx context.Conte
 // Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
 // Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
 // or a tag that the organization doesn't have gets 404 with `details.field`.
+//
+// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16799,6 +17385,9 @@ func (c *ClientWithResponses) UpdateCommentWithResponse(ctx context.Context, com
 //
 // Lists the organization's contacts. The filters go together: a contact has to meet all of those that
 // you give.
+//
+// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That `lastSeenAt` advances is no
+// change there.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -17209,6 +17798,35 @@ func (c *ClientWithResponses) UpdateMemberWithResponse(ctx context.Context, memb
 	return ParseUpdateMemberResponse(rsp)
 }
 
+// ListAllPostsWithResponse List all posts
+//
+// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
+// that you give. Deleted posts aren't in the list. A contact that the organization doesn't have gets 404 with
+// `details.field`.
+//
+// **To keep a copy in step**, take the order `updated`, with `updatedSince` or without, and walk to the end: store
+// what is in `data`, and with `includeDeleted` remove what is in `deleted`. Keep the `syncCursor` of the last page,
+// and pass it as `cursor`, with the same query, whenever you look again: what changed since comes, also where only
+// counts changed, and nothing is missed, however many write at once. What changes while you look may come twice.
+// A change comes as soon as no transaction is under way in the database that began to write before it, which is
+// some milliseconds later; while one lasts for longer, pages are empty.
+//
+// Filters choose among what changed: you aren't told that a post doesn't meet them any more, so filter a copy
+// yourself. Deletions are remembered for as long as deliveries are kept, 30 days unless your deployment sets
+// another time. Who asks for them with an older `syncCursor` gets 410 `ERR_GONE`, and so does everybody with one
+// from before the database was restored from a backup: read the list anew, without a cursor, and remove what doesn't come.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/posts (the `ListAllPosts` operationId).
+func (c *ClientWithResponses) ListAllPostsWithResponse(ctx context.Context, params *ListAllPostsParams, reqEditors ...RequestEditorFn) (*ListAllPostsResponse, error) {
+	rsp, err := c.ListAllPosts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAllPostsResponse(rsp)
+}
+
 // DeletePostWithResponse Delete a post
 //
 // Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
@@ -17285,7 +17903,10 @@ func (c *ClientWithResponses) UpdatePostWithResponse(ctx context.Context, postID
 //
 // Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
 // by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
-// has none: they moved to the post it was merged into.
+// has none: they moved to the post it was merged into, in whose list they come as changed.
+//
+// With `updatedSince` or `includeDeleted` the comments come in the order of their changes instead, and deleted
+// ones aren't among them: with `includeDeleted` they come as `deleted`. Keep the `syncCursor`, as `GET /v1/posts` tells.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -18659,6 +19280,13 @@ func ParseListChangelogResponse(rsp *http.Response) (*ListChangelogResponse, err
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest CursorGone
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -18829,6 +19457,13 @@ func ParseListPostsResponse(rsp *http.Response) (*ListPostsResponse, error) {
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest CursorGone
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
@@ -19985,6 +20620,13 @@ func ParseListContactsResponse(rsp *http.Response) (*ListContactsResponse, error
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest CursorGone
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
@@ -21215,6 +21857,88 @@ func ParseUpdateMemberResponse(rsp *http.Response) (*UpdateMemberResponse, error
 	return response, nil
 }
 
+// ParseListAllPostsResponse parses an HTTP response from a ListAllPostsWithResponse call
+func ParseListAllPostsResponse(rsp *http.Response) (*ListAllPostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAllPostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PostList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest CursorGone
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeletePostResponse parses an HTTP response from a DeletePostWithResponse call
 func ParseDeletePostResponse(rsp *http.Response) (*DeletePostResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -21526,6 +22250,13 @@ func ParseListCommentsResponse(rsp *http.Response) (*ListCommentsResponse, error
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest CursorGone
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

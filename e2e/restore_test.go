@@ -273,6 +273,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	d.quiet()
 	require.Equal(t, []int{1, 1, 1, 1}, d.times(before))
 	after := d.everyState("After", worker)
+	copied := d.syncCursor("/v1/posts?sort=updated")
 	api.kill()
 	d.shell(late, page.backup)
 	old, fresh := d.setting("EARSHOT_SECRET_KEYS"), "new:"+base64.StdEncoding.EncodeToString([]byte(strings.Repeat("n", 32)))
@@ -299,13 +300,30 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	d.goOn(page)
 	require.Equal(t, []int{2, 2, 2, 2}, d.times(before), "as far as its rows know, nobody had it")
 	require.Equal(t, []int{1, 1, 1, 1}, d.times(after), "what was acknowledged after the backup is gone")
+	status, _ := d.send(http.MethodGet, "/v1/posts?sort=updated&cursor="+url.QueryEscape(copied), nil)
+	require.Equal(t, http.StatusGone, status, "whoever keeps a copy is told that it has what is gone")
 	for _, id := range after[:3] {
-		status, _ := d.send(http.MethodGet, "/v1/posts/"+id, nil)
+		status, _ = d.send(http.MethodGet, "/v1/posts/"+id, nil)
 		require.Equal(t, http.StatusNotFound, status)
 	}
 	for _, got := range r.All() {
 		require.NoError(t, got.Invalid)
 	}
+}
+
+// syncCursor is where a copy of a list goes on.
+func (d *deployment) syncCursor(path string) string {
+	d.t.Helper()
+	r, err := http.NewRequest(http.MethodGet, d.url+path, nil)
+	require.NoError(d.t, err)
+	r.Header.Set("Authorization", "Bearer "+d.key)
+	answer, err := d.program.client.Do(r)
+	require.NoError(d.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	var list struct{ SyncCursor string }
+	require.NoError(d.t, json.NewDecoder(answer.Body).Decode(&list))
+	require.NotEmpty(d.t, list.SyncCursor)
+	return list.SyncCursor
 }
 
 // goOn starts everything after a restore, which took an hour, and waits until there is

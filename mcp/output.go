@@ -32,6 +32,12 @@ func (r *ready) output(c *contract) *openapi3.Schema {
 		if next := op.next(); next != "" {
 			s.Properties[next] = op.output.Properties[next]
 		}
+		// Of a list that a copy is kept in step with.
+		for _, name := range []string{"sync_cursor", "deleted"} {
+			if property := op.output.Properties[name]; property != nil {
+				s.Properties[name] = property
+			}
+		}
 		if op.tagged {
 			s.Properties["etag"] = described(openapi3.NewStringSchema(),
 				"Stands for data as it is, for the if_match of a change.")

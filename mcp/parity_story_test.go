@@ -87,6 +87,7 @@ func story() []step {
 		{"listPosts", object{
 			"boardId": "$board", "q": "pdf", "status": []any{"open", "planned"}, "tagIds": []any{"$tag"}, "sort": "votes",
 		}, ""},
+		{"listAllPosts", object{"status": []any{"open"}, "limit": 5}, ""},
 		{"getPost", object{"postId": "$post"}, ""},
 		{"updatePost", object{"postId": "$post", "status": "planned", "hideFromRoadmap": true}, ""},
 		{"castVote", object{"postId": "$post"}, ""},

@@ -70,10 +70,13 @@ var table = []tool{
 	},
 	// Reading.
 	{
-		name: "list_boards", title: "Look around: the account, boards and tags",
+		name: "list_boards", title: "Look around: the account, boards and tags, posts of all boards",
 		description: "Start here. Action boards returns the boards, whose ids most other tools want; board reads one; " +
-			"tags lists a board's tags; me tells whose key this is, its scope, and the organization's plan.",
-		actions: []action{{"boards", "listBoards"}, {"board", "getBoard"}, {"tags", "listTags"}, {"me", "getMe"}},
+			"tags lists a board's tags; posts lists the posts of all boards, with sort updated to learn what changed; me tells " +
+			"whose key this is, its scope, and the organization's plan.",
+		actions: []action{
+			{"boards", "listBoards"}, {"board", "getBoard"}, {"tags", "listTags"}, {"posts", "listAllPosts"}, {"me", "getMe"},
+		},
 	},
 	{
 		name: "search_posts", title: "Search and list posts",

@@ -72,6 +72,22 @@ func TestWhatIsOlderThanTheRetentionIsRemovedAndCanNotBeReplayed(t *testing.T) {
 	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
 }
 
+func TestTombstonesThatAreOlderThanTheRetentionAreRemoved(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Worker: true})
+	n := app.Tenant(t)
+	for range 2 {
+		n.Make(t, http.MethodDelete, "/v1/contacts/"+n.ID(t, "/v1/contacts", testkit.Object{}), nil)
+	}
+	c := connect(t, app.Config.DatabaseURL)
+	_, err := c.Exec(t.Context(), "UPDATE tombstones SET deleted_at = now() - interval '31 days' WHERE id = (SELECT id FROM tombstones LIMIT 1)")
+	require.NoError(t, err)
+	require.Equal(t, 1, removed(t, removal(t, app)).Tombstones)
+	var left int
+	require.NoError(t, c.QueryRow(t.Context(), "SELECT count(*) FROM tombstones").Scan(&left))
+	require.Equal(t, 1, left)
+}
+
 func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T) {
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})

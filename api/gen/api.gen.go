@@ -19,6 +19,24 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for AllPostsSort.
+const (
+	AllPostsSortNewest  AllPostsSort = "newest"
+	AllPostsSortUpdated AllPostsSort = "updated"
+)
+
+// Valid indicates whether the value is a known member of the AllPostsSort enum.
+func (e AllPostsSort) Valid() bool {
+	switch e {
+	case AllPostsSortNewest:
+		return true
+	case AllPostsSortUpdated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for APIKeyScope.
 const (
 	APIKeyScopeRead      APIKeyScope = "read"
@@ -81,6 +99,7 @@ const (
 	ContactSortCreated  ContactSort = "created"
 	ContactSortLastSeen ContactSort = "last_seen"
 	ContactSortMRR      ContactSort = "mrr"
+	ContactSortUpdated  ContactSort = "updated"
 )
 
 // Valid indicates whether the value is a known member of the ContactSort enum.
@@ -91,6 +110,8 @@ func (e ContactSort) Valid() bool {
 	case ContactSortLastSeen:
 		return true
 	case ContactSortMRR:
+		return true
+	case ContactSortUpdated:
 		return true
 	default:
 		return false
@@ -303,6 +324,7 @@ const (
 	PostSortActive    PostSort = "active"
 	PostSortNewest    PostSort = "newest"
 	PostSortRelevance PostSort = "relevance"
+	PostSortUpdated   PostSort = "updated"
 	PostSortVotes     PostSort = "votes"
 )
 
@@ -314,6 +336,8 @@ func (e PostSort) Valid() bool {
 	case PostSortNewest:
 		return true
 	case PostSortRelevance:
+		return true
+	case PostSortUpdated:
 		return true
 	case PostSortVotes:
 		return true
@@ -375,6 +399,10 @@ func (e RecoveryStatus) Valid() bool {
 		return false
 	}
 }
+
+// AllPostsSort The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last, and a
+// `syncCursor`.
+type AllPostsSort string
 
 // AnyValue Any JSON value.
 type AnyValue = json.RawMessage
@@ -565,8 +593,15 @@ type ChangelogEntryList struct {
 	// Data The changelog entries, newest first.
 	Data []ChangelogEntry `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ChangelogEntryState Where the entry stands. It follows from `publishedAt`.
@@ -653,8 +688,15 @@ type CommentList struct {
 	// Data The comments, in threads.
 	Data []Comment `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ConsentBasis The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
@@ -784,12 +826,20 @@ type ContactList struct {
 	// Data The contacts, in the order of the list.
 	Data []Contact `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ContactSort The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without the
 // value come last, and ties have the newest first. Amounts are compared without regard to their currency.
+// `updated` has the latest change last, and a `syncCursor`; it isn't for `q`.
 type ContactSort string
 
 // ContactSource How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
@@ -979,6 +1029,18 @@ type DeletedResource struct {
 	// ID The id of what was deleted, of the member that was removed, or of the key that was revoked.
 	ID string `json:"id"`
 }
+
+// Deletion defines model for Deletion.
+type Deletion struct {
+	// DeletedAt When it was deleted; for a post whose board was deleted after it, when that was.
+	DeletedAt time.Time `json:"deletedAt"`
+
+	// ID The id of what was deleted.
+	ID string `json:"id"`
+}
+
+// Deletions Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+type Deletions = []Deletion
 
 // Delivery defines model for Delivery.
 type Delivery = DeliveryFields
@@ -1494,8 +1556,15 @@ type PostList struct {
 	// Data The posts, in the order of the list.
 	Data []Post `json:"data"`
 
+	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	Deleted *Deletions `json:"deleted,omitempty"`
+
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+
+	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+	// `cursor` to get what changed since.
+	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // PostSlug The post's title in addresses, unique on its board.
@@ -1503,7 +1572,8 @@ type PostSlug = string
 
 // PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
 // together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
-// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first.
+// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first. `updated` has the latest
+// change last, and a `syncCursor`; it isn't for `q`.
 type PostSort string
 
 // PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
@@ -1644,6 +1714,10 @@ type RotateWebhookSecretRequest struct {
 	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
+
+// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
+// `cursor` to get what changed since.
+type SyncCursor = string
 
 // Tag defines model for Tag.
 type Tag struct {
@@ -2093,6 +2167,9 @@ type DeliveryLimitParam = int
 // EntryIDParam defines model for EntryIdParam.
 type EntryIDParam = string
 
+// IncludeDeletedParam defines model for IncludeDeletedParam.
+type IncludeDeletedParam = bool
+
 // LimitParam defines model for LimitParam.
 type LimitParam = int
 
@@ -2107,6 +2184,9 @@ type RecoveryIDParam = string
 
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
+
+// UpdatedSinceParam defines model for UpdatedSinceParam.
+type UpdatedSinceParam = time.Time
 
 // WebhookIDParam defines model for WebhookIdParam.
 type WebhookIDParam = string
@@ -2139,6 +2219,14 @@ type ListChangelogParams struct {
 
 	// Limit How many items a page holds at most.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 }
 
 // ListPostsParams defines parameters for ListPosts.
@@ -2162,7 +2250,15 @@ type ListPostsParams struct {
 	// ContactID Only posts that this contact is attached to.
 	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
 
-	// Sort The order. Left out, it is `relevance` with `q` and `newest` without.
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
+
+	// Sort The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
@@ -2205,7 +2301,12 @@ type ListContactsParams struct {
 	// UpdatedSince Only contacts whose `updatedAt` is this moment or later.
 	UpdatedSince *time.Time `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// Sort The order. Left out, it is `created`.
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
+
+	// Sort The order. Left out, it is `updated` with `includeDeleted`, and else `created`.
 	Sort *ContactSort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
@@ -2242,6 +2343,32 @@ type ListMembersParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListAllPostsParams defines parameters for ListAllPosts.
+type ListAllPostsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Status Only posts in any of these states, separated by commas: `open,planned`.
+	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// ContactID Only posts that this contact is attached to.
+	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
+
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
+
+	// Sort The order. Left out, it is `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
+	Sort *AllPostsSort `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
 // ListCommentsParams defines parameters for ListComments.
 type ListCommentsParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2249,6 +2376,14 @@ type ListCommentsParams struct {
 
 	// Limit How many items a page holds at most.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
+
+	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
+	// given. The list is in the order of their changes then; another one is
+	// 422 with the rule `updated`.
+	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 }
 
 // RetractVoteParams defines parameters for RetractVote.
@@ -2502,6 +2637,9 @@ type ServerInterface interface {
 	// UpdateMember Change a member's role or name
 	// (PATCH /v1/members/{memberId})
 	UpdateMember(c *gin.Context, memberID MemberIDParam)
+	// ListAllPosts List all posts
+	// (GET /v1/posts)
+	ListAllPosts(c *gin.Context, params ListAllPostsParams)
 	// DeletePost Delete a post
 	// (DELETE /v1/posts/{postId})
 	DeletePost(c *gin.Context, postID PostIDParam)
@@ -2837,6 +2975,22 @@ func (siw *ServerInterfaceWrapper) ListChangelog(c *gin.Context) {
 		return
 	}
 
+	// ------------- Optional query parameter "updatedSince" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "updatedSince", c.Request.URL.Query(), &params.UpdatedSince, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter updatedSince: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "includeDeleted" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "includeDeleted", c.Request.URL.Query(), &params.IncludeDeleted, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter includeDeleted: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -2935,6 +3089,22 @@ func (siw *ServerInterfaceWrapper) ListPosts(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "contactId", c.Request.URL.Query(), &params.ContactID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "updatedSince" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "updatedSince", c.Request.URL.Query(), &params.UpdatedSince, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter updatedSince: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "includeDeleted" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "includeDeleted", c.Request.URL.Query(), &params.IncludeDeleted, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter includeDeleted: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -3374,6 +3544,14 @@ func (siw *ServerInterfaceWrapper) ListContacts(c *gin.Context) {
 		return
 	}
 
+	// ------------- Optional query parameter "includeDeleted" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "includeDeleted", c.Request.URL.Query(), &params.IncludeDeleted, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter includeDeleted: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	// ------------- Optional query parameter "sort" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -3737,6 +3915,81 @@ func (siw *ServerInterfaceWrapper) UpdateMember(c *gin.Context) {
 	siw.Handler.UpdateMember(c, memberID)
 }
 
+// ListAllPosts operation middleware
+func (siw *ServerInterfaceWrapper) ListAllPosts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllPostsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", c.Request.URL.Query(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter status: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "contactId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "contactId", c.Request.URL.Query(), &params.ContactID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "updatedSince" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "updatedSince", c.Request.URL.Query(), &params.UpdatedSince, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter updatedSince: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "includeDeleted" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "includeDeleted", c.Request.URL.Query(), &params.IncludeDeleted, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter includeDeleted: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAllPosts(c, params)
+}
+
 // DeletePost operation middleware
 func (siw *ServerInterfaceWrapper) DeletePost(c *gin.Context) {
 
@@ -3843,6 +4096,22 @@ func (siw *ServerInterfaceWrapper) ListComments(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "updatedSince" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "updatedSince", c.Request.URL.Query(), &params.UpdatedSince, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter updatedSince: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "includeDeleted" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "includeDeleted", c.Request.URL.Query(), &params.IncludeDeleted, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter includeDeleted: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -4522,6 +4791,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/v1/members/:memberId", wrapper.DeleteMember)
 	router.GET(options.BaseURL+"/v1/members/:memberId", wrapper.GetMember)
 	router.PATCH(options.BaseURL+"/v1/members/:memberId", wrapper.UpdateMember)
+	router.GET(options.BaseURL+"/v1/posts", wrapper.ListAllPosts)
 	router.DELETE(options.BaseURL+"/v1/posts/:postId", wrapper.DeletePost)
 	router.GET(options.BaseURL+"/v1/posts/:postId", wrapper.GetPost)
 	router.PATCH(options.BaseURL+"/v1/posts/:postId", wrapper.UpdatePost)
@@ -5436,6 +5706,28 @@ func (response UpdateMember200JSONResponse) VisitUpdateMemberResponse(w http.Res
 	return err
 }
 
+type ListAllPostsRequestObject struct {
+	Params ListAllPostsParams
+}
+
+type ListAllPostsResponseObject interface {
+	VisitListAllPostsResponse(w http.ResponseWriter) error
+}
+
+type ListAllPosts200JSONResponse PostList
+
+func (response ListAllPosts200JSONResponse) VisitListAllPostsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeletePostRequestObject struct {
 	PostID PostIDParam `json:"postId"`
 }
@@ -6090,6 +6382,9 @@ type StrictServerInterface interface {
 	// UpdateMember Change a member's role or name
 	// (PATCH /v1/members/{memberId})
 	UpdateMember(ctx context.Context, request UpdateMemberRequestObject) (UpdateMemberResponseObject, error)
+	// ListAllPosts List all posts
+	// (GET /v1/posts)
+	ListAllPosts(ctx context.Context, request ListAllPostsRequestObject) (ListAllPostsResponseObject, error)
 	// DeletePost Delete a post
 	// (DELETE /v1/posts/{postId})
 	DeletePost(ctx context.Context, request DeletePostRequestObject) (DeletePostResponseObject, error)
@@ -7541,6 +7836,32 @@ func (sh *strictHandler) UpdateMember(ctx *gin.Context, memberID MemberIDParam) 
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(UpdateMemberResponseObject); ok {
 		if err := validResponse.VisitUpdateMemberResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAllPosts operation middleware
+func (sh *strictHandler) ListAllPosts(ctx *gin.Context, params ListAllPostsParams) {
+	var request ListAllPostsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllPosts(ctx, request.(ListAllPostsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllPosts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAllPostsResponseObject); ok {
+		if err := validResponse.VisitListAllPostsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -26,6 +26,8 @@ type ChangelogEntry struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
+	// ChangedIn holds the value of the "changed_in" field.
+	ChangedIn int64 `json:"changed_in,omitempty"`
 	// BoardID holds the value of the "board_id" field.
 	BoardID publicid.Board `json:"board_id,omitempty"`
 	// Title holds the value of the "title" field.
@@ -81,6 +83,8 @@ func (*ChangelogEntry) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.ChangelogEntry)
 		case changelogentry.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
+		case changelogentry.FieldChangedIn:
+			values[i] = new(sql.NullInt64)
 		case changelogentry.FieldTitle, changelogentry.FieldSlug, changelogentry.FieldVersion, changelogentry.FieldBodyText, changelogentry.FieldState:
 			values[i] = new(sql.NullString)
 		case changelogentry.FieldCreatedAt, changelogentry.FieldUpdatedAt, changelogentry.FieldPublishedAt:
@@ -123,6 +127,12 @@ func (_m *ChangelogEntry) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
 			} else if value.Valid {
 				_m.UpdatedAt = value.Time
+			}
+		case changelogentry.FieldChangedIn:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field changed_in", values[i])
+			} else if value.Valid {
+				_m.ChangedIn = value.Int64
 			}
 		case changelogentry.FieldBoardID:
 			if value, ok := values[i].(*publicid.Board); !ok {
@@ -225,6 +235,9 @@ func (_m *ChangelogEntry) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	builder.WriteString("changed_in=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ChangedIn))
 	builder.WriteString(", ")
 	builder.WriteString("board_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.BoardID))

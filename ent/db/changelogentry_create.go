@@ -60,6 +60,20 @@ func (_c *ChangelogEntryCreate) SetNillableUpdatedAt(v *time.Time) *ChangelogEnt
 	return _c
 }
 
+// SetChangedIn sets the "changed_in" field.
+func (_c *ChangelogEntryCreate) SetChangedIn(v int64) *ChangelogEntryCreate {
+	_c.mutation.SetChangedIn(v)
+	return _c
+}
+
+// SetNillableChangedIn sets the "changed_in" field if the given value is not nil.
+func (_c *ChangelogEntryCreate) SetNillableChangedIn(v *int64) *ChangelogEntryCreate {
+	if v != nil {
+		_c.SetChangedIn(*v)
+	}
+	return _c
+}
+
 // SetBoardID sets the "board_id" field.
 func (_c *ChangelogEntryCreate) SetBoardID(v publicid.Board) *ChangelogEntryCreate {
 	_c.mutation.SetBoardID(v)
@@ -202,6 +216,10 @@ func (_c *ChangelogEntryCreate) defaults() {
 		v := changelogentry.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
 	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		v := changelogentry.DefaultChangedIn
+		_c.mutation.SetChangedIn(v)
+	}
 	if _, ok := _c.mutation.BodyText(); !ok {
 		v := changelogentry.DefaultBodyText
 		_c.mutation.SetBodyText(v)
@@ -226,6 +244,9 @@ func (_c *ChangelogEntryCreate) check() error {
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`db: missing required field "ChangelogEntry.updated_at"`)}
+	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		return &ValidationError{Name: "changed_in", err: errors.New(`db: missing required field "ChangelogEntry.changed_in"`)}
 	}
 	if _, ok := _c.mutation.BoardID(); !ok {
 		return &ValidationError{Name: "board_id", err: errors.New(`db: missing required field "ChangelogEntry.board_id"`)}
@@ -297,6 +318,10 @@ func (_c *ChangelogEntryCreate) createSpec() (*ChangelogEntry, *sqlgraph.CreateS
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(changelogentry.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
+	}
+	if value, ok := _c.mutation.ChangedIn(); ok {
+		_spec.SetField(changelogentry.FieldChangedIn, field.TypeInt64, value)
+		_node.ChangedIn = value
 	}
 	if value, ok := _c.mutation.Title(); ok {
 		_spec.SetField(changelogentry.FieldTitle, field.TypeString, value)
@@ -531,6 +556,9 @@ func (u *ChangelogEntryUpsertOne) UpdateNewValues() *ChangelogEntryUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(changelogentry.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.ChangedIn(); exists {
+			s.SetIgnore(changelogentry.FieldChangedIn)
 		}
 		if _, exists := u.create.mutation.BoardID(); exists {
 			s.SetIgnore(changelogentry.FieldBoardID)
@@ -887,6 +915,9 @@ func (u *ChangelogEntryUpsertBulk) UpdateNewValues() *ChangelogEntryUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(changelogentry.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.ChangedIn(); exists {
+				s.SetIgnore(changelogentry.FieldChangedIn)
 			}
 			if _, exists := b.mutation.BoardID(); exists {
 				s.SetIgnore(changelogentry.FieldBoardID)

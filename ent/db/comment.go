@@ -28,6 +28,8 @@ type Comment struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
+	// ChangedIn holds the value of the "changed_in" field.
+	ChangedIn int64 `json:"changed_in,omitempty"`
 	// PostID holds the value of the "post_id" field.
 	PostID publicid.Post `json:"post_id,omitempty"`
 	// ParentID holds the value of the "parent_id" field.
@@ -115,6 +117,8 @@ func (*Comment) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Organization)
 		case comment.FieldPostID:
 			values[i] = new(publicid.Post)
+		case comment.FieldChangedIn:
+			values[i] = new(sql.NullInt64)
 		case comment.FieldBodyText:
 			values[i] = new(sql.NullString)
 		case comment.FieldCreatedAt, comment.FieldUpdatedAt, comment.FieldDeletedAt:
@@ -157,6 +161,12 @@ func (_m *Comment) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
 			} else if value.Valid {
 				_m.UpdatedAt = value.Time
+			}
+		case comment.FieldChangedIn:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field changed_in", values[i])
+			} else if value.Valid {
+				_m.ChangedIn = value.Int64
 			}
 		case comment.FieldPostID:
 			if value, ok := values[i].(*publicid.Post); !ok {
@@ -271,6 +281,9 @@ func (_m *Comment) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	builder.WriteString("changed_in=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ChangedIn))
 	builder.WriteString(", ")
 	builder.WriteString("post_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.PostID))

@@ -62,6 +62,20 @@ func (_c *CommentCreate) SetNillableUpdatedAt(v *time.Time) *CommentCreate {
 	return _c
 }
 
+// SetChangedIn sets the "changed_in" field.
+func (_c *CommentCreate) SetChangedIn(v int64) *CommentCreate {
+	_c.mutation.SetChangedIn(v)
+	return _c
+}
+
+// SetNillableChangedIn sets the "changed_in" field if the given value is not nil.
+func (_c *CommentCreate) SetNillableChangedIn(v *int64) *CommentCreate {
+	if v != nil {
+		_c.SetChangedIn(*v)
+	}
+	return _c
+}
+
 // SetPostID sets the "post_id" field.
 func (_c *CommentCreate) SetPostID(v publicid.Post) *CommentCreate {
 	_c.mutation.SetPostID(v)
@@ -236,6 +250,10 @@ func (_c *CommentCreate) defaults() {
 		v := comment.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
 	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		v := comment.DefaultChangedIn
+		_c.mutation.SetChangedIn(v)
+	}
 	if _, ok := _c.mutation.BodyText(); !ok {
 		v := comment.DefaultBodyText
 		_c.mutation.SetBodyText(v)
@@ -256,6 +274,9 @@ func (_c *CommentCreate) check() error {
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`db: missing required field "Comment.updated_at"`)}
+	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		return &ValidationError{Name: "changed_in", err: errors.New(`db: missing required field "Comment.changed_in"`)}
 	}
 	if _, ok := _c.mutation.PostID(); !ok {
 		return &ValidationError{Name: "post_id", err: errors.New(`db: missing required field "Comment.post_id"`)}
@@ -313,6 +334,10 @@ func (_c *CommentCreate) createSpec() (*Comment, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(comment.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
+	}
+	if value, ok := _c.mutation.ChangedIn(); ok {
+		_spec.SetField(comment.FieldChangedIn, field.TypeInt64, value)
+		_node.ChangedIn = value
 	}
 	if value, ok := _c.mutation.ParentID(); ok {
 		_spec.SetField(comment.FieldParentID, field.TypeUUID, value)
@@ -585,6 +610,9 @@ func (u *CommentUpsertOne) UpdateNewValues() *CommentUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(comment.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.ChangedIn(); exists {
+			s.SetIgnore(comment.FieldChangedIn)
 		}
 		if _, exists := u.create.mutation.ParentID(); exists {
 			s.SetIgnore(comment.FieldParentID)
@@ -955,6 +983,9 @@ func (u *CommentUpsertBulk) UpdateNewValues() *CommentUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(comment.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.ChangedIn(); exists {
+				s.SetIgnore(comment.FieldChangedIn)
 			}
 			if _, exists := b.mutation.ParentID(); exists {
 				s.SetIgnore(comment.FieldParentID)

@@ -25,6 +25,8 @@ type Contact struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
+	// ChangedIn holds the value of the "changed_in" field.
+	ChangedIn int64 `json:"changed_in,omitempty"`
 	// ExternalUserID holds the value of the "external_user_id" field.
 	ExternalUserID *string `json:"external_user_id,omitempty"`
 	// Email holds the value of the "email" field.
@@ -63,7 +65,7 @@ func (*Contact) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Contact)
 		case contact.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
-		case contact.FieldMrrCents:
+		case contact.FieldChangedIn, contact.FieldMrrCents:
 			values[i] = new(sql.NullInt64)
 		case contact.FieldExternalUserID, contact.FieldEmail, contact.FieldName, contact.FieldPlan, contact.FieldCurrency, contact.FieldSource, contact.FieldConsentBasis:
 			values[i] = new(sql.NullString)
@@ -107,6 +109,12 @@ func (_m *Contact) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
 			} else if value.Valid {
 				_m.UpdatedAt = value.Time
+			}
+		case contact.FieldChangedIn:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field changed_in", values[i])
+			} else if value.Valid {
+				_m.ChangedIn = value.Int64
 			}
 		case contact.FieldExternalUserID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -232,6 +240,9 @@ func (_m *Contact) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	builder.WriteString("changed_in=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ChangedIn))
 	builder.WriteString(", ")
 	if v := _m.ExternalUserID; v != nil {
 		builder.WriteString("external_user_id=")

@@ -59,6 +59,20 @@ func (_c *ContactCreate) SetNillableUpdatedAt(v *time.Time) *ContactCreate {
 	return _c
 }
 
+// SetChangedIn sets the "changed_in" field.
+func (_c *ContactCreate) SetChangedIn(v int64) *ContactCreate {
+	_c.mutation.SetChangedIn(v)
+	return _c
+}
+
+// SetNillableChangedIn sets the "changed_in" field if the given value is not nil.
+func (_c *ContactCreate) SetNillableChangedIn(v *int64) *ContactCreate {
+	if v != nil {
+		_c.SetChangedIn(*v)
+	}
+	return _c
+}
+
 // SetExternalUserID sets the "external_user_id" field.
 func (_c *ContactCreate) SetExternalUserID(v string) *ContactCreate {
 	_c.mutation.SetExternalUserID(v)
@@ -252,6 +266,10 @@ func (_c *ContactCreate) defaults() {
 		v := contact.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
 	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		v := contact.DefaultChangedIn
+		_c.mutation.SetChangedIn(v)
+	}
 	if _, ok := _c.mutation.FirstSeenAt(); !ok {
 		v := contact.DefaultFirstSeenAt()
 		_c.mutation.SetFirstSeenAt(v)
@@ -276,6 +294,9 @@ func (_c *ContactCreate) check() error {
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`db: missing required field "Contact.updated_at"`)}
+	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		return &ValidationError{Name: "changed_in", err: errors.New(`db: missing required field "Contact.changed_in"`)}
 	}
 	if _, ok := _c.mutation.Metadata(); !ok {
 		return &ValidationError{Name: "metadata", err: errors.New(`db: missing required field "Contact.metadata"`)}
@@ -339,6 +360,10 @@ func (_c *ContactCreate) createSpec() (*Contact, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(contact.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
+	}
+	if value, ok := _c.mutation.ChangedIn(); ok {
+		_spec.SetField(contact.FieldChangedIn, field.TypeInt64, value)
+		_node.ChangedIn = value
 	}
 	if value, ok := _c.mutation.ExternalUserID(); ok {
 		_spec.SetField(contact.FieldExternalUserID, field.TypeString, value)
@@ -630,6 +655,9 @@ func (u *ContactUpsertOne) UpdateNewValues() *ContactUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(contact.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.ChangedIn(); exists {
+			s.SetIgnore(contact.FieldChangedIn)
 		}
 		if _, exists := u.create.mutation.Source(); exists {
 			s.SetIgnore(contact.FieldSource)
@@ -1055,6 +1083,9 @@ func (u *ContactUpsertBulk) UpdateNewValues() *ContactUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(contact.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.ChangedIn(); exists {
+				s.SetIgnore(contact.FieldChangedIn)
 			}
 			if _, exists := b.mutation.Source(); exists {
 				s.SetIgnore(contact.FieldSource)

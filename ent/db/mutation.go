@@ -2913,6 +2913,8 @@ type ChangelogEntryMutation struct {
 	organization_id *publicid.Organization
 	created_at      *time.Time
 	updated_at      *time.Time
+	changed_in      *int64
+	addchanged_in   *int64
 	title           *string
 	slug            *string
 	version         *string
@@ -3139,6 +3141,62 @@ func (m *ChangelogEntryMutation) OldUpdatedAt(ctx context.Context) (v time.Time,
 // ResetUpdatedAt resets all changes to the "updated_at" field.
 func (m *ChangelogEntryMutation) ResetUpdatedAt() {
 	m.updated_at = nil
+}
+
+// SetChangedIn sets the "changed_in" field.
+func (m *ChangelogEntryMutation) SetChangedIn(i int64) {
+	m.changed_in = &i
+	m.addchanged_in = nil
+}
+
+// ChangedIn returns the value of the "changed_in" field in the mutation.
+func (m *ChangelogEntryMutation) ChangedIn() (r int64, exists bool) {
+	v := m.changed_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChangedIn returns the old "changed_in" field's value of the ChangelogEntry entity.
+// If the ChangelogEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChangelogEntryMutation) OldChangedIn(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChangedIn is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChangedIn requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChangedIn: %w", err)
+	}
+	return oldValue.ChangedIn, nil
+}
+
+// AddChangedIn adds i to the "changed_in" field.
+func (m *ChangelogEntryMutation) AddChangedIn(i int64) {
+	if m.addchanged_in != nil {
+		*m.addchanged_in += i
+	} else {
+		m.addchanged_in = &i
+	}
+}
+
+// AddedChangedIn returns the value that was added to the "changed_in" field in this mutation.
+func (m *ChangelogEntryMutation) AddedChangedIn() (r int64, exists bool) {
+	v := m.addchanged_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetChangedIn resets all changes to the "changed_in" field.
+func (m *ChangelogEntryMutation) ResetChangedIn() {
+	m.changed_in = nil
+	m.addchanged_in = nil
 }
 
 // SetBoardID sets the "board_id" field.
@@ -3545,7 +3603,7 @@ func (m *ChangelogEntryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ChangelogEntryMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 12)
 	if m.organization_id != nil {
 		fields = append(fields, changelogentry.FieldOrganizationID)
 	}
@@ -3554,6 +3612,9 @@ func (m *ChangelogEntryMutation) Fields() []string {
 	}
 	if m.updated_at != nil {
 		fields = append(fields, changelogentry.FieldUpdatedAt)
+	}
+	if m.changed_in != nil {
+		fields = append(fields, changelogentry.FieldChangedIn)
 	}
 	if m.board != nil {
 		fields = append(fields, changelogentry.FieldBoardID)
@@ -3593,6 +3654,8 @@ func (m *ChangelogEntryMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case changelogentry.FieldUpdatedAt:
 		return m.UpdatedAt()
+	case changelogentry.FieldChangedIn:
+		return m.ChangedIn()
 	case changelogentry.FieldBoardID:
 		return m.BoardID()
 	case changelogentry.FieldTitle:
@@ -3624,6 +3687,8 @@ func (m *ChangelogEntryMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldCreatedAt(ctx)
 	case changelogentry.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
+	case changelogentry.FieldChangedIn:
+		return m.OldChangedIn(ctx)
 	case changelogentry.FieldBoardID:
 		return m.OldBoardID(ctx)
 	case changelogentry.FieldTitle:
@@ -3669,6 +3734,13 @@ func (m *ChangelogEntryMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUpdatedAt(v)
+		return nil
+	case changelogentry.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChangedIn(v)
 		return nil
 	case changelogentry.FieldBoardID:
 		v, ok := value.(publicid.Board)
@@ -3733,13 +3805,21 @@ func (m *ChangelogEntryMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *ChangelogEntryMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addchanged_in != nil {
+		fields = append(fields, changelogentry.FieldChangedIn)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *ChangelogEntryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case changelogentry.FieldChangedIn:
+		return m.AddedChangedIn()
+	}
 	return nil, false
 }
 
@@ -3748,6 +3828,13 @@ func (m *ChangelogEntryMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ChangelogEntryMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case changelogentry.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddChangedIn(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ChangelogEntry numeric field %s", name)
 }
@@ -3804,6 +3891,9 @@ func (m *ChangelogEntryMutation) ResetField(name string) error {
 		return nil
 	case changelogentry.FieldUpdatedAt:
 		m.ResetUpdatedAt()
+		return nil
+	case changelogentry.FieldChangedIn:
+		m.ResetChangedIn()
 		return nil
 	case changelogentry.FieldBoardID:
 		m.ResetBoardID()
@@ -4546,6 +4636,8 @@ type CommentMutation struct {
 	organization_id *publicid.Organization
 	created_at      *time.Time
 	updated_at      *time.Time
+	changed_in      *int64
+	addchanged_in   *int64
 	parent_id       *publicid.Comment
 	body_text       *string
 	body_json       *json.RawMessage
@@ -4774,6 +4866,62 @@ func (m *CommentMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err er
 // ResetUpdatedAt resets all changes to the "updated_at" field.
 func (m *CommentMutation) ResetUpdatedAt() {
 	m.updated_at = nil
+}
+
+// SetChangedIn sets the "changed_in" field.
+func (m *CommentMutation) SetChangedIn(i int64) {
+	m.changed_in = &i
+	m.addchanged_in = nil
+}
+
+// ChangedIn returns the value of the "changed_in" field in the mutation.
+func (m *CommentMutation) ChangedIn() (r int64, exists bool) {
+	v := m.changed_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChangedIn returns the old "changed_in" field's value of the Comment entity.
+// If the Comment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CommentMutation) OldChangedIn(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChangedIn is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChangedIn requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChangedIn: %w", err)
+	}
+	return oldValue.ChangedIn, nil
+}
+
+// AddChangedIn adds i to the "changed_in" field.
+func (m *CommentMutation) AddChangedIn(i int64) {
+	if m.addchanged_in != nil {
+		*m.addchanged_in += i
+	} else {
+		m.addchanged_in = &i
+	}
+}
+
+// AddedChangedIn returns the value that was added to the "changed_in" field in this mutation.
+func (m *CommentMutation) AddedChangedIn() (r int64, exists bool) {
+	v := m.addchanged_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetChangedIn resets all changes to the "changed_in" field.
+func (m *CommentMutation) ResetChangedIn() {
+	m.changed_in = nil
+	m.addchanged_in = nil
 }
 
 // SetPostID sets the "post_id" field.
@@ -5286,7 +5434,7 @@ func (m *CommentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CommentMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 12)
 	if m.organization_id != nil {
 		fields = append(fields, comment.FieldOrganizationID)
 	}
@@ -5295,6 +5443,9 @@ func (m *CommentMutation) Fields() []string {
 	}
 	if m.updated_at != nil {
 		fields = append(fields, comment.FieldUpdatedAt)
+	}
+	if m.changed_in != nil {
+		fields = append(fields, comment.FieldChangedIn)
 	}
 	if m.post != nil {
 		fields = append(fields, comment.FieldPostID)
@@ -5334,6 +5485,8 @@ func (m *CommentMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case comment.FieldUpdatedAt:
 		return m.UpdatedAt()
+	case comment.FieldChangedIn:
+		return m.ChangedIn()
 	case comment.FieldPostID:
 		return m.PostID()
 	case comment.FieldParentID:
@@ -5365,6 +5518,8 @@ func (m *CommentMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldCreatedAt(ctx)
 	case comment.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
+	case comment.FieldChangedIn:
+		return m.OldChangedIn(ctx)
 	case comment.FieldPostID:
 		return m.OldPostID(ctx)
 	case comment.FieldParentID:
@@ -5410,6 +5565,13 @@ func (m *CommentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUpdatedAt(v)
+		return nil
+	case comment.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChangedIn(v)
 		return nil
 	case comment.FieldPostID:
 		v, ok := value.(publicid.Post)
@@ -5474,13 +5636,21 @@ func (m *CommentMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *CommentMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addchanged_in != nil {
+		fields = append(fields, comment.FieldChangedIn)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *CommentMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case comment.FieldChangedIn:
+		return m.AddedChangedIn()
+	}
 	return nil, false
 }
 
@@ -5489,6 +5659,13 @@ func (m *CommentMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *CommentMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case comment.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddChangedIn(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Comment numeric field %s", name)
 }
@@ -5563,6 +5740,9 @@ func (m *CommentMutation) ResetField(name string) error {
 		return nil
 	case comment.FieldUpdatedAt:
 		m.ResetUpdatedAt()
+		return nil
+	case comment.FieldChangedIn:
+		m.ResetChangedIn()
 		return nil
 	case comment.FieldPostID:
 		m.ResetPostID()
@@ -5711,6 +5891,8 @@ type ContactMutation struct {
 	organization_id  *publicid.Organization
 	created_at       *time.Time
 	updated_at       *time.Time
+	changed_in       *int64
+	addchanged_in    *int64
 	external_user_id *string
 	email            *string
 	email_hash       *[]byte
@@ -5941,6 +6123,62 @@ func (m *ContactMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err er
 // ResetUpdatedAt resets all changes to the "updated_at" field.
 func (m *ContactMutation) ResetUpdatedAt() {
 	m.updated_at = nil
+}
+
+// SetChangedIn sets the "changed_in" field.
+func (m *ContactMutation) SetChangedIn(i int64) {
+	m.changed_in = &i
+	m.addchanged_in = nil
+}
+
+// ChangedIn returns the value of the "changed_in" field in the mutation.
+func (m *ContactMutation) ChangedIn() (r int64, exists bool) {
+	v := m.changed_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChangedIn returns the old "changed_in" field's value of the Contact entity.
+// If the Contact object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactMutation) OldChangedIn(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChangedIn is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChangedIn requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChangedIn: %w", err)
+	}
+	return oldValue.ChangedIn, nil
+}
+
+// AddChangedIn adds i to the "changed_in" field.
+func (m *ContactMutation) AddChangedIn(i int64) {
+	if m.addchanged_in != nil {
+		*m.addchanged_in += i
+	} else {
+		m.addchanged_in = &i
+	}
+}
+
+// AddedChangedIn returns the value that was added to the "changed_in" field in this mutation.
+func (m *ContactMutation) AddedChangedIn() (r int64, exists bool) {
+	v := m.addchanged_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetChangedIn resets all changes to the "changed_in" field.
+func (m *ContactMutation) ResetChangedIn() {
+	m.changed_in = nil
+	m.addchanged_in = nil
 }
 
 // SetExternalUserID sets the "external_user_id" field.
@@ -6536,7 +6774,7 @@ func (m *ContactMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ContactMutation) Fields() []string {
-	fields := make([]string, 0, 15)
+	fields := make([]string, 0, 16)
 	if m.organization_id != nil {
 		fields = append(fields, contact.FieldOrganizationID)
 	}
@@ -6545,6 +6783,9 @@ func (m *ContactMutation) Fields() []string {
 	}
 	if m.updated_at != nil {
 		fields = append(fields, contact.FieldUpdatedAt)
+	}
+	if m.changed_in != nil {
+		fields = append(fields, contact.FieldChangedIn)
 	}
 	if m.external_user_id != nil {
 		fields = append(fields, contact.FieldExternalUserID)
@@ -6596,6 +6837,8 @@ func (m *ContactMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case contact.FieldUpdatedAt:
 		return m.UpdatedAt()
+	case contact.FieldChangedIn:
+		return m.ChangedIn()
 	case contact.FieldExternalUserID:
 		return m.ExternalUserID()
 	case contact.FieldEmail:
@@ -6635,6 +6878,8 @@ func (m *ContactMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldCreatedAt(ctx)
 	case contact.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
+	case contact.FieldChangedIn:
+		return m.OldChangedIn(ctx)
 	case contact.FieldExternalUserID:
 		return m.OldExternalUserID(ctx)
 	case contact.FieldEmail:
@@ -6688,6 +6933,13 @@ func (m *ContactMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUpdatedAt(v)
+		return nil
+	case contact.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChangedIn(v)
 		return nil
 	case contact.FieldExternalUserID:
 		v, ok := value.(string)
@@ -6781,6 +7033,9 @@ func (m *ContactMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *ContactMutation) AddedFields() []string {
 	var fields []string
+	if m.addchanged_in != nil {
+		fields = append(fields, contact.FieldChangedIn)
+	}
 	if m.addmrr_cents != nil {
 		fields = append(fields, contact.FieldMrrCents)
 	}
@@ -6792,6 +7047,8 @@ func (m *ContactMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *ContactMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case contact.FieldChangedIn:
+		return m.AddedChangedIn()
 	case contact.FieldMrrCents:
 		return m.AddedMrrCents()
 	}
@@ -6803,6 +7060,13 @@ func (m *ContactMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ContactMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case contact.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddChangedIn(v)
+		return nil
 	case contact.FieldMrrCents:
 		v, ok := value.(int64)
 		if !ok {
@@ -6890,6 +7154,9 @@ func (m *ContactMutation) ResetField(name string) error {
 		return nil
 	case contact.FieldUpdatedAt:
 		m.ResetUpdatedAt()
+		return nil
+	case contact.FieldChangedIn:
+		m.ResetChangedIn()
 		return nil
 	case contact.FieldExternalUserID:
 		m.ResetExternalUserID()
@@ -9896,6 +10163,8 @@ type PostMutation struct {
 	organization_id   *publicid.Organization
 	created_at        *time.Time
 	updated_at        *time.Time
+	changed_in        *int64
+	addchanged_in     *int64
 	title             *string
 	slug              *string
 	status            *post.Status
@@ -10132,6 +10401,62 @@ func (m *PostMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error
 // ResetUpdatedAt resets all changes to the "updated_at" field.
 func (m *PostMutation) ResetUpdatedAt() {
 	m.updated_at = nil
+}
+
+// SetChangedIn sets the "changed_in" field.
+func (m *PostMutation) SetChangedIn(i int64) {
+	m.changed_in = &i
+	m.addchanged_in = nil
+}
+
+// ChangedIn returns the value of the "changed_in" field in the mutation.
+func (m *PostMutation) ChangedIn() (r int64, exists bool) {
+	v := m.changed_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChangedIn returns the old "changed_in" field's value of the Post entity.
+// If the Post object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PostMutation) OldChangedIn(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChangedIn is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChangedIn requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChangedIn: %w", err)
+	}
+	return oldValue.ChangedIn, nil
+}
+
+// AddChangedIn adds i to the "changed_in" field.
+func (m *PostMutation) AddChangedIn(i int64) {
+	if m.addchanged_in != nil {
+		*m.addchanged_in += i
+	} else {
+		m.addchanged_in = &i
+	}
+}
+
+// AddedChangedIn returns the value that was added to the "changed_in" field in this mutation.
+func (m *PostMutation) AddedChangedIn() (r int64, exists bool) {
+	v := m.addchanged_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetChangedIn resets all changes to the "changed_in" field.
+func (m *PostMutation) ResetChangedIn() {
+	m.changed_in = nil
+	m.addchanged_in = nil
 }
 
 // SetBoardID sets the "board_id" field.
@@ -10887,7 +11212,7 @@ func (m *PostMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PostMutation) Fields() []string {
-	fields := make([]string, 0, 17)
+	fields := make([]string, 0, 18)
 	if m.organization_id != nil {
 		fields = append(fields, post.FieldOrganizationID)
 	}
@@ -10896,6 +11221,9 @@ func (m *PostMutation) Fields() []string {
 	}
 	if m.updated_at != nil {
 		fields = append(fields, post.FieldUpdatedAt)
+	}
+	if m.changed_in != nil {
+		fields = append(fields, post.FieldChangedIn)
 	}
 	if m.board != nil {
 		fields = append(fields, post.FieldBoardID)
@@ -10953,6 +11281,8 @@ func (m *PostMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case post.FieldUpdatedAt:
 		return m.UpdatedAt()
+	case post.FieldChangedIn:
+		return m.ChangedIn()
 	case post.FieldBoardID:
 		return m.BoardID()
 	case post.FieldTitle:
@@ -10996,6 +11326,8 @@ func (m *PostMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldCreatedAt(ctx)
 	case post.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
+	case post.FieldChangedIn:
+		return m.OldChangedIn(ctx)
 	case post.FieldBoardID:
 		return m.OldBoardID(ctx)
 	case post.FieldTitle:
@@ -11053,6 +11385,13 @@ func (m *PostMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUpdatedAt(v)
+		return nil
+	case post.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChangedIn(v)
 		return nil
 	case post.FieldBoardID:
 		v, ok := value.(publicid.Board)
@@ -11160,6 +11499,9 @@ func (m *PostMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *PostMutation) AddedFields() []string {
 	var fields []string
+	if m.addchanged_in != nil {
+		fields = append(fields, post.FieldChangedIn)
+	}
 	if m.addvote_count != nil {
 		fields = append(fields, post.FieldVoteCount)
 	}
@@ -11174,6 +11516,8 @@ func (m *PostMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *PostMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case post.FieldChangedIn:
+		return m.AddedChangedIn()
 	case post.FieldVoteCount:
 		return m.AddedVoteCount()
 	case post.FieldCommentCount:
@@ -11187,6 +11531,13 @@ func (m *PostMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *PostMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case post.FieldChangedIn:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddChangedIn(v)
+		return nil
 	case post.FieldVoteCount:
 		v, ok := value.(int)
 		if !ok {
@@ -11269,6 +11620,9 @@ func (m *PostMutation) ResetField(name string) error {
 		return nil
 	case post.FieldUpdatedAt:
 		m.ResetUpdatedAt()
+		return nil
+	case post.FieldChangedIn:
+		m.ResetChangedIn()
 		return nil
 	case post.FieldBoardID:
 		m.ResetBoardID()

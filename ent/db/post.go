@@ -28,6 +28,8 @@ type Post struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
+	// ChangedIn holds the value of the "changed_in" field.
+	ChangedIn int64 `json:"changed_in,omitempty"`
 	// BoardID holds the value of the "board_id" field.
 	BoardID publicid.Board `json:"board_id,omitempty"`
 	// Title holds the value of the "title" field.
@@ -129,7 +131,7 @@ func (*Post) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Post)
 		case post.FieldHideFromRoadmap:
 			values[i] = new(sql.NullBool)
-		case post.FieldVoteCount, post.FieldCommentCount:
+		case post.FieldChangedIn, post.FieldVoteCount, post.FieldCommentCount:
 			values[i] = new(sql.NullInt64)
 		case post.FieldTitle, post.FieldSlug, post.FieldStatus, post.FieldBodyText:
 			values[i] = new(sql.NullString)
@@ -173,6 +175,12 @@ func (_m *Post) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
 			} else if value.Valid {
 				_m.UpdatedAt = value.Time
+			}
+		case post.FieldChangedIn:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field changed_in", values[i])
+			} else if value.Valid {
+				_m.ChangedIn = value.Int64
 			}
 		case post.FieldBoardID:
 			if value, ok := values[i].(*publicid.Board); !ok {
@@ -323,6 +331,9 @@ func (_m *Post) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	builder.WriteString("changed_in=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ChangedIn))
 	builder.WriteString(", ")
 	builder.WriteString("board_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.BoardID))

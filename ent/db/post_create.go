@@ -62,6 +62,20 @@ func (_c *PostCreate) SetNillableUpdatedAt(v *time.Time) *PostCreate {
 	return _c
 }
 
+// SetChangedIn sets the "changed_in" field.
+func (_c *PostCreate) SetChangedIn(v int64) *PostCreate {
+	_c.mutation.SetChangedIn(v)
+	return _c
+}
+
+// SetNillableChangedIn sets the "changed_in" field if the given value is not nil.
+func (_c *PostCreate) SetNillableChangedIn(v *int64) *PostCreate {
+	if v != nil {
+		_c.SetChangedIn(*v)
+	}
+	return _c
+}
+
 // SetBoardID sets the "board_id" field.
 func (_c *PostCreate) SetBoardID(v publicid.Board) *PostCreate {
 	_c.mutation.SetBoardID(v)
@@ -312,6 +326,10 @@ func (_c *PostCreate) defaults() {
 		v := post.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
 	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		v := post.DefaultChangedIn
+		_c.mutation.SetChangedIn(v)
+	}
 	if _, ok := _c.mutation.Status(); !ok {
 		v := post.DefaultStatus
 		_c.mutation.SetStatus(v)
@@ -352,6 +370,9 @@ func (_c *PostCreate) check() error {
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`db: missing required field "Post.updated_at"`)}
+	}
+	if _, ok := _c.mutation.ChangedIn(); !ok {
+		return &ValidationError{Name: "changed_in", err: errors.New(`db: missing required field "Post.changed_in"`)}
 	}
 	if _, ok := _c.mutation.BoardID(); !ok {
 		return &ValidationError{Name: "board_id", err: errors.New(`db: missing required field "Post.board_id"`)}
@@ -435,6 +456,10 @@ func (_c *PostCreate) createSpec() (*Post, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(post.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
+	}
+	if value, ok := _c.mutation.ChangedIn(); ok {
+		_spec.SetField(post.FieldChangedIn, field.TypeInt64, value)
+		_node.ChangedIn = value
 	}
 	if value, ok := _c.mutation.Title(); ok {
 		_spec.SetField(post.FieldTitle, field.TypeString, value)
@@ -797,6 +822,9 @@ func (u *PostUpsertOne) UpdateNewValues() *PostUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(post.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.ChangedIn(); exists {
+			s.SetIgnore(post.FieldChangedIn)
 		}
 		if _, exists := u.create.mutation.BoardID(); exists {
 			s.SetIgnore(post.FieldBoardID)
@@ -1247,6 +1275,9 @@ func (u *PostUpsertBulk) UpdateNewValues() *PostUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(post.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.ChangedIn(); exists {
+				s.SetIgnore(post.FieldChangedIn)
 			}
 			if _, exists := b.mutation.BoardID(); exists {
 				s.SetIgnore(post.FieldBoardID)

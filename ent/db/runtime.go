@@ -82,6 +82,8 @@ func init() {
 	changelogentryMixin := schema.ChangelogEntry{}.Mixin()
 	changelogentryMixinFields1 := changelogentryMixin[1].Fields()
 	_ = changelogentryMixinFields1
+	changelogentryMixinFields2 := changelogentryMixin[2].Fields()
+	_ = changelogentryMixinFields2
 	changelogentryFields := schema.ChangelogEntry{}.Fields()
 	_ = changelogentryFields
 	// changelogentryDescCreatedAt is the schema descriptor for created_at field.
@@ -92,6 +94,10 @@ func init() {
 	changelogentryDescUpdatedAt := changelogentryMixinFields1[1].Descriptor()
 	// changelogentry.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	changelogentry.DefaultUpdatedAt = changelogentryDescUpdatedAt.Default.(func() time.Time)
+	// changelogentryDescChangedIn is the schema descriptor for changed_in field.
+	changelogentryDescChangedIn := changelogentryMixinFields2[0].Descriptor()
+	// changelogentry.DefaultChangedIn holds the default value on creation for the changed_in field.
+	changelogentry.DefaultChangedIn = changelogentryDescChangedIn.Default.(int64)
 	// changelogentryDescBodyText is the schema descriptor for body_text field.
 	changelogentryDescBodyText := changelogentryFields[5].Descriptor()
 	// changelogentry.DefaultBodyText holds the default value on creation for the body_text field.
@@ -109,6 +115,8 @@ func init() {
 	commentMixin := schema.Comment{}.Mixin()
 	commentMixinFields1 := commentMixin[1].Fields()
 	_ = commentMixinFields1
+	commentMixinFields2 := commentMixin[2].Fields()
+	_ = commentMixinFields2
 	commentFields := schema.Comment{}.Fields()
 	_ = commentFields
 	// commentDescCreatedAt is the schema descriptor for created_at field.
@@ -119,6 +127,10 @@ func init() {
 	commentDescUpdatedAt := commentMixinFields1[1].Descriptor()
 	// comment.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	comment.DefaultUpdatedAt = commentDescUpdatedAt.Default.(func() time.Time)
+	// commentDescChangedIn is the schema descriptor for changed_in field.
+	commentDescChangedIn := commentMixinFields2[0].Descriptor()
+	// comment.DefaultChangedIn holds the default value on creation for the changed_in field.
+	comment.DefaultChangedIn = commentDescChangedIn.Default.(int64)
 	// commentDescBodyText is the schema descriptor for body_text field.
 	commentDescBodyText := commentFields[3].Descriptor()
 	// comment.DefaultBodyText holds the default value on creation for the body_text field.
@@ -130,6 +142,8 @@ func init() {
 	contactMixin := schema.Contact{}.Mixin()
 	contactMixinFields1 := contactMixin[1].Fields()
 	_ = contactMixinFields1
+	contactMixinFields2 := contactMixin[2].Fields()
+	_ = contactMixinFields2
 	contactFields := schema.Contact{}.Fields()
 	_ = contactFields
 	// contactDescCreatedAt is the schema descriptor for created_at field.
@@ -140,6 +154,10 @@ func init() {
 	contactDescUpdatedAt := contactMixinFields1[1].Descriptor()
 	// contact.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	contact.DefaultUpdatedAt = contactDescUpdatedAt.Default.(func() time.Time)
+	// contactDescChangedIn is the schema descriptor for changed_in field.
+	contactDescChangedIn := contactMixinFields2[0].Descriptor()
+	// contact.DefaultChangedIn holds the default value on creation for the changed_in field.
+	contact.DefaultChangedIn = contactDescChangedIn.Default.(int64)
 	// contactDescFirstSeenAt is the schema descriptor for first_seen_at field.
 	contactDescFirstSeenAt := contactFields[11].Descriptor()
 	// contact.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
@@ -206,6 +224,8 @@ func init() {
 	postMixin := schema.Post{}.Mixin()
 	postMixinFields1 := postMixin[1].Fields()
 	_ = postMixinFields1
+	postMixinFields2 := postMixin[2].Fields()
+	_ = postMixinFields2
 	postFields := schema.Post{}.Fields()
 	_ = postFields
 	// postDescCreatedAt is the schema descriptor for created_at field.
@@ -216,6 +236,10 @@ func init() {
 	postDescUpdatedAt := postMixinFields1[1].Descriptor()
 	// post.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	post.DefaultUpdatedAt = postDescUpdatedAt.Default.(func() time.Time)
+	// postDescChangedIn is the schema descriptor for changed_in field.
+	postDescChangedIn := postMixinFields2[0].Descriptor()
+	// post.DefaultChangedIn holds the default value on creation for the changed_in field.
+	post.DefaultChangedIn = postDescChangedIn.Default.(int64)
 	// postDescBodyText is the schema descriptor for body_text field.
 	postDescBodyText := postFields[5].Descriptor()
 	// post.DefaultBodyText holds the default value on creation for the body_text field.

@@ -16,7 +16,7 @@ import (
 type ChangelogEntry struct{ ent.Schema }
 
 // Mixin of the entity.
-func (ChangelogEntry) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+func (ChangelogEntry) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}, numbered{}} }
 
 // Fields of the entity.
 func (ChangelogEntry) Fields() []ent.Field {

@@ -17,7 +17,7 @@ import (
 type Comment struct{ ent.Schema }
 
 // Mixin of the entity.
-func (Comment) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+func (Comment) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}, numbered{}} }
 
 // Fields of the entity.
 func (Comment) Fields() []ent.Field {
@@ -49,6 +49,8 @@ func (Comment) Edges() []ent.Edge {
 // Indexes of the entity.
 func (Comment) Indexes() []ent.Index {
 	return []ent.Index{
+		// The order of changes.
+		index.Fields("post_id", "changed_in", "id"),
 		// What the reference to the parent needs.
 		index.Fields("organization_id", "id").Unique(),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),

@@ -15,7 +15,7 @@ import (
 type Contact struct{ ent.Schema }
 
 // Mixin of the entity.
-func (Contact) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+func (Contact) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}, numbered{}} }
 
 // Fields of the entity.
 func (Contact) Fields() []ent.Field {
@@ -42,6 +42,8 @@ func (Contact) Fields() []ent.Field {
 // Indexes of the entity.
 func (Contact) Indexes() []ent.Index {
 	return []ent.Index{
+		// The order of changes.
+		index.Fields("organization_id", "changed_in", "id"),
 		index.Fields("organization_id", "external_user_id").Unique().
 			Annotations(entsql.IndexWhere("external_user_id IS NOT NULL")),
 		// The filters and sorts of the list. The sort by revenue has its index,

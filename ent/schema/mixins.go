@@ -52,6 +52,18 @@ func (times) Fields() []ent.Field {
 	}
 }
 
+// numbered says which transaction changed the row last: what lists that are kept in step
+// with go by. A trigger writes it, so it is right whoever changes the row, and 0 is from
+// before there was one. See internal/store/changed.go.
+type numbered struct{ mixin.Schema }
+
+// Fields of the mixin.
+func (numbered) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("changed_in").Default(0).Immutable(),
+	}
+}
+
 // now is the wall clock at the precision that Postgres keeps, so that a row
 // answers a write and a later read with the same text.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -16,7 +16,7 @@ import (
 type Post struct{ ent.Schema }
 
 // Mixin of the entity.
-func (Post) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
+func (Post) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}, numbered{}} }
 
 // Fields of the entity.
 func (Post) Fields() []ent.Field {
@@ -57,6 +57,8 @@ func (Post) Edges() []ent.Edge {
 func (Post) Indexes() []ent.Index {
 	live := entsql.IndexWhere("deleted_at IS NULL")
 	return []ent.Index{
+		// The order of changes.
+		index.Fields("organization_id", "changed_in", "id"),
 		index.Fields("board_id", "slug").Unique().Annotations(live),
 		// The sorts of the list, and its filter by status.
 		index.Fields("board_id", "id").Annotations(live),

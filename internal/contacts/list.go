@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -20,9 +19,10 @@ import (
 	"earshot/internal/store"
 )
 
-// The orders of the list of contacts. All are descending, contacts without the
-// value come last, and contacts that are equal go by their creation.
+// The orders of the list of contacts. All but that of changes are descending, contacts
+// without the value come last, and contacts that are equal go by their creation.
 const (
+	sortUpdated  = "updated"
 	sortCreated  = "created"
 	sortLastSeen = "last_seen"
 	sortMRR      = "mrr"
@@ -44,8 +44,8 @@ type ContactQuery struct {
 	// Plans: any of them.
 	Plans                                       *[]string
 	ExternalUserID, Email, Source, ConsentBasis *string
-	UpdatedSince                                *time.Time
-	// Sort is created (which nil is, too), last_seen or mrr.
+	page.Sync
+	// Sort is created, last_seen, mrr or updated. Nil is updated with IncludeDeleted, else created.
 	Sort *string
 }
 
@@ -70,13 +70,19 @@ func (in *ContactQuery) check(bad *problem.Fields) {
 			bad.Text(problem.Item("plan", i), plan, 1, maxContactPlan)
 		}
 	}
-	bad.Moment("updatedSince", in.UpdatedSince)
 	if in.Sort == nil {
 		standard := sortCreated
+		if in.IncludeDeleted != nil && *in.IncludeDeleted {
+			standard = sortUpdated
+		}
 		in.Sort = &standard
 	}
-	if !slices.Contains([]string{sortCreated, sortLastSeen, sortMRR}, *in.Sort) {
-		bad.Add("sort", "enum", "must be created, last_seen or mrr")
+	in.Check(bad, *in.Sort == sortUpdated)
+	switch {
+	case !slices.Contains([]string{sortCreated, sortLastSeen, sortMRR, sortUpdated}, *in.Sort):
+		bad.Add("sort", "enum", "must be created, last_seen, mrr or updated")
+	case *in.Sort == sortUpdated && in.Q != nil:
+		bad.Add("sort", "updated", "a search has no order of changes")
 	}
 }
 
@@ -85,6 +91,9 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	var bad problem.Fields
 	limit := in.Size(&bad, page.Standard, page.Max)
 	in.check(&bad)
+	if *in.Sort == sortUpdated {
+		return s.changed(ctx, &bad, in, limit)
+	}
 	sorted := in.sorted(&bad)
 	if err := bad.Err(); err != nil {
 		return page.Page[*db.Contact]{}, err
@@ -119,16 +128,8 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if stopped != nil {
 		out.NextCursor = page.Cursor(in.list(), sorted.place(*stopped))
 	}
-	out, err = page.LargeRows[publicid.Contact, *store.ListedContact]{
-		List: in.list(), Memory: in.Memory, Place: sorted.place, ID: func(c *store.ListedContact) publicid.Contact { return c.ID },
-		Load: func(ids ...publicid.Contact) ([]*store.ListedContact, error) {
-			return store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
-				Where: []predicate.Contact{contact.IDIn(ids...)}, Order: sorted.order, Limit: len(ids), Most: page.All,
-			})
-		},
-		Size: func(c *store.ListedContact) int { return page.JSONSize(c.Metadata) },
-	}.Filled(ctx, out)
-	return page.Each(out, func(c *store.ListedContact) *db.Contact { return &c.Contact }), err
+	out, err = s.largeContacts(ctx, in.list(), in.Memory, sorted.place).Filled(ctx, out)
+	return page.Each(out, wholeContact), err
 }
 
 func (in *ContactQuery) list() string { return page.ListOf("contacts", in) }

@@ -13,10 +13,8 @@ import (
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/post"
-	"earshot/ent/db/predicate"
 	"earshot/internal/change"
 	"earshot/internal/event"
-	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -128,48 +126,6 @@ func announce(ctx context.Context, c *change.Change, before changelogentry.State
 		BoardHead: event.BoardHead{BoardID: e.BoardID},
 		Entry:     event.Entry{ID: e.ID, Title: e.Title, Slug: e.Slug, PublishedAt: *e.PublishedAt},
 	})
-}
-
-// Entries lists the changelog of a board, newest first, drafts included.
-func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query) (page.Page[*Entry], error) {
-	var bad problem.Fields
-	limit := q.Size(&bad, page.Standard, page.Max)
-	list := page.ListOf("changelog", on)
-	last := page.After[publicid.ChangelogEntry](&bad, list, q)
-	if err := bad.Err(); err != nil {
-		return page.Page[*Entry]{}, err
-	}
-	where := []predicate.ChangelogEntry{changelogentry.BoardID(on)}
-	if last != nil {
-		where = append(where, changelogentry.IDLT(*last))
-	}
-	read := func(limit, most int, where ...predicate.ChangelogEntry) ([]*store.ListedEntry, error) {
-		return store.EntryPages.Read(ctx, s.store, store.PageOf[predicate.ChangelogEntry]{
-			Where: where, Order: store.Falling(changelogentry.Table, changelogentry.FieldID), Limit: limit, Most: most,
-		})
-	}
-	rows, err := read(limit+1, page.FirstRead, where...)
-	if err != nil {
-		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
-	}
-	client := s.store.Client()
-	if len(rows) == 0 {
-		// Where there are entries, there is their board.
-		return page.Page[*Entry]{Items: []*Entry{}}, mustHaveBoard(ctx, client.Board, on)
-	}
-	place := page.ByID(func(e *store.ListedEntry) string { return e.ID.String() })
-	cut, err := page.LargeRows[publicid.ChangelogEntry, *store.ListedEntry]{
-		List: list, Memory: q.Memory, Place: place, ID: func(e *store.ListedEntry) publicid.ChangelogEntry { return e.ID },
-		Load: func(ids ...publicid.ChangelogEntry) ([]*store.ListedEntry, error) {
-			return read(len(ids), page.All, changelogentry.IDIn(ids...))
-		},
-		Size: func(e *store.ListedEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
-	}.Filled(ctx, page.Cut(list, rows, limit, place))
-	if err != nil {
-		return page.Page[*Entry]{}, err
-	}
-	out := page.Each(cut, func(e *store.ListedEntry) *Entry { return &Entry{ChangelogEntry: &e.ChangelogEntry} })
-	return out, linkedTo(ctx, client.ChangelogLink, out.Items...)
 }
 
 // Entry loads one changelog entry.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-faster/errors"
+	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
@@ -30,9 +31,15 @@ func (s *Service) Comment(ctx context.Context, id publicid.Comment) (*db.Comment
 
 // Comments lists the comments on a post as threads: the oldest top-level comment
 // first, each followed by its replies, oldest first. Tombstones are in the list.
-func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query) (page.Page[*db.Comment], error) {
+//
+// With a Sync it lists them in the order of their changes instead, and those that were
+// deleted apart.
+func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query, sync page.Sync) (page.Page[*db.Comment], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
+	if sync.Check(&bad, true); sync.Asked() {
+		return s.changedComments(ctx, &bad, on, q, limit, sync)
+	}
 	list := page.ListOf("comments", on)
 	thread, last := afterComment(&bad, list, q)
 	if err := bad.Err(); err != nil {
@@ -60,14 +67,54 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query) 
 		}
 		return []string{c.ID.String(), c.ID.String()}
 	}
-	out, err := page.LargeRows[publicid.Comment, *store.ListedComment]{
-		List: list, Memory: q.Memory, Place: place, ID: func(c *store.ListedComment) publicid.Comment { return c.ID },
+	out, err := s.largeComments(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))
+	return page.Each(out, wholeComment), err
+}
+
+func wholeComment(c *store.ListedComment) *db.Comment { return &c.Comment }
+
+func (s *Service) largeComments(
+	ctx context.Context, list string, memory *page.Reservation, place func(*store.ListedComment) []string,
+) page.LargeRows[publicid.Comment, *store.ListedComment] {
+	return page.LargeRows[publicid.Comment, *store.ListedComment]{
+		List: list, Memory: memory, Place: place, ID: func(c *store.ListedComment) publicid.Comment { return c.ID },
 		Load: func(ids ...publicid.Comment) ([]*store.ListedComment, error) {
-			return read(len(ids), page.All, comment.IDIn(ids...))
+			return store.CommentPages.Read(ctx, s.store, store.PageOf[predicate.Comment]{
+				Where: []predicate.Comment{comment.IDIn(ids...)}, Order: store.ByThread, Limit: len(ids), Most: page.All,
+			})
 		},
 		Size: func(c *store.ListedComment) int { return page.JSONSize(c.BodyText) + page.JSONSize(c.BodyJSON) },
-	}.Filled(ctx, page.Cut(list, rows, limit, place))
-	return page.Each(out, func(c *store.ListedComment) *db.Comment { return &c.Comment }), err
+	}
+}
+
+// changedComments is Comments in the order of changes.
+func (s *Service) changedComments(
+	ctx context.Context, bad *problem.Fields, on publicid.Post, q page.Query, limit int, sync page.Sync,
+) (page.Page[*db.Comment], error) {
+	list := page.ListOf("changedComments", on, sync)
+	at := q.SyncPlace(bad, list)
+	if err := bad.Err(); err != nil {
+		return page.Page[*db.Comment]{}, err
+	}
+	if err := s.mustHavePost(ctx, on); err != nil {
+		return page.Page[*db.Comment]{}, err
+	}
+	raw := on.UUID()
+	found, err := page.Changed[publicid.Comment, *store.ListedComment, predicate.Comment]{
+		LargeRows: s.largeComments(ctx, list, q.Memory, nil),
+		Store:     s.store, Deletions: store.DeletedComments, Of: &raw,
+		In:      func(c *store.ListedComment) int64 { return c.ChangedIn },
+		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Comment](id).String() },
+		Rows: func(limit int, within predicate.Comment) ([]*store.ListedComment, error) {
+			return store.CommentPages.Read(ctx, s.store, store.PageOf[predicate.Comment]{
+				Where: []predicate.Comment{
+					comment.PostID(on), comment.DeletedAtIsNil(), comment.UpdatedAtGTE(sync.Since()), within,
+				},
+				Order: store.ByChange(comment.Table), Limit: limit, Most: page.FirstRead,
+			})
+		},
+	}.Page(ctx, at, limit, sync)
+	return page.Each(found, wholeComment), err
 }
 
 // afterComment reads a cursor of Comments: the thread and the comment in it.

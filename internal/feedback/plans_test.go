@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
+	"earshot/internal/page"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -77,4 +79,42 @@ func keptPlan(t *testing.T, c *pgx.Conn, q pgx.TraceQueryStartData) string {
 	_, err = c.Exec(t.Context(), "DEALLOCATE kept")
 	require.NoError(t, err)
 	return strings.Join(lines, "\n")
+}
+
+// A copy that polls costs what has changed, and a walk through everything sorts nothing.
+func TestAPageInTheOrderOfChangesGoesAlongItsIndex(t *testing.T) {
+	t.Parallel()
+	url, last := testkit.Database(t), &lastQuery{}
+	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	of := publicid.NewOrganization()
+	_, err = c.Exec(t.Context(), fmt.Sprintf(`
+		INSERT INTO organizations (id, created_at, updated_at, name)
+			SELECT CASE n WHEN 0 THEN '%s' ELSE gen_random_uuid() END, now(), now(), n::text FROM generate_series(0, 1) n;
+		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)
+			SELECT gen_random_uuid(), id, now(), now(), 'b', 'b' FROM organizations;
+		ALTER TABLE posts DISABLE TRIGGER number_change;
+		INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id, changed_in)
+			SELECT gen_random_uuid(), b.organization_id, now(), now(), 'x', n::text, now(), b.id, n FROM boards b, generate_series(1, 8000) n;
+		ANALYZE`, of.UUID()))
+	require.NoError(t, err)
+	for _, place := range []int64{0, 4000, 7990, 9000} {
+		_, err := store.PostPages.Read(store.WithOrganization(t.Context(), of), s, store.PageOf[predicate.Post]{
+			Where: []predicate.Post{
+				post.DeletedAtIsNil(), post.UpdatedAtGTE(time.Unix(0, 0)),
+				store.ChangedBetween[predicate.Post](store.ChangePlace{In: place, ID: publicid.NewPost().UUID()}, 9001),
+			},
+			Order: store.ByChange(post.Table), Limit: 26, Most: page.FirstRead,
+		})
+		require.NoError(t, err)
+		rows, err := c.Query(t.Context(), "EXPLAIN "+last.SQL, last.Args...)
+		require.NoError(t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(lines, "\n"), "Index Scan using post_organization_id_changed_in_id on posts")
+	}
 }

@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -18,9 +19,10 @@ import (
 	"earshot/internal/store"
 )
 
-// The orders of a list of posts. All are descending, and posts that are equal go
-// by their creation.
+// The orders of a list of posts. All but that of changes are descending, and posts that
+// are equal go by their creation.
 const (
+	sortUpdated   = "updated"
 	sortRelevance = "relevance"
 	sortNewest    = "newest"
 	sortVotes     = "votes"
@@ -36,8 +38,9 @@ type PostQuery struct {
 	// Statuses and TagIDs: any of them.
 	Statuses, TagIDs *[]string
 	ContactID        *string
-	// Sort is relevance, newest, votes or active. Nil is relevance where there is
-	// a Q, else newest.
+	page.Sync
+	// Sort is relevance, newest, votes, active or updated. Nil is relevance where there is
+	// a Q, updated with a Sync, else newest.
 	Sort *string
 }
 
@@ -57,11 +60,27 @@ type checkedPostQuery struct {
 	last  *publicid.Post
 	tier  int64
 	value any
+
+	// Of a list in the order of changes.
+	sync page.Sync
+	at   page.SyncPlace
 }
 
-func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
+// boardSorts are the orders of a board's list, allSorts those of the organization's.
+var (
+	boardSorts = []string{sortRelevance, sortNewest, sortVotes, sortActive, sortUpdated}
+	allSorts   = []string{sortNewest, sortUpdated}
+)
+
+// check reads the parts of a query for the list of that name.
+func (in PostQuery) check(name string, on publicid.Board, sorts []string) (checkedPostQuery, error) {
 	var bad problem.Fields
-	out := checkedPostQuery{sort: sortNewest, limit: in.Size(&bad, page.Standard, page.Max), memory: in.Memory, tier: titleTier}
+	out := checkedPostQuery{
+		sort: sortNewest, limit: in.Size(&bad, page.Standard, page.Max), memory: in.Memory, tier: titleTier, sync: in.Sync,
+	}
+	if in.Asked() {
+		out.sort = sortUpdated
+	}
 	if in.Q != nil {
 		out.q, out.sort = *in.Q, sortRelevance
 		bad.Text("q", *in.Q, 1, page.MaxSearch)
@@ -81,10 +100,16 @@ func (in PostQuery) check(on publicid.Board) (checkedPostQuery, error) {
 		out.sort = *in.Sort
 	}
 	in.Sort = &out.sort
-	out.list = page.ListOf("posts", on, in)
+	out.list = page.ListOf(name, on, in)
+	in.Check(&bad, out.sort == sortUpdated)
+	if in.UpdatedSince != nil && out.sort != sortUpdated {
+		bad.Add("updatedSince", "updated", "is for the order updated")
+	}
 	switch {
-	case !slices.Contains([]string{sortRelevance, sortNewest, sortVotes, sortActive}, out.sort):
-		bad.Add("sort", "enum", "must be relevance, newest, votes or active")
+	case !slices.Contains(sorts, out.sort):
+		bad.Add("sort", "enum", "must be one of %s", strings.Join(sorts, ", "))
+	case out.sort == sortUpdated && in.Q != nil:
+		bad.Add("sort", "updated", "a search has no order of changes")
 	case out.sort == sortRelevance && in.Q == nil:
 		bad.Add("sort", "relevance", "relevance needs a q to be relevant to")
 	default:
@@ -108,6 +133,8 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 	var last publicid.Post
 	var ok bool
 	switch in.sort {
+	case sortUpdated:
+		in.at = q.SyncPlace(bad, in.list)
 	case sortVotes:
 		in.value, ok = page.ByNumber.After(bad, in.list, q, &last)
 	case sortActive:
@@ -132,7 +159,7 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 
 // Posts lists the live posts of a board.
 func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (page.Page[*Post], error) {
-	in, err := q.check(on)
+	in, err := q.check("posts", on, boardSorts)
 	if err != nil {
 		return page.Page[*Post]{}, err
 	}
@@ -140,6 +167,9 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 		if err := s.mustHaveListed(ctx, on, in); err != nil {
 			return page.Page[*Post]{}, err
 		}
+	}
+	if in.sort == sortUpdated {
+		return s.changedPosts(ctx, &on, in)
 	}
 	found, place, err := s.sharedPage(ctx, on, in)
 	if err != nil {
@@ -314,20 +344,4 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.
 	}
 	place := page.ByID(func(p *store.ListedPost) string { return p.ID.String() })
 	return s.wholePosts(ctx, q.Memory, list, place, page.Cut(list, rows, limit, place))
-}
-
-// wholePosts loads what the posts of a page still lack.
-func (s *Service) wholePosts(
-	ctx context.Context, memory *page.Reservation, list string, place postPlace, rows page.Page[*store.ListedPost],
-) (page.Page[*Post], error) {
-	whole, err := page.LargeRows[publicid.Post, *store.ListedPost]{
-		List: list, Memory: memory, Place: place, ID: func(p *store.ListedPost) publicid.Post { return p.ID },
-		Load: func(ids ...publicid.Post) ([]*store.ListedPost, error) {
-			return s.readPosts(ctx, store.PageOf[predicate.Post]{
-				Where: []predicate.Post{post.IDIn(ids...), post.DeletedAtIsNil()}, Order: newestPosts, Limit: len(ids), Most: page.All,
-			})
-		},
-		Size: func(p *store.ListedPost) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
-	}.Filled(ctx, rows)
-	return page.Each(whole, wholePost), err
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,7 +171,15 @@ func TestAReadAsksTheDatabaseSoOften(t *testing.T) {
 			_, err := u.webhooks.Events(ctx, webhooks.FeedQuery{After: new(u.lastEvent(ctx))})
 			return err
 		}},
-		{"list comments", 2, 2, func() error { _, err := u.feedback.Comments(ctx, u.posts[0], page.Query{}); return err }},
+		{"look for changed posts", 2, 2, func() error {
+			_, err := u.feedback.AllPosts(ctx, feedback.PostQuery{Sync: page.Sync{UpdatedSince: new(time.Unix(0, 0))}})
+			return err
+		}},
+		{"look for changed and deleted posts", 3, 3, func() error {
+			_, err := u.feedback.Posts(ctx, u.board, feedback.PostQuery{Sync: page.Sync{IncludeDeleted: new(true)}})
+			return err
+		}},
+		{"list comments", 2, 2, func() error { _, err := u.feedback.Comments(ctx, u.posts[0], page.Query{}, page.Sync{}); return err }},
 	})
 }
 

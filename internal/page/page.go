@@ -17,6 +17,10 @@ import (
 type Page[T any] struct {
 	Items      []T
 	NextCursor *string
+	// SyncCursor is where a list in the order of changes goes on, later too. Deleted are the
+	// deleted ones of the page, nil unless they were asked for.
+	SyncCursor *string
+	Deleted    []Deleted
 }
 
 // Query is what a caller asks of a list: a cursor of an earlier page, and a
@@ -31,7 +35,7 @@ type Query struct {
 
 // Each is the page of what becomes of each item.
 func Each[From, To any](p Page[From], to func(From) To) Page[To] {
-	out := Page[To]{Items: make([]To, len(p.Items)), NextCursor: p.NextCursor}
+	out := Page[To]{Items: make([]To, len(p.Items)), NextCursor: p.NextCursor, SyncCursor: p.SyncCursor, Deleted: p.Deleted}
 	for i, item := range p.Items {
 		out.Items[i] = to(item)
 	}

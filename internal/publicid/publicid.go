@@ -108,6 +108,16 @@ func encode(value uuid.UUID) string {
 	return string(text[len(frontText):])
 }
 
+// Of is the id of a kind with the bytes that the database keeps.
+func Of[T any, P interface {
+	*T
+	ScanUUID(v pgtype.UUID) error
+}](raw uuid.UUID) T {
+	var found T
+	_ = P(&found).ScanUUID(pgtype.UUID{Bytes: raw, Valid: true}) // takes any
+	return found
+}
+
 // Value gives the database driver the UUID's text form. Without it Ent's
 // upserts can't return ids.
 func (i id[K]) Value() (driver.Value, error) { return i.value.String(), nil }

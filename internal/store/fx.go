@@ -18,8 +18,13 @@ var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config
 	}
 	s.Measure(m.Meter(), log)
 	lc.Append(fx.Hook{
-		OnStart: s.CheckSchema,
-		OnStop:  func(context.Context) error { s.Close(); return nil },
+		OnStart: func(ctx context.Context) error {
+			if err := s.CheckSchema(ctx); err != nil {
+				return err
+			}
+			return s.NumberChangesAnew(ctx)
+		},
+		OnStop: func(context.Context) error { s.Close(); return nil },
 	})
 	return s, nil
 }))

@@ -84,6 +84,9 @@ func (r *rows) seedFeedback(c *db.Client) {
 	unique := func(name string) string { return fmt.Sprintf("%s-%d", name, r.n) }
 	r.board = c.Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(r.ctx).ID
 	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
+	// One that leaves a tombstone.
+	c.Contact.DeleteOne(c.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").
+		SaveX(r.ctx)).ExecX(r.ctx)
 	r.contact = c.Contact.Create().SetExternalUserID("acct-1").SetName("Ada").SetMetadata(json.RawMessage(`{}`)).
 		SetSource("identify").SetConsentBasis("sdk_identify").SaveX(r.ctx).ID
 	post := func(slug string) *db.PostCreate {

@@ -21,6 +21,8 @@ const (
 	FieldCreatedAt = "created_at"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
+	// FieldChangedIn holds the string denoting the changed_in field in the database.
+	FieldChangedIn = "changed_in"
 	// FieldPostID holds the string denoting the post_id field in the database.
 	FieldPostID = "post_id"
 	// FieldParentID holds the string denoting the parent_id field in the database.
@@ -74,6 +76,7 @@ var Columns = []string{
 	FieldOrganizationID,
 	FieldCreatedAt,
 	FieldUpdatedAt,
+	FieldChangedIn,
 	FieldPostID,
 	FieldParentID,
 	FieldBodyText,
@@ -99,6 +102,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
 	DefaultUpdatedAt func() time.Time
+	// DefaultChangedIn holds the default value on creation for the "changed_in" field.
+	DefaultChangedIn int64
 	// DefaultBodyText holds the default value on creation for the "body_text" field.
 	DefaultBodyText string
 	// DefaultID holds the default value on creation for the "id" field.
@@ -126,6 +131,11 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByUpdatedAt orders the results by the updated_at field.
 func ByUpdatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUpdatedAt, opts...).ToFunc()
+}
+
+// ByChangedIn orders the results by the changed_in field.
+func ByChangedIn(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldChangedIn, opts...).ToFunc()
 }
 
 // ByPostID orders the results by the post_id field.

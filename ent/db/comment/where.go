@@ -71,6 +71,11 @@ func UpdatedAt(v time.Time) predicate.Comment {
 	return predicate.Comment(sql.FieldEQ(FieldUpdatedAt, v))
 }
 
+// ChangedIn applies equality check predicate on the "changed_in" field. It's identical to ChangedInEQ.
+func ChangedIn(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldEQ(FieldChangedIn, v))
+}
+
 // PostID applies equality check predicate on the "post_id" field. It's identical to PostIDEQ.
 func PostID(v publicid.Post) predicate.Comment {
 	return predicate.Comment(sql.FieldEQ(FieldPostID, v))
@@ -224,6 +229,46 @@ func UpdatedAtLT(v time.Time) predicate.Comment {
 // UpdatedAtLTE applies the LTE predicate on the "updated_at" field.
 func UpdatedAtLTE(v time.Time) predicate.Comment {
 	return predicate.Comment(sql.FieldLTE(FieldUpdatedAt, v))
+}
+
+// ChangedInEQ applies the EQ predicate on the "changed_in" field.
+func ChangedInEQ(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldEQ(FieldChangedIn, v))
+}
+
+// ChangedInNEQ applies the NEQ predicate on the "changed_in" field.
+func ChangedInNEQ(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldNEQ(FieldChangedIn, v))
+}
+
+// ChangedInIn applies the In predicate on the "changed_in" field.
+func ChangedInIn(vs ...int64) predicate.Comment {
+	return predicate.Comment(sql.FieldIn(FieldChangedIn, vs...))
+}
+
+// ChangedInNotIn applies the NotIn predicate on the "changed_in" field.
+func ChangedInNotIn(vs ...int64) predicate.Comment {
+	return predicate.Comment(sql.FieldNotIn(FieldChangedIn, vs...))
+}
+
+// ChangedInGT applies the GT predicate on the "changed_in" field.
+func ChangedInGT(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldGT(FieldChangedIn, v))
+}
+
+// ChangedInGTE applies the GTE predicate on the "changed_in" field.
+func ChangedInGTE(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldGTE(FieldChangedIn, v))
+}
+
+// ChangedInLT applies the LT predicate on the "changed_in" field.
+func ChangedInLT(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldLT(FieldChangedIn, v))
+}
+
+// ChangedInLTE applies the LTE predicate on the "changed_in" field.
+func ChangedInLTE(v int64) predicate.Comment {
+	return predicate.Comment(sql.FieldLTE(FieldChangedIn, v))
 }
 
 // PostIDEQ applies the EQ predicate on the "post_id" field.

@@ -20,6 +20,8 @@ const (
 	FieldCreatedAt = "created_at"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
+	// FieldChangedIn holds the string denoting the changed_in field in the database.
+	FieldChangedIn = "changed_in"
 	// FieldExternalUserID holds the string denoting the external_user_id field in the database.
 	FieldExternalUserID = "external_user_id"
 	// FieldEmail holds the string denoting the email field in the database.
@@ -54,6 +56,7 @@ var Columns = []string{
 	FieldOrganizationID,
 	FieldCreatedAt,
 	FieldUpdatedAt,
+	FieldChangedIn,
 	FieldExternalUserID,
 	FieldEmail,
 	FieldEmailHash,
@@ -83,6 +86,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
 	DefaultUpdatedAt func() time.Time
+	// DefaultChangedIn holds the default value on creation for the "changed_in" field.
+	DefaultChangedIn int64
 	// DefaultFirstSeenAt holds the default value on creation for the "first_seen_at" field.
 	DefaultFirstSeenAt func() time.Time
 	// DefaultLastSeenAt holds the default value on creation for the "last_seen_at" field.
@@ -112,6 +117,11 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByUpdatedAt orders the results by the updated_at field.
 func ByUpdatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUpdatedAt, opts...).ToFunc()
+}
+
+// ByChangedIn orders the results by the changed_in field.
+func ByChangedIn(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldChangedIn, opts...).ToFunc()
 }
 
 // ByExternalUserID orders the results by the external_user_id field.

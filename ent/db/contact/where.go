@@ -70,6 +70,11 @@ func UpdatedAt(v time.Time) predicate.Contact {
 	return predicate.Contact(sql.FieldEQ(FieldUpdatedAt, v))
 }
 
+// ChangedIn applies equality check predicate on the "changed_in" field. It's identical to ChangedInEQ.
+func ChangedIn(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldEQ(FieldChangedIn, v))
+}
+
 // ExternalUserID applies equality check predicate on the "external_user_id" field. It's identical to ExternalUserIDEQ.
 func ExternalUserID(v string) predicate.Contact {
 	return predicate.Contact(sql.FieldEQ(FieldExternalUserID, v))
@@ -243,6 +248,46 @@ func UpdatedAtLT(v time.Time) predicate.Contact {
 // UpdatedAtLTE applies the LTE predicate on the "updated_at" field.
 func UpdatedAtLTE(v time.Time) predicate.Contact {
 	return predicate.Contact(sql.FieldLTE(FieldUpdatedAt, v))
+}
+
+// ChangedInEQ applies the EQ predicate on the "changed_in" field.
+func ChangedInEQ(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldEQ(FieldChangedIn, v))
+}
+
+// ChangedInNEQ applies the NEQ predicate on the "changed_in" field.
+func ChangedInNEQ(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldNEQ(FieldChangedIn, v))
+}
+
+// ChangedInIn applies the In predicate on the "changed_in" field.
+func ChangedInIn(vs ...int64) predicate.Contact {
+	return predicate.Contact(sql.FieldIn(FieldChangedIn, vs...))
+}
+
+// ChangedInNotIn applies the NotIn predicate on the "changed_in" field.
+func ChangedInNotIn(vs ...int64) predicate.Contact {
+	return predicate.Contact(sql.FieldNotIn(FieldChangedIn, vs...))
+}
+
+// ChangedInGT applies the GT predicate on the "changed_in" field.
+func ChangedInGT(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldGT(FieldChangedIn, v))
+}
+
+// ChangedInGTE applies the GTE predicate on the "changed_in" field.
+func ChangedInGTE(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldGTE(FieldChangedIn, v))
+}
+
+// ChangedInLT applies the LT predicate on the "changed_in" field.
+func ChangedInLT(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldLT(FieldChangedIn, v))
+}
+
+// ChangedInLTE applies the LTE predicate on the "changed_in" field.
+func ChangedInLTE(v int64) predicate.Contact {
+	return predicate.Contact(sql.FieldLTE(FieldChangedIn, v))
 }
 
 // ExternalUserIDEQ applies the EQ predicate on the "external_user_id" field.

@@ -116,6 +116,7 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "changed_in", Type: field.TypeInt64, Default: 0},
 		{Name: "title", Type: field.TypeString},
 		{Name: "slug", Type: field.TypeString},
 		{Name: "version", Type: field.TypeString, Nullable: true},
@@ -133,7 +134,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "changelog_entries_boards_board",
-				Columns:    []*schema.Column{ChangelogEntriesColumns[11]},
+				Columns:    []*schema.Column{ChangelogEntriesColumns[12]},
 				RefColumns: []*schema.Column{BoardsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -142,17 +143,17 @@ var (
 			{
 				Name:    "changelogentry_board_id_slug",
 				Unique:  true,
-				Columns: []*schema.Column{ChangelogEntriesColumns[11], ChangelogEntriesColumns[5]},
+				Columns: []*schema.Column{ChangelogEntriesColumns[12], ChangelogEntriesColumns[6]},
 			},
 			{
 				Name:    "changelogentry_board_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{ChangelogEntriesColumns[11], ChangelogEntriesColumns[0]},
+				Columns: []*schema.Column{ChangelogEntriesColumns[12], ChangelogEntriesColumns[0]},
 			},
 			{
 				Name:    "changelogentry_published_at",
 				Unique:  false,
-				Columns: []*schema.Column{ChangelogEntriesColumns[9]},
+				Columns: []*schema.Column{ChangelogEntriesColumns[10]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'scheduled'",
 				},
@@ -205,6 +206,7 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "changed_in", Type: field.TypeInt64, Default: 0},
 		{Name: "parent_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "body_text", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "body_json", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
@@ -222,24 +224,29 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "comments_posts_post",
-				Columns:    []*schema.Column{CommentsColumns[9]},
+				Columns:    []*schema.Column{CommentsColumns[10]},
 				RefColumns: []*schema.Column{PostsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "comments_contacts_contact",
-				Columns:    []*schema.Column{CommentsColumns[10]},
+				Columns:    []*schema.Column{CommentsColumns[11]},
 				RefColumns: []*schema.Column{ContactsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "comments_users_author",
-				Columns:    []*schema.Column{CommentsColumns[11]},
+				Columns:    []*schema.Column{CommentsColumns[12]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 		},
 		Indexes: []*schema.Index{
+			{
+				Name:    "comment_post_id_changed_in_id",
+				Unique:  false,
+				Columns: []*schema.Column{CommentsColumns[10], CommentsColumns[4], CommentsColumns[0]},
+			},
 			{
 				Name:    "comment_organization_id_id",
 				Unique:  true,
@@ -248,7 +255,7 @@ var (
 			{
 				Name:    "comment_organization_id_email_hash",
 				Unique:  false,
-				Columns: []*schema.Column{CommentsColumns[1], CommentsColumns[7]},
+				Columns: []*schema.Column{CommentsColumns[1], CommentsColumns[8]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "email_hash IS NOT NULL",
 				},
@@ -256,7 +263,7 @@ var (
 			{
 				Name:    "comment_contact_id",
 				Unique:  false,
-				Columns: []*schema.Column{CommentsColumns[10]},
+				Columns: []*schema.Column{CommentsColumns[11]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "contact_id IS NOT NULL",
 				},
@@ -277,6 +284,7 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "changed_in", Type: field.TypeInt64, Default: 0},
 		{Name: "external_user_id", Type: field.TypeString, Nullable: true},
 		{Name: "email", Type: field.TypeString, Nullable: true},
 		{Name: "email_hash", Type: field.TypeBytes, Nullable: true},
@@ -297,9 +305,14 @@ var (
 		PrimaryKey: []*schema.Column{ContactsColumns[0]},
 		Indexes: []*schema.Index{
 			{
+				Name:    "contact_organization_id_changed_in_id",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[4], ContactsColumns[0]},
+			},
+			{
 				Name:    "contact_organization_id_external_user_id",
 				Unique:  true,
-				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[4]},
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[5]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "external_user_id IS NOT NULL",
 				},
@@ -307,22 +320,22 @@ var (
 			{
 				Name:    "contact_organization_id_email",
 				Unique:  false,
-				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[5]},
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[6]},
 			},
 			{
 				Name:    "contact_organization_id_plan_id",
 				Unique:  false,
-				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[8], ContactsColumns[0]},
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[9], ContactsColumns[0]},
 			},
 			{
 				Name:    "contact_organization_id_source_id",
 				Unique:  false,
-				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[12], ContactsColumns[0]},
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[13], ContactsColumns[0]},
 			},
 			{
 				Name:    "contact_organization_id_consent_basis_id",
 				Unique:  false,
-				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[13], ContactsColumns[0]},
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[14], ContactsColumns[0]},
 			},
 			{
 				Name:    "contact_organization_id_updated_at",
@@ -332,7 +345,7 @@ var (
 			{
 				Name:    "contact_organization_id_last_seen_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[15], ContactsColumns[0]},
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[16], ContactsColumns[0]},
 			},
 		},
 	}
@@ -468,6 +481,7 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "changed_in", Type: field.TypeInt64, Default: 0},
 		{Name: "title", Type: field.TypeString},
 		{Name: "slug", Type: field.TypeString},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"}, Default: "open"},
@@ -491,28 +505,33 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "posts_boards_board",
-				Columns:    []*schema.Column{PostsColumns[15]},
+				Columns:    []*schema.Column{PostsColumns[16]},
 				RefColumns: []*schema.Column{BoardsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "posts_contacts_contact",
-				Columns:    []*schema.Column{PostsColumns[16]},
+				Columns:    []*schema.Column{PostsColumns[17]},
 				RefColumns: []*schema.Column{ContactsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "posts_users_author",
-				Columns:    []*schema.Column{PostsColumns[17]},
+				Columns:    []*schema.Column{PostsColumns[18]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
+				Name:    "post_organization_id_changed_in_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[1], PostsColumns[4], PostsColumns[0]},
+			},
+			{
 				Name:    "post_board_id_slug",
 				Unique:  true,
-				Columns: []*schema.Column{PostsColumns[15], PostsColumns[5]},
+				Columns: []*schema.Column{PostsColumns[16], PostsColumns[6]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -520,7 +539,7 @@ var (
 			{
 				Name:    "post_board_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[15], PostsColumns[0]},
+				Columns: []*schema.Column{PostsColumns[16], PostsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -528,7 +547,7 @@ var (
 			{
 				Name:    "post_board_id_vote_count_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[15], PostsColumns[10], PostsColumns[0]},
+				Columns: []*schema.Column{PostsColumns[16], PostsColumns[11], PostsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -536,7 +555,7 @@ var (
 			{
 				Name:    "post_board_id_last_activity_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[15], PostsColumns[13], PostsColumns[0]},
+				Columns: []*schema.Column{PostsColumns[16], PostsColumns[14], PostsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -544,7 +563,7 @@ var (
 			{
 				Name:    "post_board_id_status_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[15], PostsColumns[6], PostsColumns[0]},
+				Columns: []*schema.Column{PostsColumns[16], PostsColumns[7], PostsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -552,7 +571,7 @@ var (
 			{
 				Name:    "post_organization_id_contact_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[1], PostsColumns[16], PostsColumns[0]},
+				Columns: []*schema.Column{PostsColumns[1], PostsColumns[17], PostsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -560,12 +579,12 @@ var (
 			{
 				Name:    "post_contact_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[16], PostsColumns[0]},
+				Columns: []*schema.Column{PostsColumns[17], PostsColumns[0]},
 			},
 			{
 				Name:    "post_merged_into_id",
 				Unique:  false,
-				Columns: []*schema.Column{PostsColumns[12]},
+				Columns: []*schema.Column{PostsColumns[13]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "merged_into_id IS NOT NULL",
 				},

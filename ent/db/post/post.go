@@ -22,6 +22,8 @@ const (
 	FieldCreatedAt = "created_at"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
+	// FieldChangedIn holds the string denoting the changed_in field in the database.
+	FieldChangedIn = "changed_in"
 	// FieldBoardID holds the string denoting the board_id field in the database.
 	FieldBoardID = "board_id"
 	// FieldTitle holds the string denoting the title field in the database.
@@ -87,6 +89,7 @@ var Columns = []string{
 	FieldOrganizationID,
 	FieldCreatedAt,
 	FieldUpdatedAt,
+	FieldChangedIn,
 	FieldBoardID,
 	FieldTitle,
 	FieldSlug,
@@ -118,6 +121,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
 	DefaultUpdatedAt func() time.Time
+	// DefaultChangedIn holds the default value on creation for the "changed_in" field.
+	DefaultChangedIn int64
 	// DefaultBodyText holds the default value on creation for the "body_text" field.
 	DefaultBodyText string
 	// DefaultHideFromRoadmap holds the default value on creation for the "hide_from_roadmap" field.
@@ -184,6 +189,11 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByUpdatedAt orders the results by the updated_at field.
 func ByUpdatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUpdatedAt, opts...).ToFunc()
+}
+
+// ByChangedIn orders the results by the changed_in field.
+func ByChangedIn(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldChangedIn, opts...).ToFunc()
 }
 
 // ByBoardID orders the results by the board_id field.

@@ -1,0 +1,101 @@
+package feedback
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+
+	"earshot/ent/db/changelogentry"
+	"earshot/ent/db/predicate"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Entries lists the changelog of a board, newest first, drafts included. With a Sync it
+// lists the entries in the order of their changes instead.
+func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, sync page.Sync) (page.Page[*Entry], error) {
+	var bad problem.Fields
+	limit := q.Size(&bad, page.Standard, page.Max)
+	if sync.Check(&bad, true); sync.Asked() {
+		return s.changedEntries(ctx, &bad, on, q, limit, sync)
+	}
+	list := page.ListOf("changelog", on)
+	last := page.After[publicid.ChangelogEntry](&bad, list, q)
+	if err := bad.Err(); err != nil {
+		return page.Page[*Entry]{}, err
+	}
+	where := []predicate.ChangelogEntry{changelogentry.BoardID(on)}
+	if last != nil {
+		where = append(where, changelogentry.IDLT(*last))
+	}
+	rows, err := s.readEntries(ctx, store.Falling(changelogentry.Table, changelogentry.FieldID), limit+1, page.FirstRead, where...)
+	if err != nil {
+		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
+	}
+	if len(rows) == 0 {
+		// Where there are entries, there is their board.
+		return page.Page[*Entry]{Items: []*Entry{}}, mustHaveBoard(ctx, s.store.Client().Board, on)
+	}
+	place := page.ByID(func(e *store.ListedEntry) string { return e.ID.String() })
+	cut, err := s.largeEntries(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))
+	if err != nil {
+		return page.Page[*Entry]{}, err
+	}
+	return s.wholeEntries(ctx, cut)
+}
+
+func (s *Service) readEntries(ctx context.Context, order string, limit, most int, where ...predicate.ChangelogEntry) ([]*store.ListedEntry, error) {
+	return store.EntryPages.Read(ctx, s.store, store.PageOf[predicate.ChangelogEntry]{Where: where, Order: order, Limit: limit, Most: most})
+}
+
+func (s *Service) largeEntries(
+	ctx context.Context, list string, memory *page.Reservation, place func(*store.ListedEntry) []string,
+) page.LargeRows[publicid.ChangelogEntry, *store.ListedEntry] {
+	return page.LargeRows[publicid.ChangelogEntry, *store.ListedEntry]{
+		List: list, Memory: memory, Place: place, ID: func(e *store.ListedEntry) publicid.ChangelogEntry { return e.ID },
+		Load: func(ids ...publicid.ChangelogEntry) ([]*store.ListedEntry, error) {
+			return s.readEntries(ctx, store.Falling(changelogentry.Table, changelogentry.FieldID), len(ids), page.All, changelogentry.IDIn(ids...))
+		},
+		Size: func(e *store.ListedEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
+	}
+}
+
+// wholeEntries are entries with the posts that they link.
+func (s *Service) wholeEntries(ctx context.Context, cut page.Page[*store.ListedEntry]) (page.Page[*Entry], error) {
+	out := page.Each(cut, func(e *store.ListedEntry) *Entry { return &Entry{ChangelogEntry: &e.ChangelogEntry} })
+	return out, linkedTo(ctx, s.store.Client().ChangelogLink, out.Items...)
+}
+
+// changedEntries is Entries in the order of changes.
+func (s *Service) changedEntries(
+	ctx context.Context, bad *problem.Fields, on publicid.Board, q page.Query, limit int, sync page.Sync,
+) (page.Page[*Entry], error) {
+	list := page.ListOf("changedEntries", on, sync)
+	at := q.SyncPlace(bad, list)
+	if err := bad.Err(); err != nil {
+		return page.Page[*Entry]{}, err
+	}
+	raw := on.UUID()
+	found, err := page.Changed[publicid.ChangelogEntry, *store.ListedEntry, predicate.ChangelogEntry]{
+		LargeRows: s.largeEntries(ctx, list, q.Memory, nil),
+		Store:     s.store, Deletions: store.DeletedEntries, Of: &raw,
+		In:      func(e *store.ListedEntry) int64 { return e.ChangedIn },
+		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.ChangelogEntry](id).String() },
+		Rows: func(limit int, within predicate.ChangelogEntry) ([]*store.ListedEntry, error) {
+			return s.readEntries(ctx, store.ByChange(changelogentry.Table), limit, page.FirstRead,
+				changelogentry.BoardID(on), changelogentry.UpdatedAtGTE(sync.Since()), within)
+		},
+	}.Page(ctx, at, limit, sync)
+	if err != nil {
+		return page.Page[*Entry]{}, err
+	}
+	if len(found.Items)+len(found.Deleted) == 0 {
+		if err := mustHaveBoard(ctx, s.store.Client().Board, on); err != nil {
+			return page.Page[*Entry]{}, err
+		}
+	}
+	return s.wholeEntries(ctx, found)
+}

@@ -1,0 +1,42 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/contact"
+	"earshot/internal/testkit"
+)
+
+// A column that is added has to be added to the trigger, too.
+func TestWhateverOfAContactCanChangeIsNumberedButThatItWasSeen(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	numbered := texts(t, connect(t, url), `SELECT event_object_column FROM information_schema.triggered_update_columns
+		WHERE event_object_table = 'contacts' AND trigger_name = 'number_change'`)
+	never := []string{"id", "organization_id", "created_at", "source", "consent_basis", "first_seen_at", "last_seen_at", "changed_in"}
+	require.ElementsMatch(t, contact.Columns, slices.Concat(numbered, never))
+}
+
+// Programs of the release before write no numbers, and so does whoever writes by hand.
+func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	seed(t, open(t, url))
+	c := connect(t, url)
+	for table, set := range map[string]string{
+		"posts": "vote_count = vote_count + 1", "comments": "body_text = 'x'", "changelog_entries": "title = 'x'", "contacts": "name = 'x'",
+	} {
+		tx, err := c.Begin(t.Context())
+		require.NoError(t, err)
+		var now, then int64
+		for range 2 { // the second one finds its own number
+			require.NoError(t, tx.QueryRow(t.Context(), "UPDATE "+table+" SET "+set+
+				" WHERE id = (SELECT id FROM "+table+" LIMIT 1) RETURNING changed_in, change_number()").Scan(&then, &now))
+			require.Equal(t, now, then, table)
+		}
+		require.NoError(t, tx.Commit(t.Context()))
+	}
+}
