@@ -87,14 +87,17 @@ func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
 		"createWebhook": "updateWebhook", "createMember": "updateMember",
 	} {
 		for where, read := range named(t, edit).reads(t) {
-			requireReturned(t, where, named(t, id).schema(), read)
+			requireReturned(t, where, named(t, id).schema(), read, told[id]...)
 		}
 	}
 }
 
+// told are ways to say whose something is, which its contactId tells.
+var told = map[string][]string{"createComment": {"externalUserId", "createContact"}}
+
 // requireReturned wants each member of what is written in what is read, down to
 // the members of its members.
-func requireReturned(t *testing.T, where string, written, read *openapi3.Schema) {
+func requireReturned(t *testing.T, where string, written, read *openapi3.Schema, but ...string) {
 	t.Helper()
 	for _, option := range read.OneOf {
 		if option.Value.Type.Includes("object") {
@@ -103,6 +106,9 @@ func requireReturned(t *testing.T, where string, written, read *openapi3.Schema)
 	}
 	for name, s := range properties(written) {
 		back := properties(read)[name]
+		if back == nil && slices.Contains(but, name) {
+			continue
+		}
 		require.NotNil(t, back, "%s doesn't return %s", where, name)
 		requireReturned(t, where+" "+name, s, back)
 	}
