@@ -19,23 +19,41 @@ import (
 const maxBody = 1 << 20
 
 // readBody takes the whole body in. It is nil where the operation may come without one, and does:
-// with nothing, whatever is said of its type, or with null, as some clients write that.
+// with nothing, whatever is said of its type, or with null, as some clients write that. Only the
+// end tells that a body in chunks is nothing.
 func (o operation) readBody(c *gin.Context) ([]byte, error) {
-	if o.bodiless && c.Request.ContentLength == 0 {
-		return nil, nil
+	if !o.bodiless {
+		return readBody(c)
 	}
-	body, err := readBody(c)
-	if o.bodiless && (len(body) == 0 || string(bytes.TrimSpace(body)) == "null") {
+	body, err := readAll(c)
+	if err != nil || len(body) == 0 {
 		return nil, err
 	}
-	return body, err
+	if err := mustBeJSON(c); err != nil {
+		return nil, err
+	}
+	if string(bytes.TrimSpace(body)) == "null" {
+		return nil, nil
+	}
+	return body, nil
 }
 
 func readBody(c *gin.Context) ([]byte, error) {
-	if t, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); c.GetHeader("Content-Type") != "" &&
-		(err != nil || (t != "application/json" && !strings.HasSuffix(t, "+json"))) {
-		return nil, problem.New(problem.UnsupportedMedia, "The body must be application/json.")
+	if err := mustBeJSON(c); err != nil {
+		return nil, err
 	}
+	return readAll(c)
+}
+
+func mustBeJSON(c *gin.Context) error {
+	told := c.GetHeader("Content-Type")
+	if t, _, err := mime.ParseMediaType(told); told != "" && (err != nil || (t != "application/json" && !strings.HasSuffix(t, "+json"))) {
+		return problem.New(problem.UnsupportedMedia, "The body must be application/json.")
+	}
+	return nil
+}
+
+func readAll(c *gin.Context) ([]byte, error) {
 	var body []byte
 	var err error = &http.MaxBytesError{Limit: maxBody}
 	if c.Request.ContentLength <= maxBody { // else there is no need to wait for it

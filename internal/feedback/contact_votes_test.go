@@ -3,6 +3,7 @@ package feedback_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -56,15 +57,21 @@ func bodilessVotes(t *testing.T, n *tenant) {
 	post := n.Post(t)
 	first := n.voteOf(t, post, nil, http.StatusCreated)
 	require.Equal(t, n.Owner.ID.String(), first["userId"])
-	for _, none := range []struct{ body, as string }{
-		{"", "application/x-www-form-urlencoded"}, {"", "text/plain;charset=UTF-8"}, {"", "application/json"},
+	for _, none := range []struct {
+		body any
+		as   string
+	}{
+		{io.MultiReader(), "application/x-www-form-urlencoded"}, {io.MultiReader(), "application/json"},
+		{io.MultiReader(strings.NewReader("null")), "application/json"}, {"", "application/x-www-form-urlencoded"}, {"", "text/plain;charset=UTF-8"}, {"", "application/json"},
 		{"null", "application/json"}, {" null\n", "application/json"}, {"{}", "application/json"},
 	} {
 		a := n.Do(t, http.MethodPost, post+"/votes", none.body, "Content-Type", none.as)
 		require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
 		require.Equal(t, first, a.Data())
 	}
-	require.Equal(t, http.StatusUnsupportedMediaType, n.Do(t, http.MethodPost, post+"/votes", "a=b", "Content-Type", "text/plain").Status)
+	for _, form := range []any{"a=b", io.MultiReader(strings.NewReader("a=b")), "null"} {
+		require.Equal(t, http.StatusUnsupportedMediaType, n.Do(t, http.MethodPost, post+"/votes", form, "Content-Type", "text/plain").Status)
+	}
 	n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/votes", "[]")
 }
 

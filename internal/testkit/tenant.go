@@ -111,7 +111,7 @@ func (a Answer) error() map[string]any {
 func text(v any) string { s, _ := v.(string); return s }
 
 // Do sends a request with the read:write key. The body is encoded as JSON,
-// unless it is nil, a string or bytes. Header pairs come last and win.
+// unless it is nil, a string or bytes, or a reader, whose bytes are sent in chunks. Header pairs come last and win.
 func (n *Tenant) Do(t testing.TB, method, path string, body any, header ...string) Answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, reader(t, body))
@@ -180,6 +180,8 @@ func reader(t testing.TB, body any) io.Reader {
 		return bytes.NewReader([]byte(b))
 	case []byte:
 		return bytes.NewReader(b)
+	case io.Reader:
+		return b
 	}
 	raw, err := json.Marshal(body)
 	require.NoError(t, err)
