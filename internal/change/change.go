@@ -20,6 +20,7 @@ type Change struct {
 	// subscribedOnly is the runner's setting.
 	subscribedOnly bool
 
+	recorded   []recorded
 	deliveries []PendingDelivery
 	schedules  []ScheduledEntry
 	recoveries []RunningRecovery

@@ -16,15 +16,45 @@ import (
 	"earshot/internal/store"
 )
 
-// Record freezes an event and writes it with one delivery row for each enabled
-// webhook that subscribes to it, in the transaction of the change that caused
-// it. One that nobody subscribes to is for the feed, so it isn't written where that is off.
-func (c *Change) Record(ctx context.Context, t event.Type, p event.Payload) error {
+// recorded is an event that is to be written.
+type recorded struct {
+	event   event.Type
+	payload []byte
+}
+
+// Record freezes an event. It is written when the change is made but for its commit: the count
+// of the organization's events stays locked from there on.
+func (c *Change) Record(t event.Type, p event.Payload) error {
+	payload, err := event.Freeze(t, c.Caller.Organization.ID, p)
+	if err != nil {
+		return err
+	}
+	c.recorded = append(c.recorded, recorded{t, payload})
+	return nil
+}
+
+// make does the whole of a change: fn, and then what it recorded.
+func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
+	if err := fn(c); err != nil {
+		return err
+	}
+	for _, r := range c.recorded {
+		if err := c.write(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes an event with one delivery row for each enabled webhook that subscribes to it, in
+// the transaction of the change that caused it. One that nobody subscribes to is for the feed, so
+// it isn't written where that is off.
+func (c *Change) write(ctx context.Context, r recorded) error {
 	// Locked, because a webhook that is deleted before its delivery is inserted
 	// would fail the whole change.
 	hooks, err := c.Webhook.Query().
 		Where(webhook.Enabled(true), func(s *sql.Selector) {
-			s.Where(sqljson.ValueContains(webhook.FieldEvents, string(t)))
+			s.Where(sqljson.ValueContains(webhook.FieldEvents, string(r.event)))
 		}).
 		ForShare(store.KeyShare).
 		Select(webhook.FieldID, webhook.FieldURL).
@@ -35,7 +65,7 @@ func (c *Change) Record(ctx context.Context, t event.Type, p event.Payload) erro
 	if len(hooks) == 0 && c.subscribedOnly {
 		return nil
 	}
-	recorded, err := c.Freeze(ctx, t, p)
+	id, err := c.insert(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -45,7 +75,7 @@ func (c *Change) Record(ctx context.Context, t event.Type, p event.Payload) erro
 	at := store.Now()
 	rows := make([]*db.DeliveryCreate, len(hooks))
 	for i, w := range hooks {
-		rows[i] = c.Send(w, publicid.NewDelivery(), recorded, string(t), at)
+		rows[i] = c.Send(w, publicid.NewDelivery(), id, string(r.event), at)
 	}
 	if err := c.Delivery.CreateBulk(rows...).Exec(ctx); err != nil {
 		return errors.Wrap(err, "insert the deliveries")
@@ -55,15 +85,19 @@ func (c *Change) Record(ctx context.Context, t event.Type, p event.Payload) erro
 
 // Freeze inserts an event with the bytes that its deliveries carry.
 func (c *Change) Freeze(ctx context.Context, t event.Type, p event.Payload) (publicid.Event, error) {
-	recorded := publicid.NewEvent()
 	payload, err := event.Freeze(t, c.Caller.Organization.ID, p)
 	if err != nil {
-		return recorded, err
+		return publicid.Event{}, err
 	}
-	if err := c.Event.Create().SetID(recorded).SetType(string(t)).SetPayload(payload).Exec(ctx); err != nil {
-		return recorded, errors.Wrap(err, "insert the event")
+	return c.insert(ctx, recorded{t, payload})
+}
+
+func (c *Change) insert(ctx context.Context, r recorded) (publicid.Event, error) {
+	id := publicid.NewEvent()
+	if err := c.Event.Create().SetID(id).SetType(string(r.event)).SetPayload(r.payload).Exec(ctx); err != nil {
+		return id, errors.Wrap(err, "insert the event")
 	}
-	return recorded, nil
+	return id, nil
 }
 
 // Send is a delivery to be inserted, due at once, which is dispatched after the

@@ -39,7 +39,7 @@ func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box, settings Setting
 // Run runs fn in one transaction for the caller in the context and dispatches after
 // the commit. It refuses when the organization may not write, and when the
 // organization's other changes take too long to end.
-// Fn runs again from its start where the database ended it because of a deadlock.
+// Fn runs again from its start where the database ended it because of others, as after a deadlock.
 func (r *Runner) Run(ctx context.Context, fn func(c *Change) error) error {
 	if err := MayWrite(CallerOf(ctx)); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	defer span.End()
 	err := r.store.InTx(ctx, func(tx *db.Tx) error {
 		*c = Change{Tx: tx, Caller: c.Caller, subscribedOnly: r.settings.SubscribedOnly}
-		return fn(c)
+		return c.make(ctx, fn)
 	})
 	if err != nil && !store.Unknown(err) {
 		return err

@@ -82,7 +82,7 @@ func (s *Service) insertContact(ctx context.Context, c *change.Change, in newCon
 	if err != nil {
 		return nil, errors.Wrap(err, "load the contact")
 	}
-	return made, c.Record(ctx, event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+	return made, c.Record(event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
 }
 
 // fillRow sets all that a new contact has.

@@ -90,7 +90,7 @@ func (s *Service) fill(ctx context.Context, c *change.Change, old *db.Contact, i
 	if err != nil {
 		return nil, errors.Wrap(err, "update the contact")
 	}
-	return next, c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+	return next, c.Record(event.ContactUpdated, &event.ContactUpdatedPayload{
 		Contact: eventContact(next), Changes: changes,
 	})
 }

@@ -75,7 +75,7 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 		if err := insertEntry(ctx, c, row, in.Slug); err != nil {
 			return err
 		}
-		return announce(ctx, c, changelogentry.StateDraft, nil, row)
+		return announce(c, changelogentry.StateDraft, nil, row)
 	})
 	return made, err
 }
@@ -114,7 +114,7 @@ func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 
 // announce records changelog.published where an entry wasn't published before and
 // is now, and tells the scheduler of a moment that was set, moved or taken away.
-func announce(ctx context.Context, c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
+func announce(c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
 	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
 	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
 		c.PublishWhenDue(change.ScheduledEntry{Entry: e.ID, Organization: e.OrganizationID})
@@ -122,7 +122,7 @@ func announce(ctx context.Context, c *change.Change, before changelogentry.State
 	if before == changelogentry.StatePublished || e.State != changelogentry.StatePublished {
 		return nil
 	}
-	return c.Record(ctx, event.ChangelogPublished, &event.ChangelogPublishedPayload{
+	return c.Record(event.ChangelogPublished, &event.ChangelogPublishedPayload{
 		BoardHead: event.BoardHead{BoardID: e.BoardID},
 		Entry:     event.Entry{ID: e.ID, Title: e.Title, Slug: e.Slug, PublishedAt: *e.PublishedAt},
 	})

@@ -138,7 +138,7 @@ func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db
 		if p.Status == next.Status {
 			continue
 		}
-		err = c.Record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
+		err = c.Record(event.PostStatusChanged, &event.PostStatusChangedPayload{
 			BoardHead: event.BoardHead{BoardID: p.BoardID}, Post: eventPost(next), PreviousStatus: string(p.Status),
 		})
 		if err != nil {

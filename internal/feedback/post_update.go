@@ -113,7 +113,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		if changed.Status == old.Status {
 			return nil
 		}
-		return c.Record(ctx, event.PostStatusChanged, &event.PostStatusChangedPayload{
+		return c.Record(event.PostStatusChanged, &event.PostStatusChangedPayload{
 			BoardHead: event.BoardHead{BoardID: old.BoardID}, Post: eventPost(changed.Post), PreviousStatus: string(old.Status),
 		})
 	})

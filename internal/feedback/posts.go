@@ -123,7 +123,7 @@ func (s *Service) createPost(ctx context.Context, row *db.Post, tags []publicid.
 		if err := tagPost(ctx, c, row.ID, made.TagIDs); err != nil {
 			return err
 		}
-		return c.Record(ctx, event.PostCreated, postCreated(row))
+		return c.Record(event.PostCreated, postCreated(row))
 	})
 	return made, err
 }

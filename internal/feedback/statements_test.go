@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,7 +223,28 @@ func TestAChangeAsksTheDatabaseSoOften(t *testing.T) {
 			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}})
 			return err
 		}},
+		{"comment of a contact", 9, 9, func() error {
+			by := contacts.Person{ID: new(u.contact.String())}
+			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}, By: by})
+			return err
+		}},
 	})
+}
+
+// The count of an organization's events is locked from the first event to the commit, and all of
+// its changes wait for that.
+func TestNothingIsDoneBetweenTheFirstEventAndTheCommit(t *testing.T) {
+	t.Parallel()
+	u, ctx := newUseCases(t)
+	u.counted.Reset()
+	_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ExternalUserID: new("new"), Create: true})
+	require.NoError(t, err)
+	_, _, texts := u.counted.Counted()
+	first := slices.IndexFunc(texts, func(s string) bool { return strings.HasPrefix(s, `INSERT INTO "events"`) })
+	require.Positive(t, first)
+	for _, text := range texts[first:] {
+		require.Regexp(t, `^(INSERT INTO "(events|deliveries)"|SELECT .* FROM "webhooks"|commit)`, text, strings.Join(texts, "\n"))
+	}
 }
 
 func TestAnIdentifyAsksTheDatabaseSoOften(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 func (l *life) happen(t *rapid.T) {
 	for range rapid.IntRange(1, 4).Draw(t, "events") {
 		err := l.changes.Run(l.ctx, func(c *changes.Change) error {
-			return c.Record(l.ctx, event.PostCreated, &event.PostCreatedPayload{Post: event.Post{Title: l.name("post ")}})
+			return c.Record(event.PostCreated, &event.PostCreatedPayload{Post: event.Post{Title: l.name("post ")}})
 		})
 		require.NoError(t, err)
 		require.ElementsMatch(t, l.wanted(), webhooksOf(l.dispatched), "an event goes once to each webhook that wants it")
