@@ -142,7 +142,8 @@ var table = []tool{
 	},
 	{
 		name: "manage_comment", title: "Write, edit and delete comments", destroys: true,
-		description: "Use this to comment on a post as the key's member, or as an end-user (contact_id or external_user_id), to answer a comment (parent_id; replies nest " +
+		description: "Use this to comment on a post as the key's member, or as an end-user (contact_id, or your own " +
+			"external_user_id, with create_contact if they may be new), to answer a comment (parent_id; replies nest " +
 			"one level), to edit a comment while it is new, or to delete one, which leaves its replies. Returns the " +
 			"comment.",
 		actions: []action{{"create", "createComment"}, {"update", "updateComment"}, {"delete", "deleteComment"}},

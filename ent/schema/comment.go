@@ -31,7 +31,8 @@ func (Comment) Fields() []ent.Field {
 		field.UUID("author_user_id", publicid.User{}).Optional().Nillable(),
 		// The contact that wrote it; null again once it is deleted, which the database sees to.
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable(),
-		// HMAC of the author's normalised e-mail address, with an account or without.
+		// HMAC of the author's normalised e-mail address, with an account or without. That of a
+		// contact is the present one, which the database sees to.
 		field.Bytes("email_hash").Optional().Nillable(),
 		field.Time("deleted_at").Optional().Nillable(),
 	}

@@ -29,8 +29,8 @@ func (User) Fields() []ent.Field {
 		// were roles, who all acted as owners, and for the programs that still make such.
 		field.Enum("role").Values("owner", "admin", "member").Optional().Nillable().Annotations(entsql.Default("owner")),
 		field.Enum("kind").Values("member", "guest").Default("member").Immutable(),
-		// The person who a guest is: the contact when it was made, which may be gone, and the hash
-		// of the address that the contact had.
+		// The person who a guest is: the contact that it was made for, which may be gone, and the
+		// hash of that one's address. The database has it follow the contact's.
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable().Immutable(),
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
 	}
@@ -40,6 +40,9 @@ func (User) Fields() []ent.Field {
 func (User) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("organization_id", "email").Unique(),
+		// Members, who are few beside the guests. How they are found by their address is by hand
+		// in the migrations.
+		index.Fields("organization_id", "id").Annotations(entsql.IndexWhere("role IS NOT NULL")),
 		index.Fields("contact_id").Unique().Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
 		index.Fields("organization_id", "email_hash").Unique().Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
 	}

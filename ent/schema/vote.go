@@ -25,8 +25,9 @@ func (Vote) Fields() []ent.Field {
 		field.UUID("user_id", publicid.User{}).Optional().Nillable().Immutable(),
 		// The contact that voted; null again once it is deleted, which the database sees to.
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable().Immutable(),
-		// HMAC of the voter's normalised e-mail address when they voted: a member's, a
-		// contact's that has one, or an anonymous one's.
+		// HMAC of the voter's normalised e-mail address: that of a member or an anonymous one
+		// when they voted, or the present one of a contact, which the database sees to. Null where
+		// the contact has none, or another vote on the post has it that isn't a member's.
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
 	}
 }

@@ -50,7 +50,10 @@ func TestKeysThatComeAtOnceAreLookedUpTogetherAndAsEntReadsThem(t *testing.T) {
 	require.Less(t, trips, guesses/10, "whoever makes keys up doesn't keep the database busy")
 
 	require.Equal(t, text(t, s.Client().Organization.GetX(ctx, org.ID)), text(t, caller.Organization))
-	require.Equal(t, text(t, s.Client().User.GetX(ctx, owner.ID)), text(t, caller.User))
+	member := s.Client().User.GetX(ctx, owner.ID)
+	require.Nil(t, *member.EmailHash)
+	member.EmailHash = nil // Ent reads null as a pointer to nothing
+	require.Equal(t, text(t, member), text(t, caller.User))
 	key := *caller.Key
 	key.Edges = db.APIKeyEdges{}
 	require.Equal(t, text(t, s.Client().APIKey.GetX(ctx, made.ID)), text(t, &key))

@@ -89,10 +89,13 @@ func onlyMember(ctx context.Context, query *db.UserQuery) (*db.User, error) {
 	return found, nil
 }
 
-// hasEmail finds a normal address, also where it was written down before addresses were
-// lower-cased.
+// hasEmail finds who is or was a member by a normal address, also where it was written down before
+// addresses were lower-cased. The kind is written out: by an argument, the database couldn't tell
+// that the index of members has it.
 func hasEmail(normal string) func(*sql.Selector) {
-	return func(s *sql.Selector) { s.Where(sql.EQ(sql.Lower(s.C(user.FieldEmail)), normal)) }
+	return func(s *sql.Selector) {
+		s.Where(sql.And(sql.EQ(sql.Lower(s.C(user.FieldEmail)), normal), sql.ExprP(s.C(user.FieldKind)+" = 'member'")))
+	}
 }
 
 // CreateMember adds a member to the caller's organization. An address that a member has is

@@ -13,7 +13,7 @@ import (
 	"earshot/internal/store"
 )
 
-// isMember leaves out users who were removed.
+// isMember leaves out users who were removed, and guests.
 var isMember = user.RoleNotNil()
 
 // manager is who manages members and their keys.

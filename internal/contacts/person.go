@@ -33,8 +33,9 @@ func (p Person) Check(bad *problem.Fields) {
 	}
 }
 
-// Keep finds the contact, makes it where that is asked for, and keeps others from changing it
-// until the transaction ends. Where it isn't there, it returns problem.NotFound.
+// Keep finds the contact, or makes it where that is asked for, and locks it: until the transaction
+// ends nobody changes it, and so its address, by which the person is known. Where it isn't there,
+// Keep returns problem.NotFound.
 func (s *Service) Keep(ctx context.Context, c *change.Change, p Person) (*db.Contact, error) {
 	if p.Create && p.ExternalUserID != nil {
 		found, _, err := s.identify(ctx, c, *p.ExternalUserID, Traits{})

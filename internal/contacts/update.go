@@ -59,13 +59,13 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 			return nil
 		}
 		changed, err = update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
-		if sqlgraph.IsUniqueConstraintError(err) {
+		if sqlgraph.IsUniqueConstraintError(err) && !store.EndedByOthers(err) {
 			return externalIDTaken()
 		}
 		if err != nil {
 			return errors.Wrap(err, "update the contact")
 		}
-		return c.Record(ctx, event.ContactUpdated, &event.ContactUpdatedPayload{
+		return c.Record(event.ContactUpdated, &event.ContactUpdatedPayload{
 			Contact: eventContact(changed), Changes: changes,
 		})
 	})
@@ -111,7 +111,7 @@ func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error 
 		if err := c.Contact.DeleteOne(old).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the contact")
 		}
-		return c.Record(ctx, event.ContactDeleted, &event.ContactDeletedPayload{
+		return c.Record(event.ContactDeleted, &event.ContactDeletedPayload{
 			Contact: event.DeletedContact{ID: id, ExternalUserID: old.ExternalUserID},
 		})
 	})

@@ -118,7 +118,7 @@ func (s *Service) createComment(ctx context.Context, in *db.Comment, by contacts
 		if err := count(ctx, c, p, 0, 1); err != nil {
 			return err
 		}
-		return c.Record(ctx, event.CommentCreated, commentCreated(p.BoardID, made))
+		return c.Record(event.CommentCreated, commentCreated(p.BoardID, made))
 	})
 	return made, err
 }
@@ -136,7 +136,7 @@ func (s *Service) writtenBy(ctx context.Context, c *change.Change, row *db.Comme
 	if err != nil {
 		return err
 	}
-	row.AuthorUserID, row.ContactID, row.EmailHash = &author.ID, &found.ID, found.EmailHash
+	row.AuthorUserID, row.ContactID, row.EmailHash = &author.ID, &found.ID, contactsHash(found)
 	if row.EmailHash == nil {
 		// Of no address: so HashAuthors has nothing to look for.
 		hash := s.emailHash(author.Email)

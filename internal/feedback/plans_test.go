@@ -18,21 +18,11 @@ import (
 	"earshot/internal/testkit"
 )
 
-// lastQuery notes the last statement, as a Tracer.
-type lastQuery struct{ pgx.TraceQueryStartData }
-
-func (l *lastQuery) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
-	l.TraceQueryStartData = q
-	return ctx
-}
-
-func (*lastQuery) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // The plan of a board's list is kept, so it must be good for a board that has all posts and
 // for one that has none.
 func TestTheKeptPlanOfABoardsListGoesAlongItsIndex(t *testing.T) {
 	t.Parallel()
-	url, last := testkit.Database(t), &lastQuery{}
+	url, last := testkit.Database(t), &testkit.Queries{}
 	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -60,31 +50,17 @@ func TestTheKeptPlanOfABoardsListGoesAlongItsIndex(t *testing.T) {
 			of.Limit = 26
 			_, err := store.PostPages.Read(ctx, s, of)
 			require.NoError(t, err)
-			plan := keptPlan(t, c, last.TraceQueryStartData)
+			plan := testkit.KeptPlan(t, c, last.Last())
 			require.Contains(t, plan, fmt.Sprintf("Index Scan Backward using post_board_id_%s on posts", strings.Join(by, "_")))
 			require.NotContains(t, plan, "Sort Key: posts") // tags may be sorted
 		}
 	}
 }
 
-// keptPlan is the plan of a statement whatever its arguments are.
-func keptPlan(t *testing.T, c *pgx.Conn, q pgx.TraceQueryStartData) string {
-	t.Helper()
-	_, err := c.Exec(t.Context(), "PREPARE kept AS "+q.SQL)
-	require.NoError(t, err)
-	rows, err := c.Query(t.Context(), "EXPLAIN EXECUTE kept ("+strings.Repeat("NULL, ", len(q.Args)-1)+"NULL)")
-	require.NoError(t, err)
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	_, err = c.Exec(t.Context(), "DEALLOCATE kept")
-	require.NoError(t, err)
-	return strings.Join(lines, "\n")
-}
-
 // A copy that polls costs what has changed, and a walk through everything sorts nothing.
 func TestAPageInTheOrderOfChangesGoesAlongItsIndex(t *testing.T) {
 	t.Parallel()
-	url, last := testkit.Database(t), &lastQuery{}
+	url, last := testkit.Database(t), &testkit.Queries{}
 	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -111,7 +87,7 @@ func TestAPageInTheOrderOfChangesGoesAlongItsIndex(t *testing.T) {
 			Order: store.ByChange(post.Table), Limit: 26, Most: page.FirstRead,
 		})
 		require.NoError(t, err)
-		rows, err := c.Query(t.Context(), "EXPLAIN "+last.SQL, last.Args...)
+		rows, err := c.Query(t.Context(), "EXPLAIN "+last.Last().SQL, last.Last().Args...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)

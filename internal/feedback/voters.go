@@ -31,7 +31,16 @@ func (s *Service) member(u *db.User) voter {
 	return voter{user: &u.ID, emailHash: &hash}
 }
 
-func contactAsVoter(c *db.Contact) voter { return voter{contact: &c.ID, emailHash: c.EmailHash} }
+func contactAsVoter(c *db.Contact) voter { return voter{contact: &c.ID, emailHash: contactsHash(c)} }
+
+// contactsHash is nil for a contact without an address, whose hash Ent reads as a pointer to
+// nothing.
+func contactsHash(c *db.Contact) *[]byte {
+	if c.EmailHash == nil || *c.EmailHash == nil {
+		return nil
+	}
+	return c.EmailHash
+}
 
 // row is the voter's vote.
 func (v voter) row(of publicid.Organization, on publicid.Post) *db.Vote {
@@ -52,8 +61,9 @@ func (v voter) cast(of *db.Vote) bool {
 	return v.own(of) || sameAddress && (v.user == nil || of.UserID == nil)
 }
 
-// votesOf are the votes of a person on a post, those by the own id first. There is one, but for
-// votes from before members, contacts and voters of the public flow were the same person.
+// votesOf are the votes of a person on a post, one by the own id first. There is one, unless they
+// were put there before it was known that they are one person's: before an address was told, or
+// by a program that took a member and a contact for two.
 func votesOf(ctx context.Context, c *change.Change, on publicid.Post, by voter) ([]*db.Vote, error) {
 	var either []predicate.Vote
 	if by.user != nil {

@@ -133,7 +133,7 @@ func castVote(ctx context.Context, c *change.Change, on *db.Post, by voter) (*Ca
 	if err := count(ctx, c, on, 1, 0); err != nil {
 		return nil, err
 	}
-	return &CastVote{Vote: cast, Fresh: true}, c.Record(ctx, event.VoteCreated, voteCreated(on.BoardID, cast))
+	return &CastVote{Vote: cast, Fresh: true}, c.Record(event.VoteCreated, voteCreated(on.BoardID, cast))
 }
 
 func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
@@ -216,6 +216,11 @@ func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (pa
 	rows, err := query.All(ctx)
 	if err != nil {
 		return page.Page[*db.Vote]{}, errors.Wrap(err, "list votes")
+	}
+	for _, v := range rows {
+		if v.Edges.Contact == nil {
+			v.ContactID = nil // deleted between the statement that finds votes and the one that finds contacts
+		}
 	}
 	return page.Cut(list, rows, limit, page.ByID(func(v *db.Vote) string { return v.ID.String() })), nil
 }

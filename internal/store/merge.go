@@ -15,11 +15,15 @@ import (
 // Of a person who voted for several of the posts the target's vote stays, else the oldest; so
 // whatever moves is one more for the target. A post has one vote of each person, so the others
 // have to go first. A person is known by each of three things, a member's id, a contact's, and
-// the hash of the address; only members who share an address are two.
+// the hash of the address; only members who share an address are two. A vote without a hash,
+// because another one on its post has it, counts by its contact's; of the person's votes one that
+// has the hash stays, so that later ones are held against it.
 const dropVotesSQL = `
 WITH placed AS (
-  SELECT id, post_id, user_id, contact_id, email_hash, row_number() OVER (ORDER BY (post_id = $2) DESC, id) AS place
-  FROM votes WHERE organization_id = $1 AND (post_id = $2 OR post_id = ANY ($3::uuid[]))
+  SELECT v.id, v.post_id, v.user_id, v.contact_id, coalesce(v.email_hash, c.email_hash) AS email_hash,
+    row_number() OVER (ORDER BY (v.post_id = $2) DESC, v.email_hash IS NULL, v.id) AS place
+  FROM votes v LEFT JOIN contacts c ON c.organization_id = $1 AND c.id = v.contact_id
+  WHERE v.organization_id = $1 AND (v.post_id = $2 OR v.post_id = ANY ($3::uuid[]))
 ), first AS (
   SELECT id, post_id, place,
     CASE WHEN user_id IS NOT NULL THEN min(place) OVER (PARTITION BY user_id) END AS of_user,

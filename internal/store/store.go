@@ -10,6 +10,7 @@ package store
 import (
 	"context"
 	stdsql "database/sql"
+	"slices"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -128,9 +129,23 @@ const (
 	// How often something is done that found its rows moved: each time somebody else
 	// got something done.
 	movedTries = 100
-	// The SQLSTATE.
+	// The SQLSTATEs.
 	deadlockDetected = "40P01"
+	uniqueViolation  = "23505"
 )
+
+// followed are the unique indexes that a contact's new address may meet without the lock of the
+// post, or of anything else, that keeps others from them: the database has the hash of its votes
+// and of its guest follow. Who looks again sees what was in the way, and goes round it.
+var followed = []string{"vote_post_id_email_hash", "user_organization_id_email_hash"}
+
+// EndedByOthers reports whether the database ended a transaction because of what others did at
+// the same time.
+func EndedByOthers(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && (failed.Code == deadlockDetected ||
+		failed.Code == uniqueViolation && slices.Contains(followed, failed.ConstraintName))
+}
 
 // ErrAgain is what a transaction ends with that found, when it had its locks, that
 // it needs others. It runs again from its start and holds none meanwhile: who goes
@@ -138,16 +153,15 @@ const (
 var ErrAgain = errors.New("what was to be locked has moved")
 
 // again does something that leaves nothing behind when it fails, and does it again
-// after a deadlock or ErrAgain.
+// after a deadlock, after what contacts' addresses met at the same time, or ErrAgain.
 func again(do func() error) error {
 	deadlocks, moves := 0, 0
 	for {
 		err := do()
-		var failed *pgconn.PgError
 		switch {
 		case errors.Is(err, ErrAgain):
 			moves++
-		case errors.As(err, &failed) && failed.Code == deadlockDetected:
+		case EndedByOthers(err):
 			deadlocks++
 		default:
 			return err
@@ -171,7 +185,7 @@ func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
 
 // InTx runs fn in one transaction and commits when it returns nil. Nothing
 // slow belongs into fn: it holds a connection and row locks. Where the database
-// ended the transaction because of a deadlock, and where fn returns ErrAgain, fn runs
+// ended the transaction because of others, and where fn returns ErrAgain, fn runs
 // again, in a new one.
 func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return again(func() error { return s.once(ctx, fn) })

@@ -745,6 +745,14 @@ var (
 				Columns: []*schema.Column{UsersColumns[1], UsersColumns[4]},
 			},
 			{
+				Name:    "user_organization_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{UsersColumns[1], UsersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "role IS NOT NULL",
+				},
+			},
+			{
 				Name:    "user_contact_id",
 				Unique:  true,
 				Columns: []*schema.Column{UsersColumns[8]},

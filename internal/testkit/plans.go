@@ -1,0 +1,67 @@
+package testkit
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// Queries notes what a store asks of the database, as its Tracer.
+type Queries struct {
+	mu  sync.Mutex
+	all []pgx.TraceQueryStartData
+}
+
+var _ pgx.QueryTracer = (*Queries)(nil)
+
+// All are the statements so far.
+func (q *Queries) All() []pgx.TraceQueryStartData {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.all
+}
+
+// Last is the last statement.
+func (q *Queries) Last() pgx.TraceQueryStartData {
+	all := q.All()
+	return all[len(all)-1]
+}
+
+// TraceQueryStart notes a statement.
+func (q *Queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, asked pgx.TraceQueryStartData) context.Context {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.all = append(q.all, asked)
+	return ctx
+}
+
+// TraceQueryEnd notes nothing.
+func (*Queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+var parameter = regexp.MustCompile(`\$\d+`)
+
+// KeptPlan is the plan of a statement whatever its arguments are, on a connection with
+// plan_cache_mode = force_generic_plan.
+func KeptPlan(t testing.TB, c *pgx.Conn, q pgx.TraceQueryStartData) string {
+	t.Helper()
+	_, err := c.Exec(t.Context(), "PREPARE kept AS "+q.SQL)
+	require.NoError(t, err)
+	execute := "EXPLAIN EXECUTE kept"
+	// Not by its arguments, among which database/sql has options.
+	if n := len(slices.Compact(slices.Sorted(slices.Values(parameter.FindAllString(q.SQL, -1))))); n > 0 {
+		execute += " (" + strings.Repeat("NULL, ", n-1) + "NULL)"
+	}
+	rows, err := c.Query(t.Context(), execute)
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "DEALLOCATE kept")
+	require.NoError(t, err)
+	return strings.Join(lines, "\n")
+}
