@@ -68,6 +68,7 @@ func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (g
 		Query: largePage(ctx, r.Params.Cursor, r.Params.Limit), Q: r.Params.Q,
 		Statuses: texts(r.Params.Status), TagIDs: r.Params.TagIDs, ContactID: r.Params.ContactID,
 		Sync: page.Sync{UpdatedSince: r.Params.UpdatedSince, IncludeDeleted: r.Params.IncludeDeleted}, Sort: (*string)(r.Params.Sort),
+		Currency: r.Params.Currency,
 	})
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func postBody(in *gen.PostBodyInput) *feedback.Body {
 }
 
 func post(p *feedback.Post) gen.Post {
-	return gen.Post{
+	out := gen.Post{
 		ID: p.ID.String(), OrganizationID: p.OrganizationID.String(), BoardID: p.BoardID.String(),
 		Title: p.Title, Slug: p.Slug, Status: gen.PostStatus(p.Status), Body: richText(p.BodyJSON, p.BodyText),
 		ContactID: idOrNull(p.ContactID), AuthorUserID: idOrNull(p.AuthorUserID),
@@ -131,6 +132,10 @@ func post(p *feedback.Post) gen.Post {
 		VoteCount:       p.VoteCount, CommentCount: p.CommentCount, MergedIntoID: idOrNull(p.MergedIntoID),
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, LastActivityAt: p.LastActivityAt,
 	}
+	if r := p.Revenue; r != nil {
+		out.Revenue = &gen.PostRevenue{Currency: r.Currency, MRRCents: r.MRRCents}
+	}
+	return out
 }
 
 func richText(document json.RawMessage, text string) gen.RichText {

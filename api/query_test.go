@@ -22,7 +22,7 @@ func TestAQuery(t *testing.T) {
 		"is answered with the last good value of each limit":        goodQueries,
 		"is refused with the first bad one, by parameter and rule":  badQueries,
 		"is refused for a cursor that no list ever gave":            forgedCursors,
-		"is refused for relevance without anything to search":       relevanceOfNothing,
+		"is refused for a sort that lacks what it goes by":          sortOfNothing,
 		"is refused when it says two things in one place":           saidTwice,
 		"takes a moment as the contract writes it and no other way": momentsOfQueries,
 	})
@@ -42,8 +42,8 @@ func (o operation) queries() []*openapi3.Parameter {
 func hasQuery(o operation) bool { return len(o.queries()) > 0 }
 
 // beside is what a value of a parameter needs to make sense: a sort by
-// relevance something to search for.
-var beside = map[string]string{"sort=relevance": "&q=dark"}
+// relevance something to search for, one by revenue a currency.
+var beside = map[string]string{"sort=relevance": "&q=dark", "sort=revenue": "&currency=EUR", "currency": "&sort=revenue"}
 
 // inQuery writes a value of JSON as it stands in a query.
 func inQuery(value any) string {
@@ -65,7 +65,7 @@ func goodQueries(t *testing.T, app *testkit.App) {
 		for _, q := range o.queries() {
 			for i, value := range goodValues(t, n, o, q) {
 				query := q.Name + "=" + inQuery(value)
-				a := n.Do(t, o.method, at+"?"+query+beside[query], nil)
+				a := n.Do(t, o.method, at+"?"+query+beside[query]+beside[q.Name], nil)
 				if q.Name == "after" && a.Status == http.StatusGone {
 					continue // no feed is as long
 				}
@@ -191,10 +191,14 @@ func forgedCursors(t *testing.T, app *testkit.App) {
 	}
 }
 
-func relevanceOfNothing(t *testing.T, app *testkit.App) {
+func sortOfNothing(t *testing.T, app *testkit.App) {
 	n := newFixture(t, app)
 	a := n.Do(t, http.MethodGet, "/v1/boards/"+n.ids["boardId"]+"/posts?sort=relevance", nil)
 	require.Equal(t, [][2]string{{"sort", "relevance"}}, rules(a))
+	a = n.Do(t, http.MethodGet, "/v1/boards/"+n.ids["boardId"]+"/posts?sort=revenue", nil)
+	require.Equal(t, [][2]string{{"currency", "required"}}, rules(a))
+	a = n.Do(t, http.MethodGet, "/v1/boards/"+n.ids["boardId"]+"/posts?sort=votes&currency=EUR", nil)
+	require.Equal(t, [][2]string{{"currency", "revenue"}}, rules(a))
 }
 
 // saidTwice: whoever says a parameter twice must not get the answer to one of

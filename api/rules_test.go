@@ -29,6 +29,7 @@ var words = map[string]string{
 	"oneLevel":        "a reply to a reply is 422",
 	"updated":         "422 with the rule `updated`",
 	"relevance":       "needs `q` (422 without)",
+	"revenue":         "That sort needs it, and no other takes it (422 otherwise).",
 	"maxBytes":        "at most 256 KiB",
 	"maxDepth":        "A body nests at most 1,024 levels deep (422 otherwise).",
 	"unknown":         "is 422 with the rule `unknown`",

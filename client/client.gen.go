@@ -323,6 +323,7 @@ const (
 	PostSortActive    PostSort = "active"
 	PostSortNewest    PostSort = "newest"
 	PostSortRelevance PostSort = "relevance"
+	PostSortRevenue   PostSort = "revenue"
 	PostSortUpdated   PostSort = "updated"
 	PostSortVotes     PostSort = "votes"
 )
@@ -335,6 +336,8 @@ func (e PostSort) Valid() bool {
 	case PostSortNewest:
 		return true
 	case PostSortRelevance:
+		return true
+	case PostSortRevenue:
 		return true
 	case PostSortUpdated:
 		return true
@@ -1503,6 +1506,9 @@ type Post struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
+	// Revenue What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+	Revenue *PostRevenue `json:"revenue,omitempty"`
+
 	// Slug The post's title in addresses, unique on its board.
 	Slug PostSlug `json:"slug"`
 
@@ -1566,13 +1572,23 @@ type PostList struct {
 	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
+// PostRevenue What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+type PostRevenue struct {
+	// Currency The currency that the list goes by.
+	Currency string `json:"currency"`
+
+	// MRRCents Monthly recurring revenue, in cents of `currency`. Contacts who pay in others count for nothing.
+	MRRCents int64 `json:"mrrCents"`
+}
+
 // PostSlug The post's title in addresses, unique on its board.
 type PostSlug = string
 
 // PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
 // together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
-// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first. `updated` has the latest
-// change last, and a `syncCursor`; it isn't for `q`.
+// first, `active` goes by `lastActivityAt`, latest first, `revenue` by what the contacts who voted pay in
+// `currency`, most first. Ties have the newest first. `updated` has the latest change last, and a `syncCursor`;
+// it isn't for `q`.
 type PostSort string
 
 // PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
@@ -2304,6 +2320,10 @@ type ListPostsParams struct {
 
 	// Sort The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Currency The ISO 4217 code of the currency whose revenue `sort=revenue` goes by.
+	// That sort needs it, and no other takes it (422 otherwise).
+	Currency *string `form:"currency,omitempty" json:"currency,omitempty"`
 }
 
 // ListTagsParams defines parameters for ListTags.
@@ -6420,6 +6440,18 @@ func NewListPostsRequest(server string, boardID BoardIDParam, params *ListPostsP
 		if params.Sort != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Currency != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "currency", *params.Currency, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

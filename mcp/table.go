@@ -81,7 +81,7 @@ var table = []tool{
 	{
 		name: "search_posts", title: "Search and list posts",
 		description: "Use this to find the posts of a board: by words in title and text (q), status, tags or contact; " +
-			"sort by newest, votes or active. Search before you create a post, so that the same wish isn't there twice. " +
+			"sort by newest, votes, active or revenue (of those who voted, in a currency). Search before you create a post, so that the same wish isn't there twice. " +
 			"Returns a page of posts with their counts, and next_cursor.",
 		actions: []action{{"", "listPosts"}},
 	},

@@ -324,6 +324,7 @@ const (
 	PostSortActive    PostSort = "active"
 	PostSortNewest    PostSort = "newest"
 	PostSortRelevance PostSort = "relevance"
+	PostSortRevenue   PostSort = "revenue"
 	PostSortUpdated   PostSort = "updated"
 	PostSortVotes     PostSort = "votes"
 )
@@ -336,6 +337,8 @@ func (e PostSort) Valid() bool {
 	case PostSortNewest:
 		return true
 	case PostSortRelevance:
+		return true
+	case PostSortRevenue:
 		return true
 	case PostSortUpdated:
 		return true
@@ -1504,6 +1507,9 @@ type Post struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
+	// Revenue What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+	Revenue *PostRevenue `json:"revenue,omitempty"`
+
 	// Slug The post's title in addresses, unique on its board.
 	Slug PostSlug `json:"slug"`
 
@@ -1567,13 +1573,23 @@ type PostList struct {
 	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
+// PostRevenue What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+type PostRevenue struct {
+	// Currency The currency that the list goes by.
+	Currency string `json:"currency"`
+
+	// MRRCents Monthly recurring revenue, in cents of `currency`. Contacts who pay in others count for nothing.
+	MRRCents int64 `json:"mrrCents"`
+}
+
 // PostSlug The post's title in addresses, unique on its board.
 type PostSlug = string
 
 // PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
 // together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
-// first, `active` goes by `lastActivityAt`, latest first. Ties have the newest first. `updated` has the latest
-// change last, and a `syncCursor`; it isn't for `q`.
+// first, `active` goes by `lastActivityAt`, latest first, `revenue` by what the contacts who voted pay in
+// `currency`, most first. Ties have the newest first. `updated` has the latest change last, and a `syncCursor`;
+// it isn't for `q`.
 type PostSort string
 
 // PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
@@ -2260,6 +2276,10 @@ type ListPostsParams struct {
 
 	// Sort The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Currency The ISO 4217 code of the currency whose revenue `sort=revenue` goes by.
+	// That sort needs it, and no other takes it (422 otherwise).
+	Currency *string `form:"currency,omitempty" json:"currency,omitempty"`
 }
 
 // ListTagsParams defines parameters for ListTags.
@@ -3113,6 +3133,14 @@ func (siw *ServerInterfaceWrapper) ListPosts(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "currency" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "currency", c.Request.URL.Query(), &params.Currency, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter currency: %w", err), http.StatusBadRequest)
 		return
 	}
 

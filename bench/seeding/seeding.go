@@ -92,7 +92,7 @@ func vacuum(ctx context.Context, url string) error {
 // owned are the tables that an organization's rows are in, in any order: see Unchecked.
 var owned = []string{
 	"attempts", "deliveries", "events", "recoveries", "webhooks", "votes", "comments", "post_tags", "changelog_links",
-	"post_documents", "posts", "contact_documents", "contacts", "changelog_entries", "tags", "boards", "api_keys", "users",
+	"post_documents", "post_revenues", "posts", "contact_documents", "contacts", "changelog_entries", "tags", "boards", "api_keys", "users",
 	"event_sequences", "idempotency_records",
 }
 

@@ -15011,6 +15011,9 @@ type VoteMutation struct {
 	organization_id *publicid.Organization
 	created_at      *time.Time
 	email_hash      *[]byte
+	mrr_cents       *int64
+	addmrr_cents    *int64
+	currency        *string
 	clearedFields   map[string]struct{}
 	post            *publicid.Post
 	clearedpost     bool
@@ -15382,6 +15385,125 @@ func (m *VoteMutation) ResetEmailHash() {
 	delete(m.clearedFields, vote.FieldEmailHash)
 }
 
+// SetMrrCents sets the "mrr_cents" field.
+func (m *VoteMutation) SetMrrCents(i int64) {
+	m.mrr_cents = &i
+	m.addmrr_cents = nil
+}
+
+// MrrCents returns the value of the "mrr_cents" field in the mutation.
+func (m *VoteMutation) MrrCents() (r int64, exists bool) {
+	v := m.mrr_cents
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMrrCents returns the old "mrr_cents" field's value of the Vote entity.
+// If the Vote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoteMutation) OldMrrCents(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMrrCents is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMrrCents requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMrrCents: %w", err)
+	}
+	return oldValue.MrrCents, nil
+}
+
+// AddMrrCents adds i to the "mrr_cents" field.
+func (m *VoteMutation) AddMrrCents(i int64) {
+	if m.addmrr_cents != nil {
+		*m.addmrr_cents += i
+	} else {
+		m.addmrr_cents = &i
+	}
+}
+
+// AddedMrrCents returns the value that was added to the "mrr_cents" field in this mutation.
+func (m *VoteMutation) AddedMrrCents() (r int64, exists bool) {
+	v := m.addmrr_cents
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMrrCents clears the value of the "mrr_cents" field.
+func (m *VoteMutation) ClearMrrCents() {
+	m.mrr_cents = nil
+	m.addmrr_cents = nil
+	m.clearedFields[vote.FieldMrrCents] = struct{}{}
+}
+
+// MrrCentsCleared returns if the "mrr_cents" field was cleared in this mutation.
+func (m *VoteMutation) MrrCentsCleared() bool {
+	_, ok := m.clearedFields[vote.FieldMrrCents]
+	return ok
+}
+
+// ResetMrrCents resets all changes to the "mrr_cents" field.
+func (m *VoteMutation) ResetMrrCents() {
+	m.mrr_cents = nil
+	m.addmrr_cents = nil
+	delete(m.clearedFields, vote.FieldMrrCents)
+}
+
+// SetCurrency sets the "currency" field.
+func (m *VoteMutation) SetCurrency(s string) {
+	m.currency = &s
+}
+
+// Currency returns the value of the "currency" field in the mutation.
+func (m *VoteMutation) Currency() (r string, exists bool) {
+	v := m.currency
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCurrency returns the old "currency" field's value of the Vote entity.
+// If the Vote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoteMutation) OldCurrency(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCurrency is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCurrency requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCurrency: %w", err)
+	}
+	return oldValue.Currency, nil
+}
+
+// ClearCurrency clears the value of the "currency" field.
+func (m *VoteMutation) ClearCurrency() {
+	m.currency = nil
+	m.clearedFields[vote.FieldCurrency] = struct{}{}
+}
+
+// CurrencyCleared returns if the "currency" field was cleared in this mutation.
+func (m *VoteMutation) CurrencyCleared() bool {
+	_, ok := m.clearedFields[vote.FieldCurrency]
+	return ok
+}
+
+// ResetCurrency resets all changes to the "currency" field.
+func (m *VoteMutation) ResetCurrency() {
+	m.currency = nil
+	delete(m.clearedFields, vote.FieldCurrency)
+}
+
 // ClearPost clears the "post" edge to the Post entity.
 func (m *VoteMutation) ClearPost() {
 	m.clearedpost = true
@@ -15497,7 +15619,7 @@ func (m *VoteMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VoteMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 8)
 	if m.organization_id != nil {
 		fields = append(fields, vote.FieldOrganizationID)
 	}
@@ -15515,6 +15637,12 @@ func (m *VoteMutation) Fields() []string {
 	}
 	if m.email_hash != nil {
 		fields = append(fields, vote.FieldEmailHash)
+	}
+	if m.mrr_cents != nil {
+		fields = append(fields, vote.FieldMrrCents)
+	}
+	if m.currency != nil {
+		fields = append(fields, vote.FieldCurrency)
 	}
 	return fields
 }
@@ -15536,6 +15664,10 @@ func (m *VoteMutation) Field(name string) (ent.Value, bool) {
 		return m.ContactID()
 	case vote.FieldEmailHash:
 		return m.EmailHash()
+	case vote.FieldMrrCents:
+		return m.MrrCents()
+	case vote.FieldCurrency:
+		return m.Currency()
 	}
 	return nil, false
 }
@@ -15557,6 +15689,10 @@ func (m *VoteMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldContactID(ctx)
 	case vote.FieldEmailHash:
 		return m.OldEmailHash(ctx)
+	case vote.FieldMrrCents:
+		return m.OldMrrCents(ctx)
+	case vote.FieldCurrency:
+		return m.OldCurrency(ctx)
 	}
 	return nil, fmt.Errorf("unknown Vote field %s", name)
 }
@@ -15608,6 +15744,20 @@ func (m *VoteMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetEmailHash(v)
 		return nil
+	case vote.FieldMrrCents:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMrrCents(v)
+		return nil
+	case vote.FieldCurrency:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCurrency(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Vote field %s", name)
 }
@@ -15615,13 +15765,21 @@ func (m *VoteMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *VoteMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addmrr_cents != nil {
+		fields = append(fields, vote.FieldMrrCents)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *VoteMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case vote.FieldMrrCents:
+		return m.AddedMrrCents()
+	}
 	return nil, false
 }
 
@@ -15630,6 +15788,13 @@ func (m *VoteMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *VoteMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case vote.FieldMrrCents:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMrrCents(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Vote numeric field %s", name)
 }
@@ -15646,6 +15811,12 @@ func (m *VoteMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(vote.FieldEmailHash) {
 		fields = append(fields, vote.FieldEmailHash)
+	}
+	if m.FieldCleared(vote.FieldMrrCents) {
+		fields = append(fields, vote.FieldMrrCents)
+	}
+	if m.FieldCleared(vote.FieldCurrency) {
+		fields = append(fields, vote.FieldCurrency)
 	}
 	return fields
 }
@@ -15669,6 +15840,12 @@ func (m *VoteMutation) ClearField(name string) error {
 		return nil
 	case vote.FieldEmailHash:
 		m.ClearEmailHash()
+		return nil
+	case vote.FieldMrrCents:
+		m.ClearMrrCents()
+		return nil
+	case vote.FieldCurrency:
+		m.ClearCurrency()
 		return nil
 	}
 	return fmt.Errorf("unknown Vote nullable field %s", name)
@@ -15695,6 +15872,12 @@ func (m *VoteMutation) ResetField(name string) error {
 		return nil
 	case vote.FieldEmailHash:
 		m.ResetEmailHash()
+		return nil
+	case vote.FieldMrrCents:
+		m.ResetMrrCents()
+		return nil
+	case vote.FieldCurrency:
+		m.ResetCurrency()
 		return nil
 	}
 	return fmt.Errorf("unknown Vote field %s", name)

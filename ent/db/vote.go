@@ -33,6 +33,10 @@ type Vote struct {
 	ContactID *publicid.Contact `json:"contact_id,omitempty"`
 	// EmailHash holds the value of the "email_hash" field.
 	EmailHash *[]byte `json:"email_hash,omitempty"`
+	// MrrCents holds the value of the "mrr_cents" field.
+	MrrCents *int64 `json:"mrr_cents,omitempty"`
+	// Currency holds the value of the "currency" field.
+	Currency *string `json:"currency,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the VoteQuery when eager-loading is set.
 	Edges        VoteEdges `json:"edges"`
@@ -102,6 +106,10 @@ func (*Vote) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Post)
 		case vote.FieldID:
 			values[i] = new(publicid.Vote)
+		case vote.FieldMrrCents:
+			values[i] = new(sql.NullInt64)
+		case vote.FieldCurrency:
+			values[i] = new(sql.NullString)
 		case vote.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
 		default:
@@ -162,6 +170,20 @@ func (_m *Vote) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field email_hash", values[i])
 			} else if value != nil {
 				_m.EmailHash = value
+			}
+		case vote.FieldMrrCents:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field mrr_cents", values[i])
+			} else if value.Valid {
+				_m.MrrCents = new(int64)
+				*_m.MrrCents = value.Int64
+			}
+		case vote.FieldCurrency:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field currency", values[i])
+			} else if value.Valid {
+				_m.Currency = new(string)
+				*_m.Currency = value.String
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -236,6 +258,16 @@ func (_m *Vote) String() string {
 	if v := _m.EmailHash; v != nil {
 		builder.WriteString("email_hash=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MrrCents; v != nil {
+		builder.WriteString("mrr_cents=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.Currency; v != nil {
+		builder.WriteString("currency=")
+		builder.WriteString(*v)
 	}
 	builder.WriteByte(')')
 	return builder.String()

@@ -87,6 +87,34 @@ func (_c *VoteCreate) SetEmailHash(v []byte) *VoteCreate {
 	return _c
 }
 
+// SetMrrCents sets the "mrr_cents" field.
+func (_c *VoteCreate) SetMrrCents(v int64) *VoteCreate {
+	_c.mutation.SetMrrCents(v)
+	return _c
+}
+
+// SetNillableMrrCents sets the "mrr_cents" field if the given value is not nil.
+func (_c *VoteCreate) SetNillableMrrCents(v *int64) *VoteCreate {
+	if v != nil {
+		_c.SetMrrCents(*v)
+	}
+	return _c
+}
+
+// SetCurrency sets the "currency" field.
+func (_c *VoteCreate) SetCurrency(v string) *VoteCreate {
+	_c.mutation.SetCurrency(v)
+	return _c
+}
+
+// SetNillableCurrency sets the "currency" field if the given value is not nil.
+func (_c *VoteCreate) SetNillableCurrency(v *string) *VoteCreate {
+	if v != nil {
+		_c.SetCurrency(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *VoteCreate) SetID(v publicid.Vote) *VoteCreate {
 	_c.mutation.SetID(v)
@@ -222,6 +250,14 @@ func (_c *VoteCreate) createSpec() (*Vote, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.EmailHash(); ok {
 		_spec.SetField(vote.FieldEmailHash, field.TypeBytes, value)
 		_node.EmailHash = &value
+	}
+	if value, ok := _c.mutation.MrrCents(); ok {
+		_spec.SetField(vote.FieldMrrCents, field.TypeInt64, value)
+		_node.MrrCents = &value
+	}
+	if value, ok := _c.mutation.Currency(); ok {
+		_spec.SetField(vote.FieldCurrency, field.TypeString, value)
+		_node.Currency = &value
 	}
 	if nodes := _c.mutation.PostIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -369,6 +405,12 @@ func (u *VoteUpsertOne) UpdateNewValues() *VoteUpsertOne {
 		}
 		if _, exists := u.create.mutation.EmailHash(); exists {
 			s.SetIgnore(vote.FieldEmailHash)
+		}
+		if _, exists := u.create.mutation.MrrCents(); exists {
+			s.SetIgnore(vote.FieldMrrCents)
+		}
+		if _, exists := u.create.mutation.Currency(); exists {
+			s.SetIgnore(vote.FieldCurrency)
 		}
 	}))
 	return u
@@ -612,6 +654,12 @@ func (u *VoteUpsertBulk) UpdateNewValues() *VoteUpsertBulk {
 			}
 			if _, exists := b.mutation.EmailHash(); exists {
 				s.SetIgnore(vote.FieldEmailHash)
+			}
+			if _, exists := b.mutation.MrrCents(); exists {
+				s.SetIgnore(vote.FieldMrrCents)
+			}
+			if _, exists := b.mutation.Currency(); exists {
+				s.SetIgnore(vote.FieldCurrency)
 			}
 		}
 	}))

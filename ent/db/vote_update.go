@@ -116,6 +116,12 @@ func (_u *VoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.EmailHashCleared() {
 		_spec.ClearField(vote.FieldEmailHash, field.TypeBytes)
 	}
+	if _u.mutation.MrrCentsCleared() {
+		_spec.ClearField(vote.FieldMrrCents, field.TypeInt64)
+	}
+	if _u.mutation.CurrencyCleared() {
+		_spec.ClearField(vote.FieldCurrency, field.TypeString)
+	}
 	if _u.mutation.PostCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.M2O,
@@ -282,6 +288,12 @@ func (_u *VoteUpdateOne) sqlSave(ctx context.Context) (_node *Vote, err error) {
 	}
 	if _u.mutation.EmailHashCleared() {
 		_spec.ClearField(vote.FieldEmailHash, field.TypeBytes)
+	}
+	if _u.mutation.MrrCentsCleared() {
+		_spec.ClearField(vote.FieldMrrCents, field.TypeInt64)
+	}
+	if _u.mutation.CurrencyCleared() {
+		_spec.ClearField(vote.FieldCurrency, field.TypeString)
 	}
 	if _u.mutation.PostCleared() {
 		edge := &sqlgraph.EdgeSpec{

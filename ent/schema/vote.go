@@ -29,6 +29,9 @@ func (Vote) Fields() []ent.Field {
 		// when they voted, or the present one of a contact, which the database sees to. Null where
 		// the contact has none, or another vote on the post has it that isn't a member's.
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
+		// What the contact pays, copied by the database, which counts it on the post.
+		field.Int64("mrr_cents").Optional().Nillable().Immutable(),
+		field.String("currency").Optional().Nillable().Immutable(),
 	}
 }
 

@@ -58,6 +58,8 @@ func TestAListThatChangesIsReadExactly(t *testing.T) {
 		"posts that match by creation":   postsBy("q=export+pdf&sort=newest"),
 		"posts that match by votes":      postsBy("q=export+pdf&sort=votes"),
 		"posts that match by activity":   postsBy("q=export+pdf&sort=active"),
+		"posts by revenue":               postsBy("currency=EUR&sort=revenue"),
+		"posts that match by revenue":    postsBy("q=export+pdf&currency=EUR&sort=revenue"),
 		"contacts":                       contactsBy(""),
 		"contacts by creation":           contactsBy("sort=created"),
 		"contacts by their last visit":   contactsBy("sort=last_seen"),
@@ -382,10 +384,22 @@ func postsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 			}
 			made := n.App.Store.Client().Post.Create().SetBoardID(on).SetTitle(text[0]).SetBodyText(text[1] + ", export, pdf").
 				SetSlug(unique()).SetVoteCount(d.roll(4)).SetLastActivityAt(someTime(d)).SaveX(n.Context(t.Context()))
+			if strings.Contains(query, "revenue") {
+				n.paidVote(t, made.ID, int64(d.roll(4)))
+			}
 			return made.ID.String()
 		}
 		return shifting{board + "/posts?" + query, create, n.removing("/v1/posts/", nil), postOrder(query)}
 	}
+}
+
+// paidVote is the vote of a new contact that pays so many cents.
+func (n *tenant) paidVote(t *testing.T, on publicid.Post, cents int64) {
+	t.Helper()
+	ctx, client := n.Context(t.Context()), n.App.Store.Client()
+	payer := client.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").
+		SetMrrCents(cents).SetCurrency("EUR").SaveX(ctx)
+	client.Vote.Create().SetPostID(on).SetContactID(payer.ID).ExecX(ctx)
 }
 
 // someTime is one of few, so that many are equal.
@@ -395,10 +409,11 @@ func someTime(d *dice) time.Time {
 
 func postOrder(query string) func(a, b object) int {
 	falling := map[string]func(object) string{
-		"votes":  func(p object) string { return p["voteCount"].(json.Number).String() }, // of one digit
-		"active": func(p object) string { return at(p["lastActivityAt"]) },
-		"export": func(p object) string { return fmt.Sprint(strings.Contains(p["title"].(string), "Export")) },
-		"newest": func(object) string { return "" },
+		"votes":   func(p object) string { return p["voteCount"].(json.Number).String() }, // of one digit
+		"active":  func(p object) string { return at(p["lastActivityAt"]) },
+		"export":  func(p object) string { return fmt.Sprint(strings.Contains(p["title"].(string), "Export")) },
+		"newest":  func(object) string { return "" },
+		"revenue": func(p object) string { return p["revenue"].(object)["mrrCents"].(json.Number).String() }, // of one digit
 	}
 	_, sort, ok := strings.Cut(query, "sort=")
 	if !ok {

@@ -53,7 +53,7 @@ func loadPost(ctx context.Context, c *change.Change, id publicid.Post) (*Post, e
 		return nil, errors.Wrap(err, "load the post")
 	}
 	tags, err := tagsOf(ctx, c.PostTag, id)
-	return &Post{found, tags}, err
+	return &Post{Post: found, TagIDs: tags}, err
 }
 
 func unlinkPost(ctx context.Context, c *change.Change, id publicid.Post) error {

@@ -2,8 +2,6 @@ package feedback
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -18,144 +16,6 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
-
-// The orders of a list of posts. All but that of changes are descending, and posts that
-// are equal go by their creation.
-const (
-	sortUpdated   = "updated"
-	sortRelevance = "relevance"
-	sortNewest    = "newest"
-	sortVotes     = "votes"
-	sortActive    = "active"
-)
-
-// PostQuery filters and sorts the posts of a board. A member that is nil or empty
-// filters nothing.
-type PostQuery struct {
-	page.Query
-	// Q is words that the title and the text hold between them.
-	Q *string
-	// Statuses and TagIDs: any of them.
-	Statuses, TagIDs *[]string
-	ContactID        *string
-	page.Sync
-	// Sort is relevance, newest, votes, active or updated. Nil is relevance where there is
-	// a Q, updated with a Sync, else newest.
-	Sort *string
-}
-
-// checkedPostQuery is a PostQuery whose parts are read.
-type checkedPostQuery struct {
-	q        string
-	statuses []post.Status
-	tags     []publicid.Tag
-	contact  *publicid.Contact
-	sort     string
-	limit    int
-	list     string
-	cursor   string
-	memory   *page.Reservation
-
-	// Where the page before ended: an id, and the part before it of the order.
-	last  *publicid.Post
-	tier  int64
-	value any
-
-	// Of a list in the order of changes.
-	sync page.Sync
-	at   page.SyncPlace
-}
-
-// boardSorts are the orders of a board's list, allSorts those of the organization's.
-var (
-	boardSorts = []string{sortRelevance, sortNewest, sortVotes, sortActive, sortUpdated}
-	allSorts   = []string{sortNewest, sortUpdated}
-)
-
-// check reads the parts of a query for the list of that name.
-func (in PostQuery) check(name string, on publicid.Board, sorts []string) (checkedPostQuery, error) {
-	var bad problem.Fields
-	out := checkedPostQuery{
-		sort: sortNewest, limit: in.Size(&bad, page.Standard, page.Max), memory: in.Memory, tier: titleTier, sync: in.Sync,
-	}
-	if in.Asked() {
-		out.sort = sortUpdated
-	}
-	if in.Q != nil {
-		out.q, out.sort = *in.Q, sortRelevance
-		bad.Text("q", *in.Q, 1, page.MaxSearch)
-	}
-	if in.Statuses != nil {
-		out.statuses = statuses(&bad, *in.Statuses)
-	}
-	if in.TagIDs != nil {
-		bad.Items("tagIds", *in.TagIDs, maxPostTags)
-		out.tags = tagIDs(&bad, *in.TagIDs)
-	}
-	if in.ContactID != nil {
-		id := publicid.Read[publicid.Contact](*in.ContactID)
-		out.contact = &id
-	}
-	if in.Sort != nil {
-		out.sort = *in.Sort
-	}
-	in.Sort = &out.sort
-	out.list = page.ListOf(name, on, in)
-	in.Check(&bad, out.sort == sortUpdated)
-	if in.UpdatedSince != nil && out.sort != sortUpdated {
-		bad.Add("updatedSince", "updated", "is for the order updated")
-	}
-	switch {
-	case !slices.Contains(sorts, out.sort):
-		bad.Add("sort", "enum", "must be one of %s", strings.Join(sorts, ", "))
-	case out.sort == sortUpdated && in.Q != nil:
-		bad.Add("sort", "updated", "a search has no order of changes")
-	case out.sort == sortRelevance && in.Q == nil:
-		bad.Add("sort", "relevance", "relevance needs a q to be relevant to")
-	default:
-		out.readCursor(&bad, in.Query)
-	}
-	return out, bad.Err()
-}
-
-func statuses(bad *problem.Fields, given []string) []post.Status {
-	bad.Items("status", given, len(postStatuses))
-	out := make([]post.Status, len(given))
-	for i, v := range given {
-		if out[i] = post.Status(v); post.StatusValidator(out[i]) != nil {
-			bad.Add(problem.Item("status", i), "enum", "%s", statusWords)
-		}
-	}
-	return out
-}
-
-func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
-	var last publicid.Post
-	var ok bool
-	switch in.sort {
-	case sortUpdated:
-		in.at = q.SyncPlace(bad, in.list)
-	case sortVotes:
-		in.value, ok = page.ByNumber.After(bad, in.list, q, &last)
-	case sortActive:
-		in.value, ok = page.ByTime.After(bad, in.list, q, &last)
-	case sortRelevance:
-		if in.tier, ok = page.ByNumber.After(bad, in.list, q, &last); !ok {
-			in.tier = titleTier
-		}
-		if in.tier != titleTier && in.tier != textTier {
-			page.BadCursor(bad)
-		}
-	default:
-		in.last = page.After[publicid.Post](bad, in.list, q)
-	}
-	if q.Cursor != nil {
-		in.cursor = *q.Cursor
-	}
-	if ok {
-		in.last = &last
-	}
-}
 
 // Posts lists the live posts of a board.
 func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (page.Page[*Post], error) {
@@ -181,7 +41,9 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 			return page.Page[*Post]{}, err
 		}
 	}
-	return s.wholePosts(ctx, in.memory, in.list, place, found)
+	whole, err := s.wholePosts(ctx, in.memory, in.list, place, found)
+	in.tellRevenue(found.Items, whole)
+	return whole, err
 }
 
 type postPlace = func(*store.ListedPost) []string
@@ -191,7 +53,11 @@ func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedP
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}
-	rows, stopped, err := s.posts(ctx, on, in, in.limit+1)
+	list := s.listed
+	if in.sort == sortRevenue {
+		list = s.byRevenue
+	}
+	rows, stopped, err := list(ctx, on, in, in.limit+1)
 	if err != nil {
 		return page.Page[*store.ListedPost]{}, nil, err
 	}
@@ -202,9 +68,9 @@ func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedP
 	return out, in.place, nil
 }
 
-// posts reads the first posts of a list behind its cursor, those of a search only
+// listed reads the first posts of a list behind its cursor, those of a search only
 // if there is one. Stopped is as in page.Search.
-func (s *Service) posts(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
+func (s *Service) listed(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
 	if in.q != "" {
 		return s.search(on, in, store.TitleOrText).First(ctx, limit)
 	}
@@ -265,6 +131,9 @@ func (in *checkedPostQuery) behind() []any {
 
 // rows are the list but for the search: along the board's index where nothing is filtered.
 func (in *checkedPostQuery) rows(on publicid.Board) store.PageOf[predicate.Post] {
+	if in.sort == sortRevenue {
+		return in.revenueRows(on)
+	}
 	if in.statuses == nil && in.contact == nil && len(in.tags) == 0 {
 		return store.AlongBoard(on, in.columns(), in.behind())
 	}
@@ -287,7 +156,7 @@ func (in *checkedPostQuery) filters() (all []predicate.Post) {
 	if len(in.tags) > 0 {
 		all = append(all, tagged(in.tags))
 	}
-	if behind := in.behind(); behind != nil {
+	if behind := in.behind(); behind != nil && in.sort != sortRevenue {
 		all = append(all, func(s *sql.Selector) {
 			s.Where(sql.CompositeLT(s.Columns(in.columns()...), behind...))
 		})
@@ -312,6 +181,8 @@ func (in *checkedPostQuery) place(p *store.ListedPost) []string {
 	switch in.sort {
 	case sortVotes:
 		return []string{page.ByNumber.Write(int64(p.VoteCount)), p.ID.String()}
+	case sortRevenue:
+		return []string{page.ByNumber.Write(p.Revenue), p.ID.String()}
 	case sortActive:
 		return []string{page.ByTime.Write(p.LastActivityAt), p.ID.String()}
 	}

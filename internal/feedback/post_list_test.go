@@ -366,7 +366,7 @@ func foreignPostFilters(t *testing.T, n *tenant) {
 
 // A cursor is a place in the order, and no post has to be there.
 func cursorsOutlivePosts(t *testing.T, n *tenant) {
-	for _, sort := range []string{"relevance", "newest", "votes", "active"} {
+	for _, sort := range []string{"relevance", "newest", "votes", "active", "revenue&currency=EUR"} {
 		board, posts := n.numbered(t, 4)
 		for i, post := range posts {
 			n.votedBy(t, post, i)
@@ -383,7 +383,7 @@ func cursorsOutlivePosts(t *testing.T, n *tenant) {
 
 func foreignPostCursors(t *testing.T, n *tenant) {
 	board, _ := n.numbered(t, 3)
-	sorts := []string{"relevance", "newest", "votes", "active"}
+	sorts := []string{"relevance", "newest", "votes", "active", "revenue&currency=EUR", "revenue&currency=USD"}
 	cursors := map[string]string{}
 	for _, sort := range sorts {
 		_, cursors[sort] = n.pageOf(t, board+"/posts?limit=1&q=word&sort="+sort, "id")
@@ -428,6 +428,8 @@ func forgedPostCursors(t *testing.T, n *tenant) {
 		{"sort=votes", "1/" + posts[0]},
 		{"sort=active", "yesterday/" + id},
 		{"sort=active", "2026-13-01T00:00:00Z/" + id},
+		{"sort=revenue&currency=EUR", "-1/" + id},
+		{"sort=revenue&currency=EUR", "some/" + id},
 		{"q=word", "" + id},
 		{"q=word", "x/" + id},
 		// There are two steps of relevance.

@@ -27,7 +27,7 @@ func (s *Service) search(on publicid.Board, in checkedPostQuery, part store.Part
 		List: list.Where, Order: list.Order, Match: store.PostMatches(in.q, part),
 		Query: func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*store.ListedPost, error) {
 			return s.readPosts(ctx, store.PageOf[predicate.Post]{
-				Where: where, Order: list.Order, Limit: limit, Offset: offset, Most: page.FirstRead,
+				Where: where, Order: list.Order, Also: list.Also, Limit: limit, Offset: offset, Most: page.FirstRead,
 			})
 		},
 		Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {

@@ -88,7 +88,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		if changed.TagIDs, err = tagsOf(ctx, c.PostTag, id); err != nil {
 			return err
 		}
-		if err := change.Judge(ctx, &Post{old, changed.TagIDs}); err != nil {
+		if err := change.Judge(ctx, &Post{Post: old, TagIDs: changed.TagIDs}); err != nil {
 			return err
 		}
 		retagged, err := retag(ctx, c, old, patch, changed)

@@ -24,6 +24,8 @@ import (
 type Post struct {
 	*db.Post
 	TagIDs []publicid.Tag
+	// Revenue is told in a list that goes by it; else nil.
+	Revenue *Revenue
 }
 
 // maxPostTags bounds the tags of one post: more than anybody reads, and few

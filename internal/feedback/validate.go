@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 
+	"earshot/ent/db/post"
 	"earshot/internal/problem"
 )
 
@@ -24,6 +25,18 @@ func slugText(bad *problem.Fields, value string, high int) {
 	if value != "" && !slugPattern.MatchString(value) {
 		bad.Add("slug", "pattern", "must be lower-case letters and digits in groups joined by single hyphens")
 	}
+}
+
+// statuses are those that a list is filtered by.
+func statuses(bad *problem.Fields, given []string) []post.Status {
+	bad.Items("status", given, len(postStatuses))
+	out := make([]post.Status, len(given))
+	for i, v := range given {
+		if out[i] = post.Status(v); post.StatusValidator(out[i]) != nil {
+			bad.Add(problem.Item("status", i), "enum", "%s", statusWords)
+		}
+	}
+	return out
 }
 
 // Body is a rich text: the document of any shape and its plain form.

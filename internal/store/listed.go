@@ -19,12 +19,13 @@ import (
 // What pages are read of, and the readers.
 type (
 	// ListedPost has its tags, oldest first, and says where a search looked (FirstFound)
-	// whether its title matches.
+	// whether its title matches, or a list by revenue (PaidFor) what that is.
 	ListedPost struct {
 		db.Post
 		Extent
 		TagIDs  []publicid.Tag `json:"tag_ids"`
 		InTitle bool           `json:"in_title"`
+		Revenue int64          `json:"revenue"`
 	}
 	// ListedContact is a contact.
 	ListedContact struct {

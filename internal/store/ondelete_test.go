@@ -19,6 +19,7 @@ var cascades = []string{
 	"contact_documents_contacts_contact",
 	"deliveries_webhooks_webhook",
 	"post_documents_posts_post",
+	"post_revenues_posts_post",
 	"post_tags_posts_post",
 	"post_tags_tags_tag",
 	"recoveries_webhooks_webhook",

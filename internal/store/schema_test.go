@@ -92,7 +92,7 @@ func TestEveryReferenceBetweenRowsNamesTheirOrganization(t *testing.T) {
 }
 
 // documents are the tables that only triggers write, so no entity.
-var documents = []string{"contact_documents", "post_documents"}
+var documents = []string{"contact_documents", "post_documents", "post_revenues"}
 
 func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
 	t.Parallel()

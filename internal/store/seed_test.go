@@ -88,14 +88,14 @@ func (r *rows) seedFeedback(c *db.Client) {
 	c.Contact.DeleteOne(c.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").
 		SaveX(r.ctx)).ExecX(r.ctx)
 	r.contact = c.Contact.Create().SetExternalUserID("acct-1").SetName("Ada").SetMetadata(json.RawMessage(`{}`)).
-		SetSource("identify").SetConsentBasis("sdk_identify").SaveX(r.ctx).ID
+		SetMrrCents(4900).SetCurrency("EUR").SetSource("identify").SetConsentBasis("sdk_identify").SaveX(r.ctx).ID
 	post := func(slug string) *db.PostCreate {
 		return c.Post.Create().SetBoardID(r.board).SetTitle(slug).SetSlug(unique(slug)).SetContactID(r.contact).SetAuthorUserID(r.user)
 	}
 	r.target = post("target").SaveX(r.ctx).ID
 	r.post = post("source").SetMergedIntoID(r.target).SaveX(r.ctx).ID
 	r.postTag = c.PostTag.Create().SetPostID(r.post).SetTagID(r.tag).SaveX(r.ctx).ID
-	r.vote = c.Vote.Create().SetPostID(r.post).SetUserID(r.user).SaveX(r.ctx).ID
+	r.vote = c.Vote.Create().SetPostID(r.post).SetUserID(r.user).SetContactID(r.contact).SaveX(r.ctx).ID
 	r.comment = c.Comment.Create().SetPostID(r.post).SetAuthorUserID(r.user).SaveX(r.ctx).ID
 	r.reply = c.Comment.Create().SetPostID(r.post).SetAuthorUserID(r.user).SetParentID(r.comment).SaveX(r.ctx).ID
 	r.entry = c.ChangelogEntry.Create().SetBoardID(r.board).SetTitle("v1").SetSlug(unique("v1")).SaveX(r.ctx).ID

@@ -776,6 +776,8 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "email_hash", Type: field.TypeBytes, Nullable: true},
+		{Name: "mrr_cents", Type: field.TypeInt64, Nullable: true},
+		{Name: "currency", Type: field.TypeString, Nullable: true},
 		{Name: "post_id", Type: field.TypeUUID},
 		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "contact_id", Type: field.TypeUUID, Nullable: true},
@@ -788,19 +790,19 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "votes_posts_post",
-				Columns:    []*schema.Column{VotesColumns[4]},
+				Columns:    []*schema.Column{VotesColumns[6]},
 				RefColumns: []*schema.Column{PostsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "votes_users_user",
-				Columns:    []*schema.Column{VotesColumns[5]},
+				Columns:    []*schema.Column{VotesColumns[7]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "votes_contacts_contact",
-				Columns:    []*schema.Column{VotesColumns[6]},
+				Columns:    []*schema.Column{VotesColumns[8]},
 				RefColumns: []*schema.Column{ContactsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -809,12 +811,12 @@ var (
 			{
 				Name:    "vote_post_id_user_id",
 				Unique:  true,
-				Columns: []*schema.Column{VotesColumns[4], VotesColumns[5]},
+				Columns: []*schema.Column{VotesColumns[6], VotesColumns[7]},
 			},
 			{
 				Name:    "vote_post_id_email_hash",
 				Unique:  true,
-				Columns: []*schema.Column{VotesColumns[4], VotesColumns[3]},
+				Columns: []*schema.Column{VotesColumns[6], VotesColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "user_id IS NULL",
 				},
@@ -822,7 +824,7 @@ var (
 			{
 				Name:    "vote_contact_id_post_id",
 				Unique:  true,
-				Columns: []*schema.Column{VotesColumns[6], VotesColumns[4]},
+				Columns: []*schema.Column{VotesColumns[8], VotesColumns[6]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "contact_id IS NOT NULL",
 				},
@@ -830,7 +832,7 @@ var (
 			{
 				Name:    "vote_post_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{VotesColumns[4], VotesColumns[0]},
+				Columns: []*schema.Column{VotesColumns[6], VotesColumns[0]},
 			},
 			{
 				Name:    "vote_organization_id_email_hash",

@@ -27,6 +27,10 @@ const (
 	FieldContactID = "contact_id"
 	// FieldEmailHash holds the string denoting the email_hash field in the database.
 	FieldEmailHash = "email_hash"
+	// FieldMrrCents holds the string denoting the mrr_cents field in the database.
+	FieldMrrCents = "mrr_cents"
+	// FieldCurrency holds the string denoting the currency field in the database.
+	FieldCurrency = "currency"
 	// EdgePost holds the string denoting the post edge name in mutations.
 	EdgePost = "post"
 	// EdgeUser holds the string denoting the user edge name in mutations.
@@ -67,6 +71,8 @@ var Columns = []string{
 	FieldUserID,
 	FieldContactID,
 	FieldEmailHash,
+	FieldMrrCents,
+	FieldCurrency,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -117,6 +123,16 @@ func ByUserID(opts ...sql.OrderTermOption) OrderOption {
 // ByContactID orders the results by the contact_id field.
 func ByContactID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldContactID, opts...).ToFunc()
+}
+
+// ByMrrCents orders the results by the mrr_cents field.
+func ByMrrCents(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMrrCents, opts...).ToFunc()
+}
+
+// ByCurrency orders the results by the currency field.
+func ByCurrency(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCurrency, opts...).ToFunc()
 }
 
 // ByPostField orders the results by post field.

@@ -86,6 +86,16 @@ func EmailHash(v []byte) predicate.Vote {
 	return predicate.Vote(sql.FieldEQ(FieldEmailHash, v))
 }
 
+// MrrCents applies equality check predicate on the "mrr_cents" field. It's identical to MrrCentsEQ.
+func MrrCents(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldEQ(FieldMrrCents, v))
+}
+
+// Currency applies equality check predicate on the "currency" field. It's identical to CurrencyEQ.
+func Currency(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldEQ(FieldCurrency, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v publicid.Organization) predicate.Vote {
 	return predicate.Vote(sql.FieldEQ(FieldOrganizationID, v))
@@ -294,6 +304,131 @@ func EmailHashIsNil() predicate.Vote {
 // EmailHashNotNil applies the NotNil predicate on the "email_hash" field.
 func EmailHashNotNil() predicate.Vote {
 	return predicate.Vote(sql.FieldNotNull(FieldEmailHash))
+}
+
+// MrrCentsEQ applies the EQ predicate on the "mrr_cents" field.
+func MrrCentsEQ(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldEQ(FieldMrrCents, v))
+}
+
+// MrrCentsNEQ applies the NEQ predicate on the "mrr_cents" field.
+func MrrCentsNEQ(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldNEQ(FieldMrrCents, v))
+}
+
+// MrrCentsIn applies the In predicate on the "mrr_cents" field.
+func MrrCentsIn(vs ...int64) predicate.Vote {
+	return predicate.Vote(sql.FieldIn(FieldMrrCents, vs...))
+}
+
+// MrrCentsNotIn applies the NotIn predicate on the "mrr_cents" field.
+func MrrCentsNotIn(vs ...int64) predicate.Vote {
+	return predicate.Vote(sql.FieldNotIn(FieldMrrCents, vs...))
+}
+
+// MrrCentsGT applies the GT predicate on the "mrr_cents" field.
+func MrrCentsGT(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldGT(FieldMrrCents, v))
+}
+
+// MrrCentsGTE applies the GTE predicate on the "mrr_cents" field.
+func MrrCentsGTE(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldGTE(FieldMrrCents, v))
+}
+
+// MrrCentsLT applies the LT predicate on the "mrr_cents" field.
+func MrrCentsLT(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldLT(FieldMrrCents, v))
+}
+
+// MrrCentsLTE applies the LTE predicate on the "mrr_cents" field.
+func MrrCentsLTE(v int64) predicate.Vote {
+	return predicate.Vote(sql.FieldLTE(FieldMrrCents, v))
+}
+
+// MrrCentsIsNil applies the IsNil predicate on the "mrr_cents" field.
+func MrrCentsIsNil() predicate.Vote {
+	return predicate.Vote(sql.FieldIsNull(FieldMrrCents))
+}
+
+// MrrCentsNotNil applies the NotNil predicate on the "mrr_cents" field.
+func MrrCentsNotNil() predicate.Vote {
+	return predicate.Vote(sql.FieldNotNull(FieldMrrCents))
+}
+
+// CurrencyEQ applies the EQ predicate on the "currency" field.
+func CurrencyEQ(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldEQ(FieldCurrency, v))
+}
+
+// CurrencyNEQ applies the NEQ predicate on the "currency" field.
+func CurrencyNEQ(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldNEQ(FieldCurrency, v))
+}
+
+// CurrencyIn applies the In predicate on the "currency" field.
+func CurrencyIn(vs ...string) predicate.Vote {
+	return predicate.Vote(sql.FieldIn(FieldCurrency, vs...))
+}
+
+// CurrencyNotIn applies the NotIn predicate on the "currency" field.
+func CurrencyNotIn(vs ...string) predicate.Vote {
+	return predicate.Vote(sql.FieldNotIn(FieldCurrency, vs...))
+}
+
+// CurrencyGT applies the GT predicate on the "currency" field.
+func CurrencyGT(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldGT(FieldCurrency, v))
+}
+
+// CurrencyGTE applies the GTE predicate on the "currency" field.
+func CurrencyGTE(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldGTE(FieldCurrency, v))
+}
+
+// CurrencyLT applies the LT predicate on the "currency" field.
+func CurrencyLT(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldLT(FieldCurrency, v))
+}
+
+// CurrencyLTE applies the LTE predicate on the "currency" field.
+func CurrencyLTE(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldLTE(FieldCurrency, v))
+}
+
+// CurrencyContains applies the Contains predicate on the "currency" field.
+func CurrencyContains(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldContains(FieldCurrency, v))
+}
+
+// CurrencyHasPrefix applies the HasPrefix predicate on the "currency" field.
+func CurrencyHasPrefix(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldHasPrefix(FieldCurrency, v))
+}
+
+// CurrencyHasSuffix applies the HasSuffix predicate on the "currency" field.
+func CurrencyHasSuffix(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldHasSuffix(FieldCurrency, v))
+}
+
+// CurrencyIsNil applies the IsNil predicate on the "currency" field.
+func CurrencyIsNil() predicate.Vote {
+	return predicate.Vote(sql.FieldIsNull(FieldCurrency))
+}
+
+// CurrencyNotNil applies the NotNil predicate on the "currency" field.
+func CurrencyNotNil() predicate.Vote {
+	return predicate.Vote(sql.FieldNotNull(FieldCurrency))
+}
+
+// CurrencyEqualFold applies the EqualFold predicate on the "currency" field.
+func CurrencyEqualFold(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldEqualFold(FieldCurrency, v))
+}
+
+// CurrencyContainsFold applies the ContainsFold predicate on the "currency" field.
+func CurrencyContainsFold(v string) predicate.Vote {
+	return predicate.Vote(sql.FieldContainsFold(FieldCurrency, v))
 }
 
 // HasPost applies the HasEdge predicate on the "post" edge.

@@ -1,0 +1,153 @@
+package feedback
+
+import (
+	"slices"
+	"strings"
+
+	"earshot/ent/db/post"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// The orders of a list of posts. All but that of changes are descending, and posts that
+// are equal go by their creation.
+const (
+	sortUpdated   = "updated"
+	sortRelevance = "relevance"
+	sortNewest    = "newest"
+	sortVotes     = "votes"
+	sortActive    = "active"
+	sortRevenue   = "revenue"
+)
+
+// PostQuery filters and sorts the posts of a board. A member that is nil or empty
+// filters nothing.
+type PostQuery struct {
+	page.Query
+	// Q is words that the title and the text hold between them.
+	Q *string
+	// Statuses and TagIDs: any of them.
+	Statuses, TagIDs *[]string
+	ContactID        *string
+	page.Sync
+	// Sort is relevance, newest, votes, active, revenue or updated. Nil is relevance where there is
+	// a Q, updated with a Sync, else newest.
+	Sort *string
+	// Currency is that of the revenue.
+	Currency *string `json:",omitempty"` // so that cursors from before go on
+}
+
+// checkedPostQuery is a PostQuery whose parts are read.
+type checkedPostQuery struct {
+	q        string
+	statuses []post.Status
+	tags     []publicid.Tag
+	contact  *publicid.Contact
+	sort     string
+	currency string
+	limit    int
+	list     string
+	cursor   string
+	memory   *page.Reservation
+
+	// Where the page before ended: an id, and the part before it of the order.
+	last  *publicid.Post
+	tier  int64
+	value any
+	// revenue is the value of the list by that; unpaid is its second step.
+	revenue int64
+	unpaid  bool
+
+	// Of a list in the order of changes.
+	sync page.Sync
+	at   page.SyncPlace
+}
+
+// boardSorts are the orders of a board's list, allSorts those of the organization's.
+var (
+	boardSorts = []string{sortRelevance, sortNewest, sortVotes, sortActive, sortRevenue, sortUpdated}
+	allSorts   = []string{sortNewest, sortUpdated}
+)
+
+// check reads the parts of a query for the list of that name.
+func (in PostQuery) check(name string, on publicid.Board, sorts []string) (checkedPostQuery, error) {
+	var bad problem.Fields
+	out := checkedPostQuery{
+		sort: sortNewest, limit: in.Size(&bad, page.Standard, page.Max), memory: in.Memory, tier: titleTier, sync: in.Sync,
+	}
+	if in.Asked() {
+		out.sort = sortUpdated
+	}
+	if in.Q != nil {
+		out.q, out.sort = *in.Q, sortRelevance
+		bad.Text("q", *in.Q, 1, page.MaxSearch)
+	}
+	if in.Statuses != nil {
+		out.statuses = statuses(&bad, *in.Statuses)
+	}
+	if in.TagIDs != nil {
+		bad.Items("tagIds", *in.TagIDs, maxPostTags)
+		out.tags = tagIDs(&bad, *in.TagIDs)
+	}
+	if in.ContactID != nil {
+		id := publicid.Read[publicid.Contact](*in.ContactID)
+		out.contact = &id
+	}
+	if in.Sort != nil {
+		out.sort = *in.Sort
+	}
+	in.checkCurrency(&bad, out.sort)
+	if in.Currency != nil {
+		out.currency = *in.Currency
+	}
+	in.Sort = &out.sort
+	out.list = page.ListOf(name, on, in)
+	in.Check(&bad, out.sort == sortUpdated)
+	if in.UpdatedSince != nil && out.sort != sortUpdated {
+		bad.Add("updatedSince", "updated", "is for the order updated")
+	}
+	switch {
+	case !slices.Contains(sorts, out.sort):
+		bad.Add("sort", "enum", "must be one of %s", strings.Join(sorts, ", "))
+	case out.sort == sortUpdated && in.Q != nil:
+		bad.Add("sort", "updated", "a search has no order of changes")
+	case out.sort == sortRelevance && in.Q == nil:
+		bad.Add("sort", "relevance", "relevance needs a q to be relevant to")
+	default:
+		out.readCursor(&bad, in.Query)
+	}
+	return out, bad.Err()
+}
+
+func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
+	var last publicid.Post
+	var ok bool
+	switch in.sort {
+	case sortUpdated:
+		in.at = q.SyncPlace(bad, in.list)
+	case sortVotes:
+		in.value, ok = page.ByNumber.After(bad, in.list, q, &last)
+	case sortRevenue:
+		if in.revenue, ok = page.ByNumber.After(bad, in.list, q, &last); in.revenue < 0 {
+			page.BadCursor(bad)
+		}
+	case sortActive:
+		in.value, ok = page.ByTime.After(bad, in.list, q, &last)
+	case sortRelevance:
+		if in.tier, ok = page.ByNumber.After(bad, in.list, q, &last); !ok {
+			in.tier = titleTier
+		}
+		if in.tier != titleTier && in.tier != textTier {
+			page.BadCursor(bad)
+		}
+	default:
+		in.last = page.After[publicid.Post](bad, in.list, q)
+	}
+	if q.Cursor != nil {
+		in.cursor = *q.Cursor
+	}
+	if ok {
+		in.last = &last
+	}
+}

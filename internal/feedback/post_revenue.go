@@ -1,0 +1,79 @@
+package feedback
+
+import (
+	"context"
+	"regexp"
+
+	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Revenue is what the contacts who voted for a post pay a month, in one currency.
+type Revenue struct {
+	Currency string
+	MRRCents int64
+}
+
+var currencyCode = regexp.MustCompile("^[A-Z]{3}$")
+
+// checkCurrency has the list by revenue know whose: amounts of two currencies don't add up.
+func (in PostQuery) checkCurrency(bad *problem.Fields, sort string) {
+	switch {
+	case in.Currency == nil && sort == sortRevenue:
+		bad.Add("currency", "required", "is required to sort by revenue")
+	case in.Currency != nil && !currencyCode.MatchString(*in.Currency):
+		bad.Add("currency", "pattern", "must be three uppercase letters (ISO 4217)")
+	case in.Currency != nil && sort != sortRevenue:
+		bad.Add("currency", "revenue", "is for the sort by revenue only")
+	}
+}
+
+// The list by revenue has two steps, as relevance has: first the posts that there is revenue for,
+// along the index of revenues, then those without, by their creation.
+func (s *Service) byRevenue(
+	ctx context.Context, on publicid.Board, in checkedPostQuery, limit int,
+) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
+	if in.last == nil || in.revenue > 0 {
+		rows, stopped, err = s.listed(ctx, on, in, limit)
+		if err != nil || stopped != nil || len(rows) >= limit {
+			return rows, stopped, err
+		}
+		in.last = nil
+	}
+	in.unpaid = true
+	rest, stopped, err := s.listed(ctx, on, in, limit-len(rows))
+	return append(rows, rest...), stopped, err
+}
+
+// revenueRows are the list of the step that the query is in.
+func (in *checkedPostQuery) revenueRows(on publicid.Board) store.PageOf[predicate.Post] {
+	where := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
+	if !in.unpaid {
+		return store.PageOf[predicate.Post]{
+			Where: append(where, store.PaidFor(on, in.currency, in.revenue, in.last)),
+			Order: store.ByPostRevenue, Also: []string{store.Revenue},
+		}
+	}
+	if in.last != nil {
+		where = append(where, post.IDLT(*in.last))
+	}
+	return store.PageOf[predicate.Post]{Where: append(where, store.NotPaidFor(on, in.currency)), Order: newestPosts}
+}
+
+// tellRevenue has posts say what they are sorted by. Whole are those of listed that are shown.
+func (in *checkedPostQuery) tellRevenue(listed []*store.ListedPost, whole page.Page[*Post]) {
+	if in.sort != sortRevenue {
+		return
+	}
+	revenue := map[publicid.Post]int64{}
+	for _, p := range listed {
+		revenue[p.ID] = p.Revenue
+	}
+	for _, p := range whole.Items {
+		p.Revenue = &Revenue{Currency: in.currency, MRRCents: revenue[p.ID]}
+	}
+}

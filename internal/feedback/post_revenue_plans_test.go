@@ -1,0 +1,56 @@
+package feedback_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+func TestTheListByRevenueGoesAlongItsIndex(t *testing.T) {
+	t.Parallel()
+	url, last := testkit.Database(t), &lastQuery{}
+	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	// A board of 5,000 posts, for each of which a contact pays.
+	_, err = c.Exec(t.Context(), `
+		INSERT INTO organizations (id, created_at, updated_at, name) VALUES (gen_random_uuid(), now(), now(), 'x');
+		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) SELECT gen_random_uuid(), id, now(), now(), 'x', 'x' FROM organizations;
+		INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id)
+			SELECT gen_random_uuid(), organization_id, now(), now(), 'x', n::text, now(), id FROM boards, generate_series(1, 5000) n;
+		INSERT INTO contacts (id, organization_id, created_at, updated_at, first_seen_at, last_seen_at, source, consent_basis, metadata, mrr_cents, currency)
+			SELECT id, organization_id, now(), now(), now(), now(), 'admin', 'admin_created', '{}', slug::int, 'EUR' FROM posts;
+		INSERT INTO votes (id, organization_id, created_at, post_id, contact_id) SELECT id, organization_id, now(), id, id FROM posts;
+		ANALYZE`)
+	require.NoError(t, err)
+	var board publicid.Board
+	var some publicid.Post
+	require.NoError(t, c.QueryRow(t.Context(), "SELECT board_id, post_id FROM post_revenues WHERE mrr_cents = 2500").Scan(&board, &some))
+	for _, behind := range []*publicid.Post{nil, &some} {
+		_, err := store.PostPages.Read(store.System(t.Context(), "test"), s, store.PageOf[predicate.Post]{
+			Where: []predicate.Post{post.BoardID(board), post.DeletedAtIsNil(), store.PaidFor(board, "EUR", 2500, behind)},
+			Order: store.ByPostRevenue, Also: []string{store.Revenue}, Limit: 26,
+		})
+		require.NoError(t, err)
+		rows, err := c.Query(t.Context(), "EXPLAIN "+last.SQL, last.Args...)
+		require.NoError(t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		plan := strings.Join(lines, "\n")
+		require.Contains(t, plan, "Backward using post_revenues_board_id_currency_mrr_cents_post_id")
+		require.NotContains(t, plan, "Sort Key: post_revenues", plan)
+		require.NotContains(t, plan, "Seq Scan on posts", plan)
+	}
+}

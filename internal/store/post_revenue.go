@@ -1,0 +1,43 @@
+package store
+
+import (
+	"entgo.io/ent/dialect/sql"
+
+	"earshot/ent/db/post"
+	"earshot/ent/db/predicate"
+	"earshot/internal/publicid"
+)
+
+// Revenue is the column that PaidFor adds to a post: what the contacts who voted for it pay. The
+// database keeps it, in the table post_revenues.
+const Revenue = "revenue"
+
+// ByPostRevenue is the order of what PaidFor finds. Without the table, which a list puts posts in
+// the place of.
+const ByPostRevenue = Revenue + " DESC, " + post.Table + "." + post.FieldID + " DESC"
+
+// PaidFor are the posts of a board for whose voters there is revenue in the currency, behind the
+// place of a post if last is one. They are found along the index of revenues.
+func PaidFor(on publicid.Board, currency string, revenue int64, last *publicid.Post) predicate.Post {
+	return func(s *sql.Selector) {
+		s.AppendFromExpr(sql.ExprFunc(func(b *sql.Builder) {
+			b.WriteString("(SELECT post_id AS paid_post_id, mrr_cents AS " + Revenue + " FROM post_revenues WHERE board_id = ").Arg(on).
+				WriteString(" AND currency = ").Arg(currency).WriteString(" AND mrr_cents > 0")
+			if last != nil {
+				b.WriteString(" AND (mrr_cents, post_id) < (").Arg(revenue).WriteString(", ").Arg(*last).WriteString(")")
+			}
+			b.WriteString(") AS paid")
+		}))
+		s.Where(sql.P(func(b *sql.Builder) { b.WriteString("paid_post_id = ").Ident(s.C(post.FieldID)) }))
+	}
+}
+
+// NotPaidFor are the posts that PaidFor leaves out.
+func NotPaidFor(on publicid.Board, currency string) predicate.Post {
+	return func(s *sql.Selector) {
+		s.Where(sql.P(func(b *sql.Builder) {
+			b.WriteString("NOT EXISTS (SELECT FROM post_revenues WHERE post_id = ").Ident(s.C(post.FieldID)).
+				WriteString(" AND post_revenues.board_id = ").Arg(on).WriteString(" AND currency = ").Arg(currency).WriteString(" AND mrr_cents > 0)")
+		}))
+	}
+}
