@@ -104,7 +104,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 	s.make("createBoard", 200, "boardId", object{"name": "Feature requests"})
 	s.tell("listBoards", 200, nil)
 	s.tell("getBoard", 200, nil)
-	s.tell("updateBoard", 200, object{"showRoadmap": false})
+	s.tell("updateBoard", 200, object{"showRoadmap": false, "public": true})
 	s.make("createApiKey", 201, "keyId", object{"name": "Import", "scope": "read"})
 	s.make("rotateApiKey", 201, "keyId", object{"overlapSeconds": 60})
 	s.tell("listApiKeys", 200, nil)

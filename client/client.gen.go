@@ -494,6 +494,10 @@ type Board struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
+	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+	// slug or, if it has none, its id. A new board is private.
+	Public BoardPublic `json:"public"`
+
 	// ShowChangelog Whether the board shows its changelog.
 	ShowChangelog bool `json:"showChangelog"`
 
@@ -529,6 +533,10 @@ type BoardList struct {
 
 // BoardName The board's name, trimmed.
 type BoardName = string
+
+// BoardPublic Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+// slug or, if it has none, its id. A new board is private.
+type BoardPublic = bool
 
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
@@ -908,6 +916,10 @@ type CreateBoardRequest struct {
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
+
+	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+	// slug or, if it has none, its id. A new board is private.
+	Public *BoardPublic `json:"public,omitempty"`
 
 	// Slug The board's name in addresses, unique in the organization.
 	Slug *BoardSlug `json:"slug,omitempty"`
@@ -1456,6 +1468,9 @@ type Organization struct {
 
 	// Plan The organization's plan.
 	Plan Plan `json:"plan"`
+
+	// Slug The organization's name in the addresses of its public boards; null where it is its id.
+	Slug nullable.Nullable[string] `json:"slug"`
 }
 
 // OrganizationID An organization's id.
@@ -1800,6 +1815,10 @@ type UpdateBoardRequest struct {
 
 	// Name The board's name, trimmed.
 	Name *BoardName `json:"name,omitempty"`
+
+	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+	// slug or, if it has none, its id. A new board is private.
+	Public *BoardPublic `json:"public,omitempty"`
 
 	// ShowChangelog Whether the board shows its changelog.
 	ShowChangelog *bool `json:"showChangelog,omitempty"`
@@ -2751,9 +2770,9 @@ type ClientInterface interface {
 
 	// CreateBoardWithBody Create a board
 	//
-	// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-	// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-	// organization has gets 409. Unlike other creations, this one answers 200.
+	// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+	// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+	// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2762,9 +2781,9 @@ type ClientInterface interface {
 
 	// CreateBoard Create a board
 	//
-	// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-	// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-	// organization has gets 409. Unlike other creations, this one answers 200.
+	// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+	// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+	// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3919,9 +3938,9 @@ func (c *Client) ListBoards(ctx context.Context, params *ListBoardsParams, reqEd
 
 // CreateBoardWithBody Create a board
 //
-// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-// organization has gets 409. Unlike other creations, this one answers 200.
+// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3940,9 +3959,9 @@ func (c *Client) CreateBoardWithBody(ctx context.Context, contentType string, bo
 
 // CreateBoard Create a board
 //
-// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-// organization has gets 409. Unlike other creations, this one answers 200.
+// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9292,9 +9311,9 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBoardWithBodyWithResponse Create a board
 	//
-	// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-	// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-	// organization has gets 409. Unlike other creations, this one answers 200.
+	// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+	// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+	// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9303,9 +9322,9 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBoardWithResponse Create a board
 	//
-	// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-	// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-	// organization has gets 409. Unlike other creations, this one answers 200.
+	// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+	// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+	// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16911,9 +16930,9 @@ func (c *ClientWithResponses) ListBoardsWithResponse(ctx context.Context, params
 
 // CreateBoardWithBodyWithResponse Create a board
 //
-// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-// organization has gets 409. Unlike other creations, this one answers 200.
+// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16928,9 +16947,9 @@ func (c *ClientWithResponses) CreateBoardWithBodyWithResponse(ctx context.Contex
 
 // CreateBoardWithResponse Create a board
 //
-// Makes an empty board that shows its changelog and its roadmap. Without `slug`, one is made from the name,
-// with `-2`, `-3` and so on if it is taken. A slug that you ask for and that another board of the
-// organization has gets 409. Unlike other creations, this one answers 200.
+// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
+// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
+// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

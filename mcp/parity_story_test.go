@@ -53,7 +53,7 @@ func story() []step {
 		{"listBoards", object{"limit": 1}, "boards"},
 		{"listBoards", object{"limit": 1, "cursor": "$boards"}, ""},
 		{"getBoard", object{"boardId": "$board"}, ""},
-		{"updateBoard", object{"boardId": "$board", "showRoadmap": true}, ""},
+		{"updateBoard", object{"boardId": "$board", "showRoadmap": true, "public": true}, ""},
 		{"createTag", object{"boardId": "$board", "name": "Mobile", "color": "#2563eb"}, "tag"},
 		{"updateTag", object{"boardId": "$board", "tagId": "$tag", "name": "Phones"}, ""},
 		{"listTags", object{"boardId": "$board"}, ""},

@@ -495,6 +495,10 @@ type Board struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
+	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+	// slug or, if it has none, its id. A new board is private.
+	Public BoardPublic `json:"public"`
+
 	// ShowChangelog Whether the board shows its changelog.
 	ShowChangelog bool `json:"showChangelog"`
 
@@ -530,6 +534,10 @@ type BoardList struct {
 
 // BoardName The board's name, trimmed.
 type BoardName = string
+
+// BoardPublic Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+// slug or, if it has none, its id. A new board is private.
+type BoardPublic = bool
 
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
@@ -909,6 +917,10 @@ type CreateBoardRequest struct {
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
+
+	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+	// slug or, if it has none, its id. A new board is private.
+	Public *BoardPublic `json:"public,omitempty"`
 
 	// Slug The board's name in addresses, unique in the organization.
 	Slug *BoardSlug `json:"slug,omitempty"`
@@ -1457,6 +1469,9 @@ type Organization struct {
 
 	// Plan The organization's plan.
 	Plan Plan `json:"plan"`
+
+	// Slug The organization's name in the addresses of its public boards; null where it is its id.
+	Slug nullable.Nullable[string] `json:"slug"`
 }
 
 // OrganizationID An organization's id.
@@ -1801,6 +1816,10 @@ type UpdateBoardRequest struct {
 
 	// Name The board's name, trimmed.
 	Name *BoardName `json:"name,omitempty"`
+
+	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
+	// slug or, if it has none, its id. A new board is private.
+	Public *BoardPublic `json:"public,omitempty"`
 
 	// ShowChangelog Whether the board shows its changelog.
 	ShowChangelog *bool `json:"showChangelog,omitempty"`

@@ -40,8 +40,9 @@ func newOrgCommand() *cobra.Command {
 	f.StringVar(&in.Plan, "plan", "business", "free, pro or business")
 	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, the owner, whom API keys act as")
 	f.StringVar(&in.OwnerName, "owner-name", "Owner", "name of the first member")
+	f.StringVar(&in.Slug, "slug", "", "its name in the addresses of its public boards; without one it is its id")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = create.RegisterFlagCompletionFunc("plan", cobra.FixedCompletions([]string{"free", "pro", "business"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(create)
+	cmd.AddCommand(create, newOrgUpdateCommand())
 	return cmd
 }

@@ -33,7 +33,9 @@ type Board struct {
 	// ShowChangelog holds the value of the "show_changelog" field.
 	ShowChangelog bool `json:"show_changelog,omitempty"`
 	// ShowRoadmap holds the value of the "show_roadmap" field.
-	ShowRoadmap  bool `json:"show_roadmap,omitempty"`
+	ShowRoadmap bool `json:"show_roadmap,omitempty"`
+	// Public holds the value of the "public" field.
+	Public       bool `json:"public,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -46,7 +48,7 @@ func (*Board) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Board)
 		case board.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
-		case board.FieldShowChangelog, board.FieldShowRoadmap:
+		case board.FieldShowChangelog, board.FieldShowRoadmap, board.FieldPublic:
 			values[i] = new(sql.NullBool)
 		case board.FieldName, board.FieldSlug, board.FieldDescription:
 			values[i] = new(sql.NullString)
@@ -121,6 +123,12 @@ func (_m *Board) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.ShowRoadmap = value.Bool
 			}
+		case board.FieldPublic:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field public", values[i])
+			} else if value.Valid {
+				_m.Public = value.Bool
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -180,6 +188,9 @@ func (_m *Board) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("show_roadmap=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ShowRoadmap))
+	builder.WriteString(", ")
+	builder.WriteString("public=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Public))
 	builder.WriteByte(')')
 	return builder.String()
 }

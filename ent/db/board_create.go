@@ -112,6 +112,20 @@ func (_c *BoardCreate) SetNillableShowRoadmap(v *bool) *BoardCreate {
 	return _c
 }
 
+// SetPublic sets the "public" field.
+func (_c *BoardCreate) SetPublic(v bool) *BoardCreate {
+	_c.mutation.SetPublic(v)
+	return _c
+}
+
+// SetNillablePublic sets the "public" field if the given value is not nil.
+func (_c *BoardCreate) SetNillablePublic(v *bool) *BoardCreate {
+	if v != nil {
+		_c.SetPublic(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *BoardCreate) SetID(v publicid.Board) *BoardCreate {
 	_c.mutation.SetID(v)
@@ -181,6 +195,10 @@ func (_c *BoardCreate) defaults() {
 		v := board.DefaultShowRoadmap
 		_c.mutation.SetShowRoadmap(v)
 	}
+	if _, ok := _c.mutation.Public(); !ok {
+		v := board.DefaultPublic
+		_c.mutation.SetPublic(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := board.DefaultID()
 		_c.mutation.SetID(v)
@@ -212,6 +230,9 @@ func (_c *BoardCreate) check() error {
 	}
 	if _, ok := _c.mutation.ShowRoadmap(); !ok {
 		return &ValidationError{Name: "show_roadmap", err: errors.New(`db: missing required field "Board.show_roadmap"`)}
+	}
+	if _, ok := _c.mutation.Public(); !ok {
+		return &ValidationError{Name: "public", err: errors.New(`db: missing required field "Board.public"`)}
 	}
 	return nil
 }
@@ -280,6 +301,10 @@ func (_c *BoardCreate) createSpec() (*Board, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ShowRoadmap(); ok {
 		_spec.SetField(board.FieldShowRoadmap, field.TypeBool, value)
 		_node.ShowRoadmap = value
+	}
+	if value, ok := _c.mutation.Public(); ok {
+		_spec.SetField(board.FieldPublic, field.TypeBool, value)
+		_node.Public = value
 	}
 	return _node, _spec
 }
@@ -402,6 +427,18 @@ func (u *BoardUpsert) SetShowRoadmap(v bool) *BoardUpsert {
 // UpdateShowRoadmap sets the "show_roadmap" field to the value that was provided on create.
 func (u *BoardUpsert) UpdateShowRoadmap() *BoardUpsert {
 	u.SetExcluded(board.FieldShowRoadmap)
+	return u
+}
+
+// SetPublic sets the "public" field.
+func (u *BoardUpsert) SetPublic(v bool) *BoardUpsert {
+	u.Set(board.FieldPublic, v)
+	return u
+}
+
+// UpdatePublic sets the "public" field to the value that was provided on create.
+func (u *BoardUpsert) UpdatePublic() *BoardUpsert {
+	u.SetExcluded(board.FieldPublic)
 	return u
 }
 
@@ -540,6 +577,20 @@ func (u *BoardUpsertOne) SetShowRoadmap(v bool) *BoardUpsertOne {
 func (u *BoardUpsertOne) UpdateShowRoadmap() *BoardUpsertOne {
 	return u.Update(func(s *BoardUpsert) {
 		s.UpdateShowRoadmap()
+	})
+}
+
+// SetPublic sets the "public" field.
+func (u *BoardUpsertOne) SetPublic(v bool) *BoardUpsertOne {
+	return u.Update(func(s *BoardUpsert) {
+		s.SetPublic(v)
+	})
+}
+
+// UpdatePublic sets the "public" field to the value that was provided on create.
+func (u *BoardUpsertOne) UpdatePublic() *BoardUpsertOne {
+	return u.Update(func(s *BoardUpsert) {
+		s.UpdatePublic()
 	})
 }
 
@@ -845,6 +896,20 @@ func (u *BoardUpsertBulk) SetShowRoadmap(v bool) *BoardUpsertBulk {
 func (u *BoardUpsertBulk) UpdateShowRoadmap() *BoardUpsertBulk {
 	return u.Update(func(s *BoardUpsert) {
 		s.UpdateShowRoadmap()
+	})
+}
+
+// SetPublic sets the "public" field.
+func (u *BoardUpsertBulk) SetPublic(v bool) *BoardUpsertBulk {
+	return u.Update(func(s *BoardUpsert) {
+		s.SetPublic(v)
+	})
+}
+
+// UpdatePublic sets the "public" field to the value that was provided on create.
+func (u *BoardUpsertBulk) UpdatePublic() *BoardUpsertBulk {
+	return u.Update(func(s *BoardUpsert) {
+		s.UpdatePublic()
 	})
 }
 

@@ -113,6 +113,20 @@ func (_u *BoardUpdate) SetNillableShowRoadmap(v *bool) *BoardUpdate {
 	return _u
 }
 
+// SetPublic sets the "public" field.
+func (_u *BoardUpdate) SetPublic(v bool) *BoardUpdate {
+	_u.mutation.SetPublic(v)
+	return _u
+}
+
+// SetNillablePublic sets the "public" field if the given value is not nil.
+func (_u *BoardUpdate) SetNillablePublic(v *bool) *BoardUpdate {
+	if v != nil {
+		_u.SetPublic(*v)
+	}
+	return _u
+}
+
 // Mutation returns the BoardMutation object of the builder.
 func (_u *BoardUpdate) Mutation() *BoardMutation {
 	return _u.mutation
@@ -177,6 +191,9 @@ func (_u *BoardUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.ShowRoadmap(); ok {
 		_spec.SetField(board.FieldShowRoadmap, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Public(); ok {
+		_spec.SetField(board.FieldPublic, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -284,6 +301,20 @@ func (_u *BoardUpdateOne) SetNillableShowRoadmap(v *bool) *BoardUpdateOne {
 	return _u
 }
 
+// SetPublic sets the "public" field.
+func (_u *BoardUpdateOne) SetPublic(v bool) *BoardUpdateOne {
+	_u.mutation.SetPublic(v)
+	return _u
+}
+
+// SetNillablePublic sets the "public" field if the given value is not nil.
+func (_u *BoardUpdateOne) SetNillablePublic(v *bool) *BoardUpdateOne {
+	if v != nil {
+		_u.SetPublic(*v)
+	}
+	return _u
+}
+
 // Mutation returns the BoardMutation object of the builder.
 func (_u *BoardUpdateOne) Mutation() *BoardMutation {
 	return _u.mutation
@@ -378,6 +409,9 @@ func (_u *BoardUpdateOne) sqlSave(ctx context.Context) (_node *Board, err error)
 	}
 	if value, ok := _u.mutation.ShowRoadmap(); ok {
 		_spec.SetField(board.FieldShowRoadmap, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Public(); ok {
+		_spec.SetField(board.FieldPublic, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Board{config: _u.config}

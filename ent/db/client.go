@@ -21,6 +21,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
@@ -62,6 +63,8 @@ type Client struct {
 	Delivery *DeliveryClient
 	// Event is the client for interacting with the Event builders.
 	Event *EventClient
+	// Logo is the client for interacting with the Logo builders.
+	Logo *LogoClient
 	// Organization is the client for interacting with the Organization builders.
 	Organization *OrganizationClient
 	// Post is the client for interacting with the Post builders.
@@ -98,6 +101,7 @@ func (c *Client) init() {
 	c.Contact = NewContactClient(c.config)
 	c.Delivery = NewDeliveryClient(c.config)
 	c.Event = NewEventClient(c.config)
+	c.Logo = NewLogoClient(c.config)
 	c.Organization = NewOrganizationClient(c.config)
 	c.Post = NewPostClient(c.config)
 	c.PostTag = NewPostTagClient(c.config)
@@ -207,6 +211,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Contact:        NewContactClient(cfg),
 		Delivery:       NewDeliveryClient(cfg),
 		Event:          NewEventClient(cfg),
+		Logo:           NewLogoClient(cfg),
 		Organization:   NewOrganizationClient(cfg),
 		Post:           NewPostClient(cfg),
 		PostTag:        NewPostTagClient(cfg),
@@ -243,6 +248,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Contact:        NewContactClient(cfg),
 		Delivery:       NewDeliveryClient(cfg),
 		Event:          NewEventClient(cfg),
+		Logo:           NewLogoClient(cfg),
 		Organization:   NewOrganizationClient(cfg),
 		Post:           NewPostClient(cfg),
 		PostTag:        NewPostTagClient(cfg),
@@ -281,8 +287,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Organization, c.Post, c.PostTag, c.Recovery,
-		c.Tag, c.User, c.Vote, c.Webhook,
+		c.Contact, c.Delivery, c.Event, c.Logo, c.Organization, c.Post, c.PostTag,
+		c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Use(hooks...)
 	}
@@ -293,8 +299,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Organization, c.Post, c.PostTag, c.Recovery,
-		c.Tag, c.User, c.Vote, c.Webhook,
+		c.Contact, c.Delivery, c.Event, c.Logo, c.Organization, c.Post, c.PostTag,
+		c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -321,6 +327,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Delivery.mutate(ctx, m)
 	case *EventMutation:
 		return c.Event.mutate(ctx, m)
+	case *LogoMutation:
+		return c.Logo.mutate(ctx, m)
 	case *OrganizationMutation:
 		return c.Organization.mutate(ctx, m)
 	case *PostMutation:
@@ -1699,6 +1707,139 @@ func (c *EventClient) mutate(ctx context.Context, m *EventMutation) (Value, erro
 	}
 }
 
+// LogoClient is a client for the Logo schema.
+type LogoClient struct {
+	config
+}
+
+// NewLogoClient returns a client for the Logo from the given config.
+func NewLogoClient(c config) *LogoClient {
+	return &LogoClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `logo.Hooks(f(g(h())))`.
+func (c *LogoClient) Use(hooks ...Hook) {
+	c.hooks.Logo = append(c.hooks.Logo, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `logo.Intercept(f(g(h())))`.
+func (c *LogoClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Logo = append(c.inters.Logo, interceptors...)
+}
+
+// Create returns a builder for creating a Logo entity.
+func (c *LogoClient) Create() *LogoCreate {
+	mutation := newLogoMutation(c.config, OpCreate)
+	return &LogoCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Logo entities.
+func (c *LogoClient) CreateBulk(builders ...*LogoCreate) *LogoCreateBulk {
+	return &LogoCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *LogoClient) MapCreateBulk(slice any, setFunc func(*LogoCreate, int)) *LogoCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &LogoCreateBulk{err: fmt.Errorf("calling to LogoClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*LogoCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &LogoCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Logo.
+func (c *LogoClient) Update() *LogoUpdate {
+	mutation := newLogoMutation(c.config, OpUpdate)
+	return &LogoUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *LogoClient) UpdateOne(_m *Logo) *LogoUpdateOne {
+	mutation := newLogoMutation(c.config, OpUpdateOne, withLogo(_m))
+	return &LogoUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *LogoClient) UpdateOneID(id uuid.UUID) *LogoUpdateOne {
+	mutation := newLogoMutation(c.config, OpUpdateOne, withLogoID(id))
+	return &LogoUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Logo.
+func (c *LogoClient) Delete() *LogoDelete {
+	mutation := newLogoMutation(c.config, OpDelete)
+	return &LogoDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *LogoClient) DeleteOne(_m *Logo) *LogoDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *LogoClient) DeleteOneID(id uuid.UUID) *LogoDeleteOne {
+	builder := c.Delete().Where(logo.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &LogoDeleteOne{builder}
+}
+
+// Query returns a query builder for Logo.
+func (c *LogoClient) Query() *LogoQuery {
+	return &LogoQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeLogo},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Logo entity by its id.
+func (c *LogoClient) Get(ctx context.Context, id uuid.UUID) (*Logo, error) {
+	return c.Query().Where(logo.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *LogoClient) GetX(ctx context.Context, id uuid.UUID) *Logo {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *LogoClient) Hooks() []Hook {
+	return c.hooks.Logo
+}
+
+// Interceptors returns the client interceptors.
+func (c *LogoClient) Interceptors() []Interceptor {
+	return c.inters.Logo
+}
+
+func (c *LogoClient) mutate(ctx context.Context, m *LogoMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&LogoCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&LogoUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&LogoUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&LogoDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Logo mutation op: %q", m.Op())
+	}
+}
+
 // OrganizationClient is a client for the Organization schema.
 type OrganizationClient struct {
 	config
@@ -2927,12 +3068,12 @@ func (c *WebhookClient) mutate(ctx context.Context, m *WebhookMutation) (Value, 
 type (
 	hooks struct {
 		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Organization, Post, PostTag, Recovery, Tag, User, Vote,
+		Delivery, Event, Logo, Organization, Post, PostTag, Recovery, Tag, User, Vote,
 		Webhook []ent.Hook
 	}
 	inters struct {
 		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Organization, Post, PostTag, Recovery, Tag, User, Vote,
+		Delivery, Event, Logo, Organization, Post, PostTag, Recovery, Tag, User, Vote,
 		Webhook []ent.Interceptor
 	}
 )

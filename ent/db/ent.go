@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
@@ -98,6 +99,7 @@ func checkColumn(t, c string) error {
 			contact.Table:        contact.ValidColumn,
 			delivery.Table:       delivery.ValidColumn,
 			event.Table:          event.ValidColumn,
+			logo.Table:           logo.ValidColumn,
 			organization.Table:   organization.ValidColumn,
 			post.Table:           post.ValidColumn,
 			posttag.Table:        posttag.ValidColumn,

@@ -28,6 +28,10 @@ type Organization struct {
 	Plan organization.Plan `json:"plan,omitempty"`
 	// BillingState holds the value of the "billing_state" field.
 	BillingState organization.BillingState `json:"billing_state,omitempty"`
+	// Slug holds the value of the "slug" field.
+	Slug *string `json:"slug,omitempty"`
+	// Color holds the value of the "color" field.
+	Color        *string `json:"color,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -38,7 +42,7 @@ func (*Organization) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case organization.FieldID:
 			values[i] = new(publicid.Organization)
-		case organization.FieldName, organization.FieldPlan, organization.FieldBillingState:
+		case organization.FieldName, organization.FieldPlan, organization.FieldBillingState, organization.FieldSlug, organization.FieldColor:
 			values[i] = new(sql.NullString)
 		case organization.FieldCreatedAt, organization.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -93,6 +97,20 @@ func (_m *Organization) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.BillingState = organization.BillingState(value.String)
 			}
+		case organization.FieldSlug:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field slug", values[i])
+			} else if value.Valid {
+				_m.Slug = new(string)
+				*_m.Slug = value.String
+			}
+		case organization.FieldColor:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field color", values[i])
+			} else if value.Valid {
+				_m.Color = new(string)
+				*_m.Color = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -143,6 +161,16 @@ func (_m *Organization) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("billing_state=")
 	builder.WriteString(fmt.Sprintf("%v", _m.BillingState))
+	builder.WriteString(", ")
+	if v := _m.Slug; v != nil {
+		builder.WriteString("slug=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Color; v != nil {
+		builder.WriteString("color=")
+		builder.WriteString(*v)
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -86,6 +86,34 @@ func (_c *OrganizationCreate) SetNillableBillingState(v *organization.BillingSta
 	return _c
 }
 
+// SetSlug sets the "slug" field.
+func (_c *OrganizationCreate) SetSlug(v string) *OrganizationCreate {
+	_c.mutation.SetSlug(v)
+	return _c
+}
+
+// SetNillableSlug sets the "slug" field if the given value is not nil.
+func (_c *OrganizationCreate) SetNillableSlug(v *string) *OrganizationCreate {
+	if v != nil {
+		_c.SetSlug(*v)
+	}
+	return _c
+}
+
+// SetColor sets the "color" field.
+func (_c *OrganizationCreate) SetColor(v string) *OrganizationCreate {
+	_c.mutation.SetColor(v)
+	return _c
+}
+
+// SetNillableColor sets the "color" field if the given value is not nil.
+func (_c *OrganizationCreate) SetNillableColor(v *string) *OrganizationCreate {
+	if v != nil {
+		_c.SetColor(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *OrganizationCreate) SetID(v publicid.Organization) *OrganizationCreate {
 	_c.mutation.SetID(v)
@@ -240,6 +268,14 @@ func (_c *OrganizationCreate) createSpec() (*Organization, *sqlgraph.CreateSpec)
 		_spec.SetField(organization.FieldBillingState, field.TypeEnum, value)
 		_node.BillingState = value
 	}
+	if value, ok := _c.mutation.Slug(); ok {
+		_spec.SetField(organization.FieldSlug, field.TypeString, value)
+		_node.Slug = &value
+	}
+	if value, ok := _c.mutation.Color(); ok {
+		_spec.SetField(organization.FieldColor, field.TypeString, value)
+		_node.Color = &value
+	}
 	return _node, _spec
 }
 
@@ -337,6 +373,42 @@ func (u *OrganizationUpsert) SetBillingState(v organization.BillingState) *Organ
 // UpdateBillingState sets the "billing_state" field to the value that was provided on create.
 func (u *OrganizationUpsert) UpdateBillingState() *OrganizationUpsert {
 	u.SetExcluded(organization.FieldBillingState)
+	return u
+}
+
+// SetSlug sets the "slug" field.
+func (u *OrganizationUpsert) SetSlug(v string) *OrganizationUpsert {
+	u.Set(organization.FieldSlug, v)
+	return u
+}
+
+// UpdateSlug sets the "slug" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdateSlug() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldSlug)
+	return u
+}
+
+// ClearSlug clears the value of the "slug" field.
+func (u *OrganizationUpsert) ClearSlug() *OrganizationUpsert {
+	u.SetNull(organization.FieldSlug)
+	return u
+}
+
+// SetColor sets the "color" field.
+func (u *OrganizationUpsert) SetColor(v string) *OrganizationUpsert {
+	u.Set(organization.FieldColor, v)
+	return u
+}
+
+// UpdateColor sets the "color" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdateColor() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldColor)
+	return u
+}
+
+// ClearColor clears the value of the "color" field.
+func (u *OrganizationUpsert) ClearColor() *OrganizationUpsert {
+	u.SetNull(organization.FieldColor)
 	return u
 }
 
@@ -444,6 +516,48 @@ func (u *OrganizationUpsertOne) SetBillingState(v organization.BillingState) *Or
 func (u *OrganizationUpsertOne) UpdateBillingState() *OrganizationUpsertOne {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdateBillingState()
+	})
+}
+
+// SetSlug sets the "slug" field.
+func (u *OrganizationUpsertOne) SetSlug(v string) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetSlug(v)
+	})
+}
+
+// UpdateSlug sets the "slug" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdateSlug() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateSlug()
+	})
+}
+
+// ClearSlug clears the value of the "slug" field.
+func (u *OrganizationUpsertOne) ClearSlug() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.ClearSlug()
+	})
+}
+
+// SetColor sets the "color" field.
+func (u *OrganizationUpsertOne) SetColor(v string) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetColor(v)
+	})
+}
+
+// UpdateColor sets the "color" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdateColor() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateColor()
+	})
+}
+
+// ClearColor clears the value of the "color" field.
+func (u *OrganizationUpsertOne) ClearColor() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.ClearColor()
 	})
 }
 
@@ -718,6 +832,48 @@ func (u *OrganizationUpsertBulk) SetBillingState(v organization.BillingState) *O
 func (u *OrganizationUpsertBulk) UpdateBillingState() *OrganizationUpsertBulk {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdateBillingState()
+	})
+}
+
+// SetSlug sets the "slug" field.
+func (u *OrganizationUpsertBulk) SetSlug(v string) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetSlug(v)
+	})
+}
+
+// UpdateSlug sets the "slug" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdateSlug() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateSlug()
+	})
+}
+
+// ClearSlug clears the value of the "slug" field.
+func (u *OrganizationUpsertBulk) ClearSlug() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.ClearSlug()
+	})
+}
+
+// SetColor sets the "color" field.
+func (u *OrganizationUpsertBulk) SetColor(v string) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetColor(v)
+	})
+}
+
+// UpdateColor sets the "color" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdateColor() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateColor()
+	})
+}
+
+// ClearColor clears the value of the "color" field.
+func (u *OrganizationUpsertBulk) ClearColor() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.ClearColor()
 	})
 }
 

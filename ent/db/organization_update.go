@@ -85,6 +85,46 @@ func (_u *OrganizationUpdate) SetNillableBillingState(v *organization.BillingSta
 	return _u
 }
 
+// SetSlug sets the "slug" field.
+func (_u *OrganizationUpdate) SetSlug(v string) *OrganizationUpdate {
+	_u.mutation.SetSlug(v)
+	return _u
+}
+
+// SetNillableSlug sets the "slug" field if the given value is not nil.
+func (_u *OrganizationUpdate) SetNillableSlug(v *string) *OrganizationUpdate {
+	if v != nil {
+		_u.SetSlug(*v)
+	}
+	return _u
+}
+
+// ClearSlug clears the value of the "slug" field.
+func (_u *OrganizationUpdate) ClearSlug() *OrganizationUpdate {
+	_u.mutation.ClearSlug()
+	return _u
+}
+
+// SetColor sets the "color" field.
+func (_u *OrganizationUpdate) SetColor(v string) *OrganizationUpdate {
+	_u.mutation.SetColor(v)
+	return _u
+}
+
+// SetNillableColor sets the "color" field if the given value is not nil.
+func (_u *OrganizationUpdate) SetNillableColor(v *string) *OrganizationUpdate {
+	if v != nil {
+		_u.SetColor(*v)
+	}
+	return _u
+}
+
+// ClearColor clears the value of the "color" field.
+func (_u *OrganizationUpdate) ClearColor() *OrganizationUpdate {
+	_u.mutation.ClearColor()
+	return _u
+}
+
 // Mutation returns the OrganizationMutation object of the builder.
 func (_u *OrganizationUpdate) Mutation() *OrganizationMutation {
 	return _u.mutation
@@ -162,6 +202,18 @@ func (_u *OrganizationUpdate) sqlSave(ctx context.Context) (_node int, err error
 	if value, ok := _u.mutation.BillingState(); ok {
 		_spec.SetField(organization.FieldBillingState, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.Slug(); ok {
+		_spec.SetField(organization.FieldSlug, field.TypeString, value)
+	}
+	if _u.mutation.SlugCleared() {
+		_spec.ClearField(organization.FieldSlug, field.TypeString)
+	}
+	if value, ok := _u.mutation.Color(); ok {
+		_spec.SetField(organization.FieldColor, field.TypeString, value)
+	}
+	if _u.mutation.ColorCleared() {
+		_spec.ClearField(organization.FieldColor, field.TypeString)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -237,6 +289,46 @@ func (_u *OrganizationUpdateOne) SetNillableBillingState(v *organization.Billing
 	if v != nil {
 		_u.SetBillingState(*v)
 	}
+	return _u
+}
+
+// SetSlug sets the "slug" field.
+func (_u *OrganizationUpdateOne) SetSlug(v string) *OrganizationUpdateOne {
+	_u.mutation.SetSlug(v)
+	return _u
+}
+
+// SetNillableSlug sets the "slug" field if the given value is not nil.
+func (_u *OrganizationUpdateOne) SetNillableSlug(v *string) *OrganizationUpdateOne {
+	if v != nil {
+		_u.SetSlug(*v)
+	}
+	return _u
+}
+
+// ClearSlug clears the value of the "slug" field.
+func (_u *OrganizationUpdateOne) ClearSlug() *OrganizationUpdateOne {
+	_u.mutation.ClearSlug()
+	return _u
+}
+
+// SetColor sets the "color" field.
+func (_u *OrganizationUpdateOne) SetColor(v string) *OrganizationUpdateOne {
+	_u.mutation.SetColor(v)
+	return _u
+}
+
+// SetNillableColor sets the "color" field if the given value is not nil.
+func (_u *OrganizationUpdateOne) SetNillableColor(v *string) *OrganizationUpdateOne {
+	if v != nil {
+		_u.SetColor(*v)
+	}
+	return _u
+}
+
+// ClearColor clears the value of the "color" field.
+func (_u *OrganizationUpdateOne) ClearColor() *OrganizationUpdateOne {
+	_u.mutation.ClearColor()
 	return _u
 }
 
@@ -346,6 +438,18 @@ func (_u *OrganizationUpdateOne) sqlSave(ctx context.Context) (_node *Organizati
 	}
 	if value, ok := _u.mutation.BillingState(); ok {
 		_spec.SetField(organization.FieldBillingState, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Slug(); ok {
+		_spec.SetField(organization.FieldSlug, field.TypeString, value)
+	}
+	if _u.mutation.SlugCleared() {
+		_spec.ClearField(organization.FieldSlug, field.TypeString)
+	}
+	if value, ok := _u.mutation.Color(); ok {
+		_spec.SetField(organization.FieldColor, field.TypeString, value)
+	}
+	if _u.mutation.ColorCleared() {
+		_spec.ClearField(organization.FieldColor, field.TypeString)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Organization{config: _u.config}

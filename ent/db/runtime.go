@@ -12,6 +12,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
@@ -75,6 +76,10 @@ func init() {
 	boardDescShowRoadmap := boardFields[5].Descriptor()
 	// board.DefaultShowRoadmap holds the default value on creation for the show_roadmap field.
 	board.DefaultShowRoadmap = boardDescShowRoadmap.Default.(bool)
+	// boardDescPublic is the schema descriptor for public field.
+	boardDescPublic := boardFields[6].Descriptor()
+	// board.DefaultPublic holds the default value on creation for the public field.
+	board.DefaultPublic = boardDescPublic.Default.(bool)
 	// boardDescID is the schema descriptor for id field.
 	boardDescID := boardFields[0].Descriptor()
 	// board.DefaultID holds the default value on creation for the id field.
@@ -204,6 +209,23 @@ func init() {
 	eventDescID := eventFields[0].Descriptor()
 	// event.DefaultID holds the default value on creation for the id field.
 	event.DefaultID = eventDescID.Default.(func() publicid.Event)
+	logoMixin := schema.Logo{}.Mixin()
+	logoMixinFields1 := logoMixin[1].Fields()
+	_ = logoMixinFields1
+	logoFields := schema.Logo{}.Fields()
+	_ = logoFields
+	// logoDescCreatedAt is the schema descriptor for created_at field.
+	logoDescCreatedAt := logoMixinFields1[0].Descriptor()
+	// logo.DefaultCreatedAt holds the default value on creation for the created_at field.
+	logo.DefaultCreatedAt = logoDescCreatedAt.Default.(func() time.Time)
+	// logoDescUpdatedAt is the schema descriptor for updated_at field.
+	logoDescUpdatedAt := logoMixinFields1[1].Descriptor()
+	// logo.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	logo.DefaultUpdatedAt = logoDescUpdatedAt.Default.(func() time.Time)
+	// logoDescID is the schema descriptor for id field.
+	logoDescID := logoFields[0].Descriptor()
+	// logo.DefaultID holds the default value on creation for the id field.
+	logo.DefaultID = logoDescID.Default.(func() uuid.UUID)
 	organizationMixin := schema.Organization{}.Mixin()
 	organizationMixinFields0 := organizationMixin[0].Fields()
 	_ = organizationMixinFields0

@@ -32,6 +32,8 @@ type Tx struct {
 	Delivery *DeliveryClient
 	// Event is the client for interacting with the Event builders.
 	Event *EventClient
+	// Logo is the client for interacting with the Logo builders.
+	Logo *LogoClient
 	// Organization is the client for interacting with the Organization builders.
 	Organization *OrganizationClient
 	// Post is the client for interacting with the Post builders.
@@ -188,6 +190,7 @@ func (tx *Tx) init() {
 	tx.Contact = NewContactClient(tx.config)
 	tx.Delivery = NewDeliveryClient(tx.config)
 	tx.Event = NewEventClient(tx.config)
+	tx.Logo = NewLogoClient(tx.config)
 	tx.Organization = NewOrganizationClient(tx.config)
 	tx.Post = NewPostClient(tx.config)
 	tx.PostTag = NewPostTagClient(tx.config)

@@ -23,6 +23,8 @@ func (Board) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Bool("show_changelog").Default(true),
 		field.Bool("show_roadmap").Default(true),
+		// Whether everybody may read it on its web pages.
+		field.Bool("public").Default(false),
 	}
 }
 

@@ -48,6 +48,8 @@ func (ChangelogEntry) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("board_id", "slug").Unique(),
 		index.Fields("board_id", "id"),
+		// The changelog as readers see it.
+		index.Fields("board_id", "published_at", "id").Annotations(entsql.IndexWhere("state = 'published'")),
 		// What the sweep looks for.
 		index.Fields("published_at").Annotations(entsql.IndexWhere("state = 'scheduled'")),
 	}

@@ -20,5 +20,8 @@ func (Organization) Fields() []ent.Field {
 		field.String("name"),
 		field.Enum("plan").Values("free", "pro", "business").Default("business"),
 		field.Enum("billing_state").Values("active", "read_only").Default("active"),
+		// What its web pages are found and known by. Without a slug they are found by its id.
+		field.String("slug").Optional().Nillable().Unique(),
+		field.String("color").Optional().Nillable(),
 	}
 }

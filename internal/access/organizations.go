@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 
+	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
@@ -16,6 +17,8 @@ import (
 // NewOrganization is what to make an organization of.
 type NewOrganization struct {
 	Name string
+	// Slug is its name in the addresses of its public boards; empty is none.
+	Slug string
 	// Plan is free, pro or business.
 	Plan string
 	// The first member, its owner: who API keys act as.
@@ -26,7 +29,10 @@ type NewOrganization struct {
 func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*db.Organization, *db.User, error) {
 	in.OwnerEmail = normalEmail(in.OwnerEmail)
 	var bad problem.Fields
-	bad.Text("name", in.Name, 1, 100)
+	bad.Text("name", in.Name, 1, maxOrganizationName)
+	if in.Slug != "" {
+		checkOrganizationSlug(&bad, in.Slug)
+	}
 	bad.Line("owner name", in.OwnerName, 1, maxMemberName)
 	bad.Email("owner email", in.OwnerEmail)
 	if organization.PlanValidator(organization.Plan(in.Plan)) != nil {
@@ -41,7 +47,14 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 		owner *db.User
 	)
 	err := s.store.InTx(ctx, func(tx *db.Tx) (err error) {
-		made, err = tx.Organization.Create().SetName(in.Name).SetPlan(organization.Plan(in.Plan)).Save(ctx)
+		create := tx.Organization.Create().SetName(in.Name).SetPlan(organization.Plan(in.Plan))
+		if in.Slug != "" {
+			create.SetSlug(in.Slug)
+		}
+		made, err = create.Save(ctx)
+		if sqlgraph.IsUniqueConstraintError(err) {
+			return slugTaken()
+		}
 		if err != nil {
 			return errors.Wrap(err, "insert the organization")
 		}

@@ -17,8 +17,8 @@ import (
 
 // BoardPatch is what to change of a board; a nil member stays as it is.
 type BoardPatch struct {
-	Name, Slug, Description    *string
-	ShowChangelog, ShowRoadmap *bool
+	Name, Slug, Description            *string
+	ShowChangelog, ShowRoadmap, Public *bool
 }
 
 func (in *BoardPatch) check() error {
@@ -58,6 +58,7 @@ func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPa
 		change.Differs(in.Description, old.Description, update.SetDescription)
 		change.Differs(in.ShowChangelog, old.ShowChangelog, update.SetShowChangelog)
 		change.Differs(in.ShowRoadmap, old.ShowRoadmap, update.SetShowRoadmap)
+		change.Differs(in.Public, old.Public, update.SetPublic)
 		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/board"
+	"earshot/ent/db/predicate"
 	"earshot/internal/change"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -29,6 +30,7 @@ type NewBoard struct {
 	Name        string
 	Slug        *string
 	Description string
+	Public      bool
 }
 
 // CreateBoard makes a board. A slug that was asked for and is taken is
@@ -49,7 +51,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 		id, at := publicid.NewBoard(), store.Now()
 		insert := func(slug string) (bool, error) {
 			return store.Inserted(c.Board.Create().
-				SetID(id).SetName(in.Name).SetDescription(in.Description).SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
+				SetID(id).SetName(in.Name).SetDescription(in.Description).SetPublic(in.Public).SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
 				OnConflict(sql.DoNothing()).Exec(ctx))
 		}
 		taken := func(slug string) (bool, error) { return store.Exists(ctx, c.Board.Query().Where(board.Slug(slug))) }
@@ -82,14 +84,17 @@ func slugTaken() error {
 
 // Boards lists the organization's boards, oldest first.
 func (s *Service) Boards(ctx context.Context, q page.Query) (page.Page[*db.Board], error) {
+	return s.boards(ctx, page.ListOf("boards"), q)
+}
+
+func (s *Service) boards(ctx context.Context, list string, q page.Query, where ...predicate.Board) (page.Page[*db.Board], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, boardPage, boardPage)
-	list := page.ListOf("boards")
 	last := page.After[publicid.Board](&bad, list, q)
 	if err := bad.Err(); err != nil {
 		return page.Page[*db.Board]{}, err
 	}
-	query := s.store.Client().Board.Query().Order(db.Asc(board.FieldID)).Limit(limit + 1)
+	query := s.store.Client().Board.Query().Where(where...).Order(db.Asc(board.FieldID)).Limit(limit + 1)
 	if last != nil {
 		query.Where(board.IDGT(*last))
 	}

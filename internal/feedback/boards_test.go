@@ -34,7 +34,7 @@ func newBoard(t *testing.T, n *tenant) {
 	made := a.Data()
 	require.Equal(t, object{
 		"organizationId": n.Organization.ID.String(), "name": "Feature requests", "slug": "feature-requests",
-		"description": " As is. ", "showChangelog": true, "showRoadmap": true,
+		"description": " As is. ", "showChangelog": true, "showRoadmap": true, "public": false,
 	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
 	list := n.Do(t, http.MethodGet, "/v1/boards", nil)
 	require.Equal(t, object{"data": []any{made}, "nextCursor": nil}, list.Body)
@@ -178,6 +178,7 @@ func patchBoardEach(t *testing.T, n *tenant) {
 		{"description": ""},
 		{"showChangelog": false},
 		{"showRoadmap": false},
+		{"public": true},
 		{"name": "Ideas", "slug": "ideas", "showChangelog": true, "showRoadmap": true},
 	} {
 		before := n.Get(t, board)
@@ -227,7 +228,7 @@ func badBoardPatch(t *testing.T, n *tenant) {
 	})
 	require.ElementsMatch(t, []string{"name", "slug", "description"}, a.Fields())
 	for field, value := range map[string]any{
-		"name": " \t ", "slug": "", "description": "a\x00b", "showChangelog": "yes", "showRoadmap": 1,
+		"name": " \t ", "slug": "", "description": "a\x00b", "showChangelog": "yes", "showRoadmap": 1, "public": "true",
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, board, object{field: value})
 		require.Equal(t, []string{field}, a.Fields())

@@ -30,6 +30,8 @@ const (
 	FieldShowChangelog = "show_changelog"
 	// FieldShowRoadmap holds the string denoting the show_roadmap field in the database.
 	FieldShowRoadmap = "show_roadmap"
+	// FieldPublic holds the string denoting the public field in the database.
+	FieldPublic = "public"
 	// Table holds the table name of the board in the database.
 	Table = "boards"
 )
@@ -45,6 +47,7 @@ var Columns = []string{
 	FieldDescription,
 	FieldShowChangelog,
 	FieldShowRoadmap,
+	FieldPublic,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -68,6 +71,8 @@ var (
 	DefaultShowChangelog bool
 	// DefaultShowRoadmap holds the default value on creation for the "show_roadmap" field.
 	DefaultShowRoadmap bool
+	// DefaultPublic holds the default value on creation for the "public" field.
+	DefaultPublic bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Board
 )
@@ -118,4 +123,9 @@ func ByShowChangelog(opts ...sql.OrderTermOption) OrderOption {
 // ByShowRoadmap orders the results by the show_roadmap field.
 func ByShowRoadmap(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldShowRoadmap, opts...).ToFunc()
+}
+
+// ByPublic orders the results by the public field.
+func ByPublic(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPublic, opts...).ToFunc()
 }

@@ -95,6 +95,11 @@ func ShowRoadmap(v bool) predicate.Board {
 	return predicate.Board(sql.FieldEQ(FieldShowRoadmap, v))
 }
 
+// Public applies equality check predicate on the "public" field. It's identical to PublicEQ.
+func Public(v bool) predicate.Board {
+	return predicate.Board(sql.FieldEQ(FieldPublic, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v publicid.Organization) predicate.Board {
 	return predicate.Board(sql.FieldEQ(FieldOrganizationID, v))
@@ -428,6 +433,16 @@ func ShowRoadmapEQ(v bool) predicate.Board {
 // ShowRoadmapNEQ applies the NEQ predicate on the "show_roadmap" field.
 func ShowRoadmapNEQ(v bool) predicate.Board {
 	return predicate.Board(sql.FieldNEQ(FieldShowRoadmap, v))
+}
+
+// PublicEQ applies the EQ predicate on the "public" field.
+func PublicEQ(v bool) predicate.Board {
+	return predicate.Board(sql.FieldEQ(FieldPublic, v))
+}
+
+// PublicNEQ applies the NEQ predicate on the "public" field.
+func PublicNEQ(v bool) predicate.Board {
+	return predicate.Board(sql.FieldNEQ(FieldPublic, v))
 }
 
 // And groups predicates with the AND operator between them.

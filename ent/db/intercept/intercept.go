@@ -16,6 +16,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
@@ -328,6 +329,33 @@ func (f TraverseEvent) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.EventQuery", q)
 }
 
+// The LogoFunc type is an adapter to allow the use of ordinary function as a Querier.
+type LogoFunc func(context.Context, *db.LogoQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f LogoFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.LogoQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.LogoQuery", q)
+}
+
+// The TraverseLogo type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseLogo func(context.Context, *db.LogoQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseLogo) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseLogo) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.LogoQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.LogoQuery", q)
+}
+
 // The OrganizationFunc type is an adapter to allow the use of ordinary function as a Querier.
 type OrganizationFunc func(context.Context, *db.OrganizationQuery) (db.Value, error)
 
@@ -565,6 +593,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.DeliveryQuery, predicate.Delivery, delivery.OrderOption]{typ: db.TypeDelivery, tq: q}, nil
 	case *db.EventQuery:
 		return &query[*db.EventQuery, predicate.Event, event.OrderOption]{typ: db.TypeEvent, tq: q}, nil
+	case *db.LogoQuery:
+		return &query[*db.LogoQuery, predicate.Logo, logo.OrderOption]{typ: db.TypeLogo, tq: q}, nil
 	case *db.OrganizationQuery:
 		return &query[*db.OrganizationQuery, predicate.Organization, organization.OrderOption]{typ: db.TypeOrganization, tq: q}, nil
 	case *db.PostQuery:

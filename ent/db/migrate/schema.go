@@ -96,6 +96,7 @@ var (
 		{Name: "description", Type: field.TypeString, Default: ""},
 		{Name: "show_changelog", Type: field.TypeBool, Default: true},
 		{Name: "show_roadmap", Type: field.TypeBool, Default: true},
+		{Name: "public", Type: field.TypeBool, Default: false},
 	}
 	// BoardsTable holds the schema information for the "boards" table.
 	BoardsTable = &schema.Table{
@@ -149,6 +150,14 @@ var (
 				Name:    "changelogentry_board_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{ChangelogEntriesColumns[12], ChangelogEntriesColumns[0]},
+			},
+			{
+				Name:    "changelogentry_board_id_published_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChangelogEntriesColumns[12], ChangelogEntriesColumns[10], ChangelogEntriesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'published'",
+				},
 			},
 			{
 				Name:    "changelogentry_published_at",
@@ -460,6 +469,28 @@ var (
 			},
 		},
 	}
+	// LogosColumns holds the columns for the "logos" table.
+	LogosColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "media_type", Type: field.TypeString},
+		{Name: "content", Type: field.TypeBytes},
+	}
+	// LogosTable holds the schema information for the "logos" table.
+	LogosTable = &schema.Table{
+		Name:       "logos",
+		Columns:    LogosColumns,
+		PrimaryKey: []*schema.Column{LogosColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "logo_organization_id",
+				Unique:  true,
+				Columns: []*schema.Column{LogosColumns[1]},
+			},
+		},
+	}
 	// OrganizationsColumns holds the columns for the "organizations" table.
 	OrganizationsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -468,6 +499,8 @@ var (
 		{Name: "name", Type: field.TypeString},
 		{Name: "plan", Type: field.TypeEnum, Enums: []string{"free", "pro", "business"}, Default: "business"},
 		{Name: "billing_state", Type: field.TypeEnum, Enums: []string{"active", "read_only"}, Default: "active"},
+		{Name: "slug", Type: field.TypeString, Unique: true, Nullable: true},
+		{Name: "color", Type: field.TypeString, Nullable: true},
 	}
 	// OrganizationsTable holds the schema information for the "organizations" table.
 	OrganizationsTable = &schema.Table{
@@ -909,6 +942,7 @@ var (
 		ContactsTable,
 		DeliveriesTable,
 		EventsTable,
+		LogosTable,
 		OrganizationsTable,
 		PostsTable,
 		PostTagsTable,

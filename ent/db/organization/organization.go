@@ -25,6 +25,10 @@ const (
 	FieldPlan = "plan"
 	// FieldBillingState holds the string denoting the billing_state field in the database.
 	FieldBillingState = "billing_state"
+	// FieldSlug holds the string denoting the slug field in the database.
+	FieldSlug = "slug"
+	// FieldColor holds the string denoting the color field in the database.
+	FieldColor = "color"
 	// Table holds the table name of the organization in the database.
 	Table = "organizations"
 )
@@ -37,6 +41,8 @@ var Columns = []string{
 	FieldName,
 	FieldPlan,
 	FieldBillingState,
+	FieldSlug,
+	FieldColor,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -142,4 +148,14 @@ func ByPlan(opts ...sql.OrderTermOption) OrderOption {
 // ByBillingState orders the results by the billing_state field.
 func ByBillingState(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldBillingState, opts...).ToFunc()
+}
+
+// BySlug orders the results by the slug field.
+func BySlug(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSlug, opts...).ToFunc()
+}
+
+// ByColor orders the results by the color field.
+func ByColor(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldColor, opts...).ToFunc()
 }

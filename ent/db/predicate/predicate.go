@@ -33,6 +33,9 @@ type Delivery func(*sql.Selector)
 // Event is the predicate function for event builders.
 type Event func(*sql.Selector)
 
+// Logo is the predicate function for logo builders.
+type Logo func(*sql.Selector)
+
 // Organization is the predicate function for organization builders.
 type Organization func(*sql.Selector)
 

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/go-faster/errors"
+	"github.com/spf13/cobra"
+
+	"earshot/ent/db"
+	"earshot/internal/access"
+)
+
+func newOrgUpdateCommand() *cobra.Command {
+	var (
+		org, name, slug, color, logo string
+		asJSON                       bool
+	)
+	cmd := &cobra.Command{
+		Use:   "update",
+		Short: "Change an organization's name, and what its public boards look like",
+		Long: "Changes what is given. The slug is the organization's name in the addresses of its public\n" +
+			"boards, /b/SLUG; without one that is its id. An empty --slug, --color or --logo takes it away.",
+		Args: cobra.NoArgs,
+	}
+	cmd.RunE = inOrganization(&org, func(cmd *cobra.Command, _ []string, a *admin) error {
+		given := func(flag string, value *string) *string {
+			if !cmd.Flags().Changed(flag) {
+				return nil
+			}
+			return value
+		}
+		in := access.OrganizationPatch{Name: given("name", &name), Slug: given("slug", &slug), Color: given("color", &color)}
+		if cmd.Flags().Changed("logo") {
+			var err error
+			if in.Logo, err = readLogo(logo); err != nil {
+				return err
+			}
+		}
+		changed, err := a.access.UpdateOrganization(cmd.Context(), in)
+		if err != nil {
+			return err
+		}
+		return printOrganization(cmd, changed, asJSON)
+	})
+	f := cmd.Flags()
+	f.StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
+	f.StringVar(&name, "name", "", "its name")
+	f.StringVar(&slug, "slug", "", "its name in addresses: lower-case letters and digits in groups joined by hyphens")
+	f.StringVar(&color, "color", "", "its colour, such as #1d4ed8")
+	f.StringVar(&logo, "logo", "", "file with its logo: a PNG or JPEG of at most 64 KiB")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// readLogo reads the file; without a name it is the empty one, which takes the logo away.
+func readLogo(name string) ([]byte, error) {
+	if name == "" {
+		return []byte{}, nil
+	}
+	file, err := os.ReadFile(name) //nolint:gosec // whoever runs the command names the file
+	if err != nil {
+		return nil, errors.Wrap(err, "read the logo")
+	}
+	if len(file) == 0 {
+		return nil, errors.Errorf("%s is empty", name)
+	}
+	return file, nil
+}
+
+func printOrganization(cmd *cobra.Command, o *db.Organization, asJSON bool) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), map[string]any{"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color})
+	}
+	address := o.ID.String()
+	if o.Slug != nil {
+		address = *o.Slug
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, its public boards are at /b/%s\n", o.ID, o.Name, address)
+	return nil
+}

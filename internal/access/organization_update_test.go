@@ -1,0 +1,155 @@
+package access_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/png"
+	"math/rand"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/access"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+func TestAnOrganization(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"gets what it is found and known by, and keeps what isn't said": updateOrganization,
+		"has a slug of its own":                             organizationSlug,
+		"is refused bad values, all at once":                badOrganizationPatch,
+		"has a logo that is replaced and taken away":        replaceLogo,
+		"has no logo that isn't a small PNG or JPEG":        badLogos,
+		"is found by its slug or its id, and by no other's": findWorkspace,
+		"can be changed while its bills aren't paid":        updateReadOnly,
+	})
+}
+
+func (n *tenant) update(t *testing.T, in access.OrganizationPatch) error {
+	t.Helper()
+	_, err := n.App.Access.UpdateOrganization(n.Context(t.Context()), in)
+	return err
+}
+
+func picture(t *testing.T, width, height int) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	require.NoError(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, width, height))))
+	return file.Bytes()
+}
+
+func updateOrganization(t *testing.T, n *tenant) {
+	slug := n.slug()
+	require.NoError(t, n.update(t, access.OrganizationPatch{Name: new(" Acme Labs "), Slug: &slug, Color: new("#AbCdEf")}))
+	got, err := n.App.Access.UpdateOrganization(n.Context(t.Context()), access.OrganizationPatch{})
+	require.NoError(t, err)
+	require.Equal(t, "Acme Labs", got.Name)
+	require.Equal(t, slug, *got.Slug)
+	require.Equal(t, "#abcdef", *got.Color)
+	me := n.Get(t, "/v1/me")["organization"].(object)
+	require.Equal(t, slug, me["slug"])
+	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: new(""), Color: new("")}))
+	got, err = n.App.Access.Workspace(t.Context(), n.Organization.ID.String())
+	require.NoError(t, err)
+	require.Nil(t, got.Slug)
+	require.Nil(t, got.Color)
+	require.Equal(t, "Acme Labs", got.Name)
+}
+
+// slug is one that no other tenant of the service has.
+func (n *tenant) slug() string {
+	return strings.ReplaceAll(n.Organization.ID.String(), "_", "-")
+}
+
+func organizationSlug(t *testing.T, n *tenant) {
+	slug, stranger := n.slug(), n.on(t, "business")
+	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: &slug}))
+	err := stranger.update(t, access.OrganizationPatch{Slug: &slug, Name: new("Other")})
+	require.True(t, problem.Is(err, problem.Conflict), "%v", err)
+	in := acme
+	in.Slug = slug
+	_, _, err = n.App.Access.CreateOrganization(t.Context(), in)
+	require.True(t, problem.Is(err, problem.Conflict), "%v", err)
+	in.Slug = slug + "-2"
+	made, _, err := n.App.Access.CreateOrganization(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, in.Slug, *made.Slug)
+	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: &slug}), "its own")
+}
+
+func badOrganizationPatch(t *testing.T, n *tenant) {
+	unchanged := n.Watch(t)
+	err := n.update(t, access.OrganizationPatch{
+		Name: new(" "), Slug: new("a--b"), Color: new("red"), Logo: []byte("<svg onload=alert(1)>"),
+	})
+	require.Equal(t, []string{"name", "slug", "color", "logo"}, fieldsOf(t, err))
+	unchanged(t)
+}
+
+func replaceLogo(t *testing.T, n *tenant) {
+	ctx := n.Context(t.Context())
+	none, err := n.App.Access.Logo(ctx)
+	require.NoError(t, err)
+	require.Nil(t, none)
+	for _, width := range []int{16, 1024} {
+		file := picture(t, width, 16)
+		require.NoError(t, n.update(t, access.OrganizationPatch{Logo: file}))
+		logo, err := n.App.Access.Logo(ctx)
+		require.NoError(t, err)
+		require.Equal(t, file, logo.Content)
+		require.Equal(t, "image/png", logo.MediaType)
+	}
+	require.NoError(t, n.update(t, access.OrganizationPatch{}))
+	logo, err := n.App.Access.Logo(ctx)
+	require.NoError(t, err)
+	require.NotNil(t, logo)
+	require.NoError(t, n.update(t, access.OrganizationPatch{Logo: []byte{}}))
+	logo, err = n.App.Access.Logo(ctx)
+	require.NoError(t, err)
+	require.Nil(t, logo)
+}
+
+func badLogos(t *testing.T, n *tenant) {
+	var animated bytes.Buffer
+	require.NoError(t, gif.Encode(&animated, image.NewGray(image.Rect(0, 0, 8, 8)), nil))
+	noise := image.NewRGBA(image.Rect(0, 0, 200, 200))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(rand.Int()) //nolint:gosec // nobody guesses it
+	}
+	noise.Set(0, 0, color.Black)
+	var large bytes.Buffer
+	require.NoError(t, png.Encode(&large, noise))
+	for what, file := range map[string][]byte{
+		"a GIF": animated.Bytes(), "too wide": picture(t, 1025, 1), "too high": picture(t, 1, 1025),
+		"too large": large.Bytes(), "cut": picture(t, 16, 16)[:20],
+	} {
+		require.True(t, problem.Is(n.update(t, access.OrganizationPatch{Logo: file}), problem.Validation), what)
+	}
+}
+
+func findWorkspace(t *testing.T, n *tenant) {
+	slug := n.slug()
+	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: &slug}))
+	for _, name := range []string{slug, n.Organization.ID.String()} {
+		found, err := n.App.Access.Workspace(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, n.Organization.ID, found.ID)
+	}
+	for _, name := range []string{"", "-", slug + "x", publicid.NewOrganization().String(), "org_", n.Owner.ID.String(), "a\x00b"} {
+		_, err := n.App.Access.Workspace(t.Context(), name)
+		require.True(t, problem.Is(err, problem.NotFound), "%q: %v", name, err)
+	}
+}
+
+func updateReadOnly(t *testing.T, n *tenant) {
+	n.App.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
+	require.NoError(t, n.update(t, access.OrganizationPatch{Name: new("Still here")}))
+	a := n.Do(t, http.MethodPost, "/v1/boards", object{"name": "x"})
+	require.Equal(t, http.StatusForbidden, a.Status)
+}

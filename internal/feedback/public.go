@@ -1,0 +1,118 @@
+package feedback
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/board"
+	"earshot/ent/db/post"
+	"earshot/ent/db/user"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// What everybody may read of public boards. One that is private is answered as one that isn't
+// there. Whoever has a public board reads its posts by Posts and its comments by Comments.
+
+// withoutText are the columns of a post that a list of titles needs.
+var withoutText = []string{
+	post.FieldID, post.FieldTitle, post.FieldSlug, post.FieldStatus, post.FieldVoteCount, post.FieldCommentCount,
+	post.FieldCreatedAt, post.FieldUpdatedAt,
+}
+
+const (
+	// roadmapColumn is as many posts as somebody looks through in a column of the roadmap.
+	roadmapColumn = 50
+	// maxAddresses keeps a sitemap under a megabyte; the format takes 50,000.
+	maxAddresses = 5000
+)
+
+// PublicBoards lists the organization's public boards, oldest first.
+func (s *Service) PublicBoards(ctx context.Context, q page.Query) (page.Page[*db.Board], error) {
+	return s.boards(ctx, page.ListOf("publicBoards"), q, board.Public(true))
+}
+
+// HasPublicBoard reports whether the organization shows anything on the web.
+func (s *Service) HasPublicBoard(ctx context.Context) (bool, error) {
+	return store.Exists(ctx, s.store.Client().Board.Query().Where(board.Public(true)))
+}
+
+// PublicBoard loads a public board by its slug.
+func (s *Service) PublicBoard(ctx context.Context, slug string) (*db.Board, error) {
+	if !slugPattern.MatchString(slug) {
+		return nil, problem.Missing("board")
+	}
+	return onlyBoard(ctx, s.store.Client().Board.Query().Where(board.Slug(slug), board.Public(true)))
+}
+
+// PublicPost loads a post of a public board by its slug.
+func (s *Service) PublicPost(ctx context.Context, on *db.Board, slug string) (*Post, error) {
+	if !on.Public || !slugPattern.MatchString(slug) {
+		return nil, problem.Missing("post")
+	}
+	found, err := s.store.Client().Post.Query().Where(post.BoardID(on.ID), post.Slug(slug), post.DeletedAtIsNil()).
+		Select(post.FieldID).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("post")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "find the post")
+	}
+	return s.Post(ctx, found.ID)
+}
+
+// Roadmap are the posts of a public board in each of the statuses, newest first, without their
+// texts and without those that are hidden from it. A board that doesn't show its roadmap has
+// none: problem.NotFound.
+func (s *Service) Roadmap(ctx context.Context, on *db.Board, statuses ...post.Status) ([][]*db.Post, error) {
+	if !on.Public || !on.ShowRoadmap {
+		return nil, problem.Missing("roadmap")
+	}
+	columns := make([][]*db.Post, len(statuses))
+	for i, status := range statuses {
+		var err error
+		columns[i], err = s.store.Client().Post.Query().
+			Where(post.BoardID(on.ID), post.StatusEQ(status), post.HideFromRoadmap(false), post.DeletedAtIsNil()).
+			Order(db.Desc(post.FieldID)).Limit(roadmapColumn).Select(withoutText...).All(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "load the roadmap")
+		}
+	}
+	return columns, nil
+}
+
+// PublicAddresses are the newest posts of a public board, with their slugs and when they were
+// changed.
+func (s *Service) PublicAddresses(ctx context.Context, on *db.Board) ([]*db.Post, error) {
+	if !on.Public {
+		return nil, problem.Missing("board")
+	}
+	found, err := s.store.Client().Post.Query().Where(post.BoardID(on.ID), post.DeletedAtIsNil()).
+		Order(db.Desc(post.FieldID)).Limit(maxAddresses).Select(post.FieldSlug, post.FieldUpdatedAt).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "list the posts' addresses")
+	}
+	return found, nil
+}
+
+// MemberNames are the names of those of the users who are members. Who was removed has none
+// to show any more.
+func (s *Service) MemberNames(ctx context.Context, of []publicid.User) (map[publicid.User]string, error) {
+	names := make(map[publicid.User]string, len(of))
+	if len(of) == 0 {
+		return names, nil
+	}
+	found, err := s.store.Client().User.Query().Where(user.IDIn(of...), user.RoleNotNil()).
+		Select(user.FieldID, user.FieldName).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the names of members")
+	}
+	for _, u := range found {
+		names[u.ID] = u.Name
+	}
+	return names, nil
+}
