@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -55,6 +56,10 @@ func (s *server) measure(c *gin.Context) {
 func (s *server) operationName(c *gin.Context) string {
 	if id := s.operation(c).id; id != "" {
 		return id
+	}
+	// A page's own routes are told by the pattern that it has matched.
+	if page := c.Request.Pattern; page != "" {
+		return strings.TrimPrefix(page, "GET ")
 	}
 	if route := c.FullPath(); route != "" {
 		return route

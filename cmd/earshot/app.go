@@ -25,6 +25,7 @@ import (
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 	"earshot/mcp"
+	"earshot/web"
 	"earshot/worker"
 )
 
@@ -64,7 +65,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	}
 	options = append(options, dispatch.Drain)
 	if r&roleAPI != 0 {
-		options = append(options, api.Module, mcp.Module)
+		options = append(options, api.Module, mcp.Module, web.Module)
 	} else {
 		options = append(options, api.Health)
 	}

@@ -94,6 +94,11 @@ var allowed = map[string][]string{
 		"internal/contacts", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
 		"internal/publicid", "internal/telemetry", "internal/webhooks",
 	},
+	// The pages for everybody. They are mounted beside the operations.
+	"web": {
+		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/feedback", "internal/memory",
+		"internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
+	},
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},
 	"client": nil,
@@ -302,10 +307,16 @@ func TestEveryConstructorWorksWithoutFx(t *testing.T) {
 // The edge shows entities, but only the domain reads and writes them.
 func TestTheEdgeHoldsNoDatabase(t *testing.T) {
 	t.Parallel()
-	edge := find(t, "api")
+	for _, edge := range []pkg{find(t, "api"), find(t, "web")} {
+		holdsNoDatabase(t, edge)
+	}
+}
+
+func holdsNoDatabase(t *testing.T, edge pkg) {
+	t.Helper()
 	for _, imported := range edge.Imports {
 		for _, banned := range []string{"entgo.io/", "github.com/jackc/", "database/sql", "go.temporal.io/"} {
-			require.False(t, strings.HasPrefix(imported, banned), "api imports %s", imported)
+			require.False(t, strings.HasPrefix(imported, banned), "%s imports %s", edge.name(), imported)
 		}
 	}
 	files(t, edge, 0, func(name string, f *ast.File) {

@@ -36,6 +36,8 @@ type Config struct {
 	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"how long a stop waits for requests and attempts"`
 	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests a minute for each API key"`
 
+	PublicOrigin string `env:"EARSHOT_PUBLIC_ORIGIN" help:"where readers of public boards find the service, such as https://feedback.example.com; empty is where each request says that it was sent"`
+
 	TrustedProxies []netip.Prefix `env:"EARSHOT_TRUSTED_PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, comma-separated"`
 
 	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all" required:"true"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,10 @@ func (c *Config) addressProblems(found *complaints) {
 		if _, _, err := net.SplitHostPort(listen[1]); err != nil {
 			found.about(listen[0], "wants host:port")
 		}
+	}
+	if u, err := url.Parse(c.PublicOrigin); c.PublicOrigin != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+		u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "") {
+		found.about("EARSHOT_PUBLIC_ORIGIN", "wants scheme and host only, such as https://feedback.example.com")
 	}
 	if c.Profiles && c.MetricsListen == "" {
 		found.about("EARSHOT_PROFILES", "needs EARSHOT_METRICS_LISTEN, where profiles are served")

@@ -47,6 +47,9 @@ const (
 	// Answers that are larger, with the rows that they are made of, until their clients
 	// have read them: ten of the largest pages.
 	Answers = 256 * mebibyte
+	// Pages of public boards: 16 MiB that are kept for a second, and larger ones with their rows,
+	// until their readers have them.
+	Pages = 60 * mebibyte
 	// Attempts is for the payloads of deliveries that are being sent.
 	Attempts = 128 * mebibyte
 	// Starts is for deliveries that wait for their workflow: 100,000 at some 250 bytes.
@@ -57,7 +60,7 @@ const (
 	Program = 128 * mebibyte
 
 	// Process is what a process takes at most.
-	Process = Connections + Bodies + Decoding + Answers + Attempts + Starts + Runs + Program
+	Process = Connections + Bodies + Decoding + Answers + Pages + Attempts + Starts + Runs + Program
 )
 
 // Limit has the garbage collector keep to the budget, unless GOMEMLIMIT says otherwise:

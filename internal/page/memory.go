@@ -22,7 +22,10 @@ type Memory struct {
 }
 
 // NewMemory makes one, of the size that the process's budget says.
-func NewMemory() *Memory { return &Memory{memory.NewShared[publicid.Organization](memory.Answers)} }
+func NewMemory() *Memory { return NewMemoryOf(memory.Answers) }
+
+// NewMemoryOf makes one of so many bytes.
+func NewMemoryOf(bytes int) *Memory { return &Memory{memory.NewShared[publicid.Organization](bytes)} }
 
 // Reservation makes a reservation of nothing yet, for an answer to an organization. A
 // list that is asked with it (Query.Memory) reserves what its rows come to, and waits for

@@ -30,6 +30,7 @@ import (
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 	"earshot/mcp"
+	"earshot/web"
 	"earshot/worker"
 )
 
@@ -110,7 +111,7 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module,
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
 		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {

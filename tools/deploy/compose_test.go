@@ -135,8 +135,8 @@ func TestEveryServiceOfComposeIsLimitedPinnedAndWatched(t *testing.T) {
 		require.True(t, s.ReadOnly, name)
 		require.Equal(t, []string{"ALL"}, s.CapDrop)
 		require.Equal(t, types.HealthCheckTest{"CMD", "/usr/local/bin/earshot", "health"}, s.HealthCheck.Test)
-		// docs/operating.md, Memory: 1440 MiB and a fifth more.
-		require.EqualValues(t, 1440*6/5<<20, s.MemLimit, name)
+		// docs/operating.md, Memory: 1500 MiB and a fifth more.
+		require.EqualValues(t, 1500*6/5<<20, s.MemLimit, name)
 	}
 	require.Contains(t, p.Services["api"].DependsOn, "migrate")
 	require.Contains(t, p.Services["worker"].DependsOn, "temporal-setup")

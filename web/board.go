@@ -1,0 +1,188 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"earshot/ent/db"
+	"earshot/ent/db/post"
+	"earshot/internal/feedback"
+	"earshot/internal/page"
+)
+
+const (
+	// postsOnPage is some screens of a phone.
+	postsOnPage = 20
+	// excerptLength is two lines of a wide screen.
+	excerptLength = 240
+	maxSearch     = page.MaxSearch
+)
+
+// statuses are in the order in which things go.
+var statuses = []post.Status{
+	post.StatusOpen, post.StatusUnderReview, post.StatusPlanned, post.StatusInProgress, post.StatusShipped,
+	post.StatusDeclined, post.StatusDuplicate,
+}
+
+type boardContent struct {
+	pager
+	Path, Name, Description, Query string
+	// Filtered is whether some posts are left out, or another order was asked for.
+	Filtered              bool
+	Sorts, Statuses, Tags []choice
+	Posts                 []shownPost
+}
+
+// choice is one of a form.
+type choice struct {
+	Value, Title string
+	Chosen       bool
+}
+
+// board is the list of a board's posts.
+func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
+	b, err := p.onBoard(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	tags, byID, err := p.tagsOf(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	content := boardContent{Path: boardPath(v.org, b), Name: b.Name, Description: b.Description}
+	asked := v.asked(&content, tags)
+	posts, err := p.Feedback.Posts(ctx, b.ID, asked)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range posts.Items {
+		shown := showPost(content.Path, one.Post)
+		shown.Excerpt, shown.Tags = excerpt(one.BodyText), tagged(one, byID)
+		content.Posts = append(content.Posts, shown)
+	}
+	content.pager = v.pager(posts.NextCursor)
+	of, err := p.boardSite(ctx, v, b, "posts")
+	if err != nil {
+		return nil, err
+	}
+	of.Canonical, of.Hidden, of.Content = v.base+content.Path, len(v.query) > 0, content
+	return v.found("board", of)
+}
+
+// asked reads the form, and fills it in. A choice that isn't one is left out.
+func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery {
+	asked := feedback.PostQuery{Query: v.listed(postsOnPage)}
+	var sorts []string
+	if q := strings.TrimSpace(cleaned(v.query.Get("q"))); q != "" {
+		content.Query, asked.Q = q, &q
+		sorts = []string{"relevance"}
+	}
+	sorts = append(sorts, "newest", "votes", "active")
+	sort := v.query.Get("sort")
+	if !slices.Contains(sorts, sort) {
+		sort = sorts[0]
+	}
+	asked.Sort = &sort
+	for _, s := range sorts {
+		content.Sorts = append(content.Sorts, choice{s, v.words.text("sort." + s), s == sort})
+	}
+	content.Statuses, asked.Statuses = choose(v.query["status"], statuses, func(s post.Status) (value, title string) {
+		return string(s), v.words.text("status." + string(s))
+	})
+	// By id in addresses: names change.
+	content.Tags, asked.TagIDs = choose(v.query["tag"], byName(tags), func(t *db.Tag) (value, title string) {
+		return t.ID.String(), t.Name
+	})
+	content.Filtered = asked.Q != nil || sort != sorts[0] || asked.Statuses != nil || asked.TagIDs != nil
+	return asked
+}
+
+// byName are the tags as a reader looks for them.
+func byName(tags []*db.Tag) []*db.Tag {
+	return slices.SortedFunc(slices.Values(tags), func(a, b *db.Tag) int { return strings.Compare(a.NameKey, b.NameKey) })
+}
+
+// maxChosen is how many choices of a kind count, as many as the list takes.
+const maxChosen = 50
+
+// choose marks what was asked for, and returns it; nil where nothing was.
+func choose[T any](asked []string, from []T, of func(T) (value, title string)) ([]choice, *[]string) {
+	var choices []choice
+	var chosen []string
+	for _, one := range from {
+		value, title := of(one)
+		is := slices.Contains(asked, value) && len(chosen) < maxChosen
+		if is {
+			chosen = append(chosen, value)
+		}
+		choices = append(choices, choice{value, title, is})
+	}
+	if chosen == nil {
+		return choices, nil
+	}
+	return choices, &chosen
+}
+
+// cleaned is the part of what somebody typed that can be looked for.
+func cleaned(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r == 0 {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if characters := []rune(text); len(characters) > maxSearch {
+		return string(characters[:maxSearch])
+	}
+	return text
+}
+
+// excerpt is the beginning of a text in one line.
+func excerpt(text string) string {
+	return shortened(strings.Join(strings.Fields(shortened(text, 2*excerptLength)), " "), excerptLength)
+}
+
+type roadmapContent struct{ Columns []column }
+
+type column struct {
+	Status string
+	Posts  []shownPost
+	// More leads to all posts of the status.
+	More string
+}
+
+// roadmapStatuses are the columns of a roadmap.
+var roadmapStatuses = []post.Status{post.StatusPlanned, post.StatusInProgress, post.StatusShipped}
+
+// roadmap shows what is planned, being done, and done.
+func (p *Pages) roadmap(ctx context.Context, v *visit) (*answer, error) {
+	b, err := p.onBoard(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.Feedback.Roadmap(ctx, b, roadmapStatuses...)
+	if err != nil {
+		return nil, err
+	}
+	at := boardPath(v.org, b)
+	var content roadmapContent
+	for i, status := range roadmapStatuses {
+		c := column{Status: string(status)}
+		for _, one := range found[i] {
+			c.Posts = append(c.Posts, showPost(at, one))
+		}
+		if len(c.Posts) > 0 {
+			c.More = at + "?status=" + c.Status
+		}
+		content.Columns = append(content.Columns, c)
+	}
+	of, err := p.boardSite(ctx, v, b, "roadmap")
+	if err != nil {
+		return nil, err
+	}
+	of.Title = v.words.text("roadmap") + " – " + of.Title
+	of.Canonical, of.Content = v.base+at+"/-/roadmap", content
+	return v.page(http.StatusOK, "roadmap", of)
+}

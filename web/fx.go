@@ -1,0 +1,31 @@
+package web
+
+import (
+	"log/slog"
+
+	"go.uber.org/fx"
+
+	"earshot/api"
+	"earshot/internal/access"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/telemetry"
+)
+
+// slotsOf is how many pages are made at once: a quarter of the connections to the database, so
+// that readers leave the most of them to the API.
+func slotsOf(connections int32) int { return max(1, int(connections/4)) }
+
+// Module serves the pages beside the API.
+var Module = fx.Module("web", fx.Invoke(
+	func(a *api.API, keys *access.Service, f *feedback.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
+		p, err := New(UseCases{Access: keys, Feedback: f}, Options{
+			PublicOrigin: c.PublicOrigin, Slots: slotsOf(c.DatabaseMaxConns), Meter: m.Meter(), Log: log,
+		})
+		if err != nil {
+			return err
+		}
+		a.MountPages(p, Root+"*page", "/robots.txt")
+		return nil
+	},
+))

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"context"
+	"html/template"
+	"time"
+
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// commentsOnPage is as many as somebody reads at a time.
+const commentsOnPage = 25
+
+type postContent struct {
+	shownPost
+	pager
+	Body template.HTML
+	// MergedInto is the post that this one is part of; nil is none.
+	MergedInto *shownPost
+	Threads    []*thread
+}
+
+// thread is a top-level comment with its replies. On a page that begins in the middle of one,
+// the replies stand alone.
+type thread struct {
+	shownComment
+	Replies []shownComment
+}
+
+type shownComment struct {
+	ID, Author string
+	Deleted    bool
+	Body       template.HTML
+	CreatedAt  time.Time
+}
+
+// post is a post with its comments.
+func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
+	b, one, err := p.onPost(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	_, byID, err := p.tagsOf(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	at := boardPath(v.org, b)
+	texts := newBodies(v.words)
+	content := postContent{shownPost: showPost(at, one.Post), Body: texts.html(one.BodyJSON, one.BodyText)}
+	content.Tags = tagged(one, byID)
+	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
+		return nil, err
+	}
+	comments, err := p.Feedback.Comments(ctx, one.ID, v.listed(commentsOnPage), page.Sync{})
+	if err != nil {
+		return nil, err
+	}
+	if content.Threads, err = p.threads(ctx, texts, comments.Items); err != nil {
+		return nil, err
+	}
+	content.pager = v.pager(comments.NextCursor)
+	of, err := p.boardSite(ctx, v, b, "")
+	if err != nil {
+		return nil, err
+	}
+	of.Title, of.Description = one.Title+" – "+of.Title, excerpt(one.BodyText)
+	of.Canonical, of.Image = v.base+content.Path, v.base+content.Path+"/image.png"
+	of.Hidden, of.Content = v.query.Has("cursor"), content
+	return v.found("post", of)
+}
+
+// onPost finds the post of the address.
+func (p *Pages) onPost(ctx context.Context, v *visit) (*db.Board, *feedback.Post, error) {
+	b, err := p.onBoard(ctx, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	one, err := p.Feedback.PublicPost(ctx, b, v.path("post"))
+	return b, one, err
+}
+
+func (p *Pages) mergedInto(ctx context.Context, at string, one *feedback.Post) (*shownPost, error) {
+	if one.MergedIntoID == nil {
+		return nil, nil
+	}
+	// On the same board, as a merge has it.
+	target, err := p.Feedback.Post(ctx, *one.MergedIntoID)
+	if problem.Is(err, problem.NotFound) {
+		return nil, nil // deleted just now
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown := showPost(at, target.Post)
+	return &shown, nil
+}
+
+// threads puts replies below what they answer. Of who wrote something, members are named;
+// nothing else that is personal is on the page.
+func (p *Pages) threads(ctx context.Context, texts *bodies, comments []*db.Comment) ([]*thread, error) {
+	var authors []publicid.User
+	for _, c := range comments {
+		if c.AuthorUserID != nil {
+			authors = append(authors, *c.AuthorUserID)
+		}
+	}
+	names, err := p.Feedback.MemberNames(ctx, authors)
+	if err != nil {
+		return nil, err
+	}
+	var all []*thread
+	by := map[publicid.Comment]*thread{}
+	for _, c := range comments {
+		shown := showComment(texts, c, names)
+		if c.ParentID != nil && by[*c.ParentID] != nil {
+			parent := by[*c.ParentID]
+			parent.Replies = append(parent.Replies, shown)
+			continue
+		}
+		t := &thread{shownComment: shown}
+		by[c.ID] = t
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func showComment(texts *bodies, c *db.Comment, names map[publicid.User]string) shownComment {
+	shown := shownComment{ID: c.ID.String(), CreatedAt: c.CreatedAt, Deleted: c.DeletedAt != nil}
+	if shown.Deleted {
+		return shown
+	}
+	shown.Author = texts.words.text("member.unknown")
+	if c.AuthorUserID != nil {
+		shown.Author = texts.words.text("member.former")
+		if name, ok := names[*c.AuthorUserID]; ok {
+			shown.Author = name
+		}
+	}
+	shown.Body = texts.html(c.BodyJSON, c.BodyText)
+	return shown
+}

@@ -1,0 +1,135 @@
+package web_test
+
+import (
+	"encoding/xml"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"earshot/internal/access"
+	"earshot/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+type object = map[string]any
+
+// tenant is an organization with a public board.
+type tenant struct {
+	*testkit.Tenant
+	slug string
+	// board is its path in the API, home and at are those of the organization's and the board's page.
+	board, home, at string
+}
+
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
+	t.Helper()
+	testkit.Together(t, func(n *testkit.Tenant) *tenant { return &tenant{Tenant: n} }, tests)
+}
+
+// public gives the organization a slug and a public board.
+func (n *tenant) public(t *testing.T) *tenant {
+	t.Helper()
+	n.slug = strings.ReplaceAll(n.Organization.ID.String(), "_", "-")
+	n.operate(t, access.OrganizationPatch{Slug: &n.slug})
+	n.board = "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Ideas", "description": "What shall we build?", "public": true})
+	n.home = "/b/" + n.slug
+	n.at = n.home + "/ideas"
+	return n
+}
+
+func (n *tenant) operate(t *testing.T, in access.OrganizationPatch) {
+	t.Helper()
+	_, err := n.App.Access.UpdateOrganization(n.Context(t.Context()), in)
+	require.NoError(t, err)
+}
+
+// other is another organization of the service, with a public board.
+func (n *tenant) other(t *testing.T) *tenant {
+	t.Helper()
+	return (&tenant{Tenant: n.App.Tenant(t)}).public(t)
+}
+
+func (n *tenant) post(t *testing.T, title string, more object) string {
+	t.Helper()
+	id := n.ID(t, n.board+"/posts", object{"title": title})
+	if more != nil {
+		n.Patch(t, "/v1/posts/"+id, more)
+	}
+	return id
+}
+
+// answered is what a reader gets, who has no key.
+type answered struct {
+	*http.Response
+	body string
+}
+
+func (n *tenant) ask(t *testing.T, method, path string, header ...string) answered {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, nil)
+	require.NoError(t, err)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answered{answer, string(body)}
+}
+
+// read is a page that is there, as whoever reads it for the first time gets it.
+func (n *tenant) read(t *testing.T, path string, header ...string) answered {
+	t.Helper()
+	a := n.ask(t, http.MethodGet, path, header...)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s: %s", path, a.body)
+	return a
+}
+
+var blank = regexp.MustCompile(`\s+`)
+
+// text is what is on a page to be read.
+func (a answered) text(t *testing.T) string {
+	t.Helper()
+	var all []string
+	for tokens := html.NewTokenizer(strings.NewReader(a.body)); ; {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return strings.TrimSpace(blank.ReplaceAllString(strings.Join(all, " "), " "))
+		case html.TextToken:
+			all = append(all, string(tokens.Text()))
+		}
+	}
+}
+
+var linkTo = regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>([^<]*)</a>`)
+
+// link is where the link with the words leads; "" is that there is none.
+func (a answered) link(words string) string {
+	for _, m := range linkTo.FindAllStringSubmatch(a.body, -1) {
+		if html.UnescapeString(m[2]) == words {
+			return html.UnescapeString(m[1])
+		}
+	}
+	return ""
+}
+
+// titles are those of the posts in a list, in its order.
+func (a answered) titles() (all []string) {
+	for _, m := range regexp.MustCompile(`<h3><a href="[^"]*">([^<]*)</a></h3>`).FindAllStringSubmatch(a.body, -1) {
+		all = append(all, html.UnescapeString(m[1]))
+	}
+	return all
+}
+
+func decodeXML(t *testing.T, text string, into any) {
+	t.Helper()
+	require.NoError(t, xml.Unmarshal([]byte(text), into), "%s", text)
+}

@@ -1,0 +1,188 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/page"
+	"earshot/internal/publicid"
+)
+
+// workspacePath is the organization's page.
+func workspacePath(o *db.Organization) string {
+	if o.Slug != nil {
+		return Root + *o.Slug
+	}
+	return Root + o.ID.String()
+}
+
+func boardPath(o *db.Organization, b *db.Board) string { return workspacePath(o) + "/" + b.Slug }
+
+// site is what the pages of an organization have in common.
+func (p *Pages) site(ctx context.Context, v *visit) (view, error) {
+	home := workspacePath(v.org)
+	of := view{Home: home, Site: v.org.Name, Title: v.org.Name}
+	if v.org.Color != nil {
+		of.Colors = colorsPath(*v.org.Color)
+	}
+	logo, err := p.Access.LogoChanged(ctx)
+	if err != nil {
+		return of, err
+	}
+	if logo != nil {
+		of.Logo = home + "/-/logo?v=" + logo.UTC().Format("20060102150405.000000")
+	}
+	return of, nil
+}
+
+// boardSite is site for the pages of a board.
+func (p *Pages) boardSite(ctx context.Context, v *visit, b *db.Board, current string) (view, error) {
+	of, err := p.site(ctx, v)
+	at := boardPath(v.org, b)
+	of.Board, of.Title = b.Name, b.Name+" – "+v.org.Name
+	of.Description = b.Description
+	of.Image = v.base + at + "/-/image.png"
+	add := func(name, path string) {
+		of.Views = append(of.Views, link{Path: at + path, Title: v.words.text(name), Current: name == current})
+	}
+	add("posts", "")
+	if b.ShowRoadmap {
+		add("roadmap", "/-/roadmap")
+	}
+	if b.ShowChangelog {
+		add("changelog", "/-/changelog")
+		of.Feed = at + "/-/changelog.atom"
+	}
+	return of, err
+}
+
+// onBoard finds the board of the address.
+func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
+	return p.Feedback.PublicBoard(ctx, v.path("board"))
+}
+
+// pager are the links to other pages of a list.
+type pager struct{ First, Next string }
+
+func (v *visit) pager(next *string) pager {
+	var out pager
+	to := url.Values{}
+	for name, values := range v.query {
+		if name != "cursor" {
+			to[name] = values
+		}
+	}
+	if v.query.Has("cursor") {
+		out.First = v.at
+		if len(to) > 0 {
+			out.First += "?" + to.Encode()
+		}
+	}
+	if next != nil {
+		to.Set("cursor", *next)
+		out.Next = v.at + "?" + to.Encode()
+	}
+	return out
+}
+
+// listed is the part of a list that an address asks for.
+func (v *visit) listed(size int) page.Query {
+	q := page.Query{Limit: &size, Memory: v.memory}
+	if cursor := v.query.Get("cursor"); cursor != "" {
+		q.Cursor = &cursor
+	}
+	return q
+}
+
+// shownPost is a post in a list.
+type shownPost struct {
+	Path, Title, Excerpt, Status string
+	Votes, Comments              int
+	Tags                         []*db.Tag
+	CreatedAt                    time.Time
+}
+
+func showPost(at string, p *db.Post) shownPost {
+	return shownPost{
+		Path: at + "/" + p.Slug, Title: p.Title, Status: string(p.Status), Votes: p.VoteCount, Comments: p.CommentCount,
+		CreatedAt: p.CreatedAt,
+	}
+}
+
+// tagsOf are the board's tags by their ids.
+func (p *Pages) tagsOf(ctx context.Context, b *db.Board) ([]*db.Tag, map[publicid.Tag]*db.Tag, error) {
+	found, err := p.Feedback.Tags(ctx, b.ID, page.Query{})
+	if err != nil {
+		return nil, nil, err
+	}
+	byID := make(map[publicid.Tag]*db.Tag, len(found.Items))
+	for _, t := range found.Items {
+		byID[t.ID] = t
+	}
+	return found.Items, byID, nil
+}
+
+func tagged(post *feedback.Post, byID map[publicid.Tag]*db.Tag) (tags []*db.Tag) {
+	for _, id := range post.TagIDs {
+		if t := byID[id]; t != nil { // one that was made just now isn't there yet
+			tags = append(tags, t)
+		}
+	}
+	return tags
+}
+
+type workspaceContent struct {
+	pager
+	Boards []shownBoard
+}
+
+type shownBoard struct{ Path, Name, Description string }
+
+const boardsOnPage = 50
+
+// workspace is the list of an organization's public boards. Who has none isn't there.
+func (p *Pages) workspace(ctx context.Context, v *visit) (*answer, error) {
+	boards, err := p.Feedback.PublicBoards(ctx, v.listed(boardsOnPage))
+	if err != nil {
+		return nil, err
+	}
+	if len(boards.Items) == 0 {
+		return nothing(ctx, v)
+	}
+	of, err := p.site(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	content := workspaceContent{pager: v.pager(boards.NextCursor)}
+	for _, b := range boards.Items {
+		content.Boards = append(content.Boards, shownBoard{boardPath(v.org, b), b.Name, b.Description})
+	}
+	of.Canonical, of.Image, of.Hidden = v.base+of.Home, v.base+of.Home+"/-/image.png", v.query.Has("cursor")
+	of.Content = content
+	return v.found("workspace", of)
+}
+
+// logo is the organization's picture.
+func (p *Pages) logo(ctx context.Context, v *visit) (*answer, error) {
+	if shows, err := p.Feedback.HasPublicBoard(ctx); err != nil || !shows {
+		return nothingOr(err)
+	}
+	logo, err := p.Access.Logo(ctx)
+	if err != nil || logo == nil {
+		return nothingOr(err)
+	}
+	a := newAnswer(http.StatusOK, logo.MediaType, logo.Content)
+	a.maxAge = 5 * time.Minute
+	return a, nil
+}
+
+func nothingOr(err error) (*answer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return nothing(context.Background(), nil)
+}

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// static is a file of ours. Its name holds its hash, so it may be kept for good.
+type static struct {
+	path, mediaType string
+	content         []byte
+}
+
+//go:embed static/style.css
+var styleSource []byte
+
+//go:embed static/page.js
+var moduleSource []byte
+
+var (
+	styleFile   = newStatic("style", "css", "text/css; charset=utf-8", styleSource)
+	moduleFile  = newStatic("page", "js", "text/javascript; charset=utf-8", moduleSource)
+	staticFiles = []static{styleFile, moduleFile}
+)
+
+func newStatic(name, kind, mediaType string, content []byte) static {
+	sum := sha256.Sum256(content)
+	return static{Root + "-/" + name + "." + hex.EncodeToString(sum[:6]) + "." + kind, mediaType, content}
+}
+
+// kept for good: what has another content has another name.
+const forGood = "public, max-age=31536000, immutable"
+
+func serveStatic(w http.ResponseWriter, r *http.Request) {
+	for _, f := range staticFiles {
+		// A page of before an update asks for the file of before; today's does.
+		if r.URL.Path == f.path || isOlder(f.path, r.URL.Path) {
+			w.Header().Set("Content-Type", f.mediaType)
+			if r.URL.Path == f.path {
+				w.Header().Set("Cache-Control", forGood)
+			}
+			_, _ = w.Write(f.content)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// isOlder reports whether a path is that of the same file with another hash.
+func isOlder(path, asked string) bool {
+	a, b := strings.Split(path, "."), strings.Split(asked, ".")
+	return len(a) == 3 && len(b) == 3 && a[0] == b[0] && a[2] == b[2]
+}
+
+var colorFile = regexp.MustCompile(`^([0-9a-f]{6})\.css$`)
+
+// colorsPath is the stylesheet for an organization's colour.
+func colorsPath(color string) string {
+	return Root + "-/colors/" + strings.TrimPrefix(color, "#") + ".css"
+}
+
+// serveColors has a stylesheet for every colour, as the policy allows no styles in a page.
+func serveColors(w http.ResponseWriter, r *http.Request) {
+	m := colorFile.FindStringSubmatch(r.PathValue("file"))
+	if m == nil {
+		http.NotFound(w, r)
+		return
+	}
+	light, onLight := readable(parseColor(m[1]), lightGrounds)
+	dark, onDark := readable(parseColor(m[1]), darkGrounds)
+	w.Header().Set("Content-Type", styleFile.mediaType)
+	w.Header().Set("Cache-Control", forGood)
+	_, _ = fmt.Fprintf(w, ":root { --accent: %s; --on-accent: %s }\n"+
+		"@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s } }\n", light, onLight, dark, onDark)
+}

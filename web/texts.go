@@ -1,0 +1,86 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/go-faster/errors"
+	"golang.org/x/text/language"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// pageNames are the templates of pages, each with the layout around it.
+var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice"}
+
+// texts are the pages in a language.
+type texts struct {
+	words *words
+	pages map[string]*template.Template
+}
+
+func loadTexts(tag language.Tag) (*texts, error) {
+	w, err := loadWords(tag)
+	if err != nil {
+		return nil, err
+	}
+	functions := template.FuncMap{
+		"t": w.text, "count": w.count, "date": w.date,
+		"iso":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+		"style": func() string { return styleFile.path }, "module": func() string { return moduleFile.path },
+	}
+	t := &texts{words: w, pages: map[string]*template.Template{}}
+	for _, name := range pageNames {
+		t.pages[name], err = template.New(name).Funcs(functions).
+			ParseFS(templateFiles, "templates/layout.html", "templates/"+name+".html")
+		if err != nil {
+			return nil, errors.Wrap(err, "parse the templates")
+		}
+	}
+	return t, nil
+}
+
+// view is what the layout shows.
+type view struct {
+	Lang, Title, Description string
+	// Hidden keeps a page out of search engines: it shows a part of another one.
+	Hidden           bool
+	Canonical, Image string
+	Feed             string
+	// Home is the path of the organization's page, Site its name.
+	Home, Site, Logo, Colors string
+	// Board names the views of it.
+	Board   string
+	Views   []link
+	Content any
+}
+
+// link leads to another page.
+type link struct {
+	Path, Title string
+	Current     bool
+}
+
+const typeHTML = "text/html; charset=utf-8"
+
+// page fills a template.
+func (t *texts) page(status int, name string, v view) (*answer, error) {
+	v.Lang = t.words.tag.String()
+	var out bytes.Buffer
+	if err := t.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {
+		return nil, errors.Wrap(err, "fill the page")
+	}
+	return newAnswer(status, typeHTML, out.Bytes()), nil
+}
+
+// notice is a page about why there is no other. It says nothing of what was asked for.
+func (t *texts) notice(status int, what string) (*answer, error) {
+	return t.page(status, "notice", view{Title: t.words.text(what + ".title"), Hidden: true, Content: t.words.text(what + ".text")})
+}
+
+// found is a page of what was asked for.
+func (v *visit) found(name string, of view) (*answer, error) { return v.page(http.StatusOK, name, of) }

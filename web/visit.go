@@ -1,0 +1,179 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+)
+
+// visit is a request for a page.
+type visit struct {
+	*texts
+	// base is where the service is found, without a slash at its end.
+	base string
+	path func(name string) string
+	at   string
+	// query is what counts of the address's query.
+	query url.Values
+	org   *db.Organization
+	// memory is for large rows of the page.
+	memory *page.Reservation
+}
+
+// maker makes an answer. What isn't there, or not public, is problem.NotFound.
+type maker func(ctx context.Context, v *visit) (*answer, error)
+
+// queried are the parameters that pages know. Others don't make another page.
+var queried = []string{"q", "status", "tag", "sort", "cursor"}
+
+// maxQuery is longer than any query of a form of ours.
+const maxQuery = 8 << 10
+
+// serve answers with a page.
+func (p *Pages) serve(produce maker) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lang := bestLanguage(r.Header.Get("Accept-Language"))
+		v := &visit{texts: p.texts[lang], base: p.base(r), path: r.PathValue, at: r.URL.Path, query: known(r.URL)}
+		key := strings.Join([]string{strconv.Itoa(lang), v.base, v.at, v.query.Encode()}, "\x00")
+		a, err := p.cache.get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
+		if err != nil {
+			a = p.failed(r, v, err)
+		}
+		header := w.Header()
+		header.Add("Vary", "Accept-Language")
+		header.Set("Content-Language", v.words.tag.String())
+		p.send(w, r, v, a)
+	})
+}
+
+// known are the parameters of an address that count.
+func known(u *url.URL) url.Values {
+	kept := url.Values{}
+	if len(u.RawQuery) > maxQuery {
+		return kept
+	}
+	given := u.Query()
+	for _, name := range queried {
+		for _, value := range given[name] {
+			if value != "" {
+				kept.Add(name, value)
+			}
+		}
+	}
+	return kept
+}
+
+// made finds the organization and has the page made. What isn't there is an answer, too, which
+// is the same for whatever isn't there.
+func (p *Pages) made(ctx context.Context, v *visit, produce maker) (*answer, error) {
+	a, err := p.inWorkspace(ctx, v, produce)
+	if problem.Is(err, problem.NotFound) || problem.Is(err, problem.Validation) {
+		return v.notice(http.StatusNotFound, "missing")
+	}
+	return a, err
+}
+
+func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answer, error) {
+	if name := v.path("workspace"); name != "" {
+		var err error
+		if v.org, err = p.Access.Workspace(ctx, name); err != nil {
+			return nil, err
+		}
+		ctx = change.WithCaller(ctx, &change.Caller{Organization: v.org})
+		v.memory = p.answers.Reservation(v.org.ID)
+		defer v.memory.Release()
+	}
+	a, err := produce(ctx, v)
+	if a != nil && v.org != nil {
+		a.of = v.org.ID
+	}
+	return a, err
+}
+
+// nothing is for addresses that no page has.
+func nothing(context.Context, *visit) (*answer, error) { return nil, problem.Missing("page") }
+
+// failed is the page about what kept another one from being made.
+func (p *Pages) failed(r *http.Request, v *visit, err error) *answer {
+	status, what := http.StatusInternalServerError, "broken"
+	switch {
+	case errors.Is(err, errBusy), problem.Is(err, problem.RateLimited), change.Unavailable(err):
+		status, what = http.StatusServiceUnavailable, "busy"
+		p.log.WarnContext(r.Context(), "a page was refused", "error", err, "route", r.Pattern)
+	default:
+		p.log.ErrorContext(r.Context(), "a page failed", "error", err, "route", r.Pattern)
+	}
+	a, err := v.notice(status, what)
+	if err != nil { // the template is ours, and has been executed before
+		return newAnswer(status, "text/plain; charset=utf-8", nil)
+	}
+	return a
+}
+
+// send writes an answer, or that the reader has it already.
+func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer) {
+	room := p.answers.Reservation(a.of)
+	defer room.Release()
+	if !room.Fits(len(a.body)) {
+		a = p.failed(r, v, page.NoMemory())
+	}
+	header := w.Header()
+	header.Set("Content-Type", a.mediaType)
+	switch {
+	case a.status == http.StatusServiceUnavailable:
+		header.Set("Retry-After", "2") // as long as this one has waited
+	case a.status == http.StatusNotFound:
+		header.Set("X-Robots-Tag", "noindex")
+	case a.status == http.StatusOK:
+		header.Set("ETag", a.tag)
+		if a.maxAge > 0 {
+			header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(a.maxAge.Seconds())))
+		}
+		if hasTag(r.Header, a.tag) {
+			header.Del("Content-Type")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a reader that left isn't told
+}
+
+// hasTag reports whether If-None-Match names the tag, also as a weak one.
+func hasTag(h http.Header, tag string) bool {
+	for _, given := range strings.Split(strings.Join(h.Values("If-None-Match"), ","), ",") {
+		if given = strings.TrimSpace(given); given == "*" || strings.TrimPrefix(given, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// hostPattern is what a request may say that it was sent to.
+var hostPattern = regexp.MustCompile(`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
+
+// base is where readers find the service.
+func (p *Pages) base(r *http.Request) string {
+	if p.publicOrigin != "" {
+		return p.publicOrigin
+	}
+	if !hostPattern.MatchString(r.Host) {
+		return ""
+	}
+	// Whoever makes this up has it in his own answer.
+	if r.Header.Get("X-Forwarded-Proto") == "https" {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

@@ -1,0 +1,127 @@
+// Package web makes the pages on which everybody reads public boards: boards, posts, roadmaps
+// and changelogs, on the server, without a build step, usable without scripts. It calls the use
+// cases as api does, and knows no SQL and no Temporal. README.md states the rules.
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"earshot/internal/access"
+	"earshot/internal/feedback"
+	"earshot/internal/memory"
+	"earshot/internal/page"
+	"earshot/internal/telemetry"
+)
+
+// Root is the path that all pages of boards are below.
+const Root = "/b/"
+
+// Options of the pages.
+type Options struct {
+	// PublicOrigin is where readers find the service, without a slash at its end. Where it is
+	// empty it is where a request says that it was sent.
+	PublicOrigin string
+	// Slots is how many pages are made at once.
+	Slots int
+	// Wait is how long a request waits for one of them; 0 is two seconds.
+	Wait  time.Duration
+	Meter telemetry.Meter
+	Log   *slog.Logger
+}
+
+// UseCases are what the pages show.
+type UseCases struct {
+	Access   *access.Service
+	Feedback *feedback.Service
+}
+
+// Pages serves them.
+type Pages struct {
+	UseCases
+	publicOrigin string
+	texts        []*texts
+	cache        *cache
+	// answers bounds what large pages take, apart from the answers of the API: readers must not
+	// keep its callers waiting.
+	answers *page.Memory
+	log     *slog.Logger
+	mux     http.Handler
+}
+
+// New makes them.
+func New(u UseCases, o Options) (*Pages, error) {
+	p := &Pages{
+		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
+		cache: newCache(o), answers: page.NewMemoryOf(memory.Pages - maxKept),
+	}
+	for _, tag := range languages {
+		t, err := loadTexts(tag)
+		if err != nil {
+			return nil, err
+		}
+		p.texts = append(p.texts, t)
+	}
+	mux := http.NewServeMux()
+	for pattern, produce := range p.routes() {
+		mux.Handle("GET "+pattern, p.serve(produce))
+	}
+	mux.HandleFunc("GET /robots.txt", robots)
+	mux.HandleFunc("GET "+Root+"-/{file}", serveStatic)
+	mux.HandleFunc("GET "+Root+"-/colors/{file}", serveColors)
+	mux.Handle("GET /", p.serve(nothing))
+	// Nothing is changed by the pages yet; what will be is refused to other sites from the start.
+	p.mux = http.NewCrossOriginProtection().Handler(mux)
+	return p, nil
+}
+
+// routes are the pages of organizations, by their paths. No slug is a hyphen, so what stands
+// behind one is no board or post.
+func (p *Pages) routes() map[string]maker {
+	return map[string]maker{
+		Root + "{workspace}":                             p.workspace,
+		Root + "{workspace}/-/logo":                      p.logo,
+		Root + "{workspace}/-/image.png":                 p.workspaceImage,
+		Root + "{workspace}/-/sitemap.xml":               p.workspaceSitemap,
+		Root + "{workspace}/{board}":                     p.board,
+		Root + "{workspace}/{board}/-/roadmap":           p.roadmap,
+		Root + "{workspace}/{board}/-/changelog":         p.changelog,
+		Root + "{workspace}/{board}/-/changelog/{entry}": p.entry,
+		Root + "{workspace}/{board}/-/changelog.atom":    p.feed,
+		Root + "{workspace}/{board}/-/image.png":         p.boardImage,
+		Root + "{workspace}/{board}/-/sitemap.xml":       p.boardSitemap,
+		Root + "{workspace}/{board}/{post}":              p.post,
+		Root + "{workspace}/{board}/{post}/image.png":    p.postImage,
+	}
+}
+
+// ServeHTTP serves a page. Addresses have no slash at their end.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	// Reading must not change what a cache keeps for the next reader.
+	header.Set("Cache-Control", "no-cache")
+	if path := r.URL.Path; reads(r) && strings.HasPrefix(path, Root) && len(path) > len(Root) && strings.HasSuffix(path, "/") {
+		to := *r.URL
+		to.Path, to.RawPath = strings.TrimRight(path, "/"), ""
+		http.Redirect(w, r, to.RequestURI(), http.StatusMovedPermanently)
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// policy lets a page have its own styles, pictures and module, and nothing that somebody might
+// bring into it. Scripts can't make HTML of texts.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// robots keeps crawlers from what isn't for them. Pages that aren't public don't exist for them,
+// as for everybody.
+func robots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("User-agent: *\nAllow: " + Root + "\nDisallow: /\n"))
+}
