@@ -15,9 +15,7 @@ import (
 const (
 	// postsOnPage is some screens of a phone.
 	postsOnPage = 20
-	// excerptLength is two lines of a wide screen.
-	excerptLength = 240
-	maxSearch     = page.MaxSearch
+	maxSearch   = page.MaxSearch
 )
 
 // statuses are in the order in which things go.
@@ -86,7 +84,11 @@ func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery 
 	}
 	asked.Sort = &sort
 	for _, s := range sorts {
-		content.Sorts = append(content.Sorts, choice{s, v.words.text("sort." + s), s == sort})
+		shown := choice{s, v.words.text("sort." + s), s == sort}
+		if s == sorts[0] {
+			shown.Value = "" // it goes without saying, and another one does with words to look for
+		}
+		content.Sorts = append(content.Sorts, shown)
 	}
 	content.Statuses, asked.Statuses = choose(v.query["status"], statuses, func(s post.Status) (value, title string) {
 		return string(s), v.words.text("status." + string(s))
@@ -137,11 +139,6 @@ func cleaned(text string) string {
 		return string(characters[:maxSearch])
 	}
 	return text
-}
-
-// excerpt is the beginning of a text in one line.
-func excerpt(text string) string {
-	return shortened(strings.Join(strings.Fields(shortened(text, 2*excerptLength)), " "), excerptLength)
 }
 
 type roadmapContent struct{ Columns []column }

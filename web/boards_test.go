@@ -91,6 +91,9 @@ func postsFound(t *testing.T, n *tenant) {
 		require.Contains(t, page.body, marked, "the form says what is shown")
 	}
 	require.Equal(t, n.at, page.link("Show all posts"))
+	for _, query := range []string{"", "?q=export"} {
+		require.Contains(t, n.read(t, n.at+query).body, `<option value="" selected>`, "words that are looked for next bring their own order")
+	}
 }
 
 func postsPaged(t *testing.T, n *tenant) {

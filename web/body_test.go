@@ -114,6 +114,18 @@ func TestTextsThatWouldTakeLongAreShownAsTheyWereTyped(t *testing.T) {
 	require.Contains(t, string(newBodies(b.words).html(nil, article)), "<strong>bold</strong>", "what people write is far from it")
 }
 
+func TestAnExcerptIsOneLineWithoutMarks(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"I send a **weekly report**\nto people.\n\n- one\n- [two](https://example.com)\n\n> said": "I send a weekly report to people. one two said",
+		"# Title\n\n```\nGET /v1\n```\nSee https://example.com":                                   "Title GET /v1 See https://example.com",
+		"The <button> `<b>`\n\n    code":                                                          "The <button> <b> code", "": "", " \n": "",
+	} {
+		require.Equal(t, wanted, excerpt(text), text)
+	}
+	require.Equal(t, strings.Repeat("ä", excerptLength)+" …", excerpt(strings.Repeat("ä", 50_000)))
+}
+
 // safe holds HTML against the list of what a text may become.
 func safe(t *testing.T, made string) {
 	t.Helper()

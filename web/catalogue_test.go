@@ -46,7 +46,7 @@ func composed() (keys []string) {
 func TestPagesAskForTheMessagesThatThereAre(t *testing.T) {
 	t.Parallel()
 	w := english(t)
-	asked := map[string]bool{"date": true}
+	asked := map[string]bool{"date": true, "author.customer": true, "author.former": true}
 	for _, key := range composed() {
 		asked[key] = true
 	}

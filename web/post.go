@@ -108,38 +108,45 @@ func (p *Pages) threads(ctx context.Context, texts *bodies, comments []*db.Comme
 			authors = append(authors, *c.AuthorUserID)
 		}
 	}
-	names, err := p.Feedback.MemberNames(ctx, authors)
+	by, err := p.Feedback.Authors(ctx, authors)
 	if err != nil {
 		return nil, err
 	}
 	var all []*thread
-	by := map[publicid.Comment]*thread{}
+	begun := map[publicid.Comment]*thread{}
 	for _, c := range comments {
-		shown := showComment(texts, c, names)
-		if c.ParentID != nil && by[*c.ParentID] != nil {
-			parent := by[*c.ParentID]
+		shown := showComment(texts, c, by)
+		if c.ParentID != nil && begun[*c.ParentID] != nil {
+			parent := begun[*c.ParentID]
 			parent.Replies = append(parent.Replies, shown)
 			continue
 		}
 		t := &thread{shownComment: shown}
-		by[c.ID] = t
+		begun[c.ID] = t
 		all = append(all, t)
 	}
 	return all, nil
 }
 
-func showComment(texts *bodies, c *db.Comment, names map[publicid.User]string) shownComment {
+func showComment(texts *bodies, c *db.Comment, by map[publicid.User]feedback.Author) shownComment {
 	shown := shownComment{ID: c.ID.String(), CreatedAt: c.CreatedAt, Deleted: c.DeletedAt != nil}
 	if shown.Deleted {
 		return shown
 	}
-	shown.Author = texts.words.text("member.unknown")
 	if c.AuthorUserID != nil {
-		shown.Author = texts.words.text("member.former")
-		if name, ok := names[*c.AuthorUserID]; ok {
-			shown.Author = name
-		}
+		shown.Author = by[*c.AuthorUserID].Name
+	}
+	if shown.Author == "" {
+		shown.Author = texts.words.text(unnamed(c, by))
 	}
 	shown.Body = texts.html(c.BodyJSON, c.BodyText)
 	return shown
+}
+
+// unnamed is what stands in the place of an author's name.
+func unnamed(c *db.Comment, by map[publicid.User]feedback.Author) string {
+	if c.AuthorUserID == nil || by[*c.AuthorUserID].Guest {
+		return "author.customer"
+	}
+	return "author.former"
 }

@@ -51,7 +51,7 @@ func strictPolicy(t *testing.T, n *tenant) {
 		}
 		require.NotContains(t, policy, "unsafe")
 		require.Equal(t, "nosniff", page.Header.Get("X-Content-Type-Options"))
-		require.NotRegexp(t, `<style|<script(?: type="module")?>| style=| on[a-z]+=|javascript:`, page.body, path)
+		require.NotRegexp(t, `data:|<style|<script(?: type="module")?(?: blocking="render")?>| style=| on[a-z]+=|javascript:`, page.body, path)
 		for _, m := range regexp.MustCompile(`(?:src|<link rel="stylesheet" href)="([^"]*)"`).FindAllStringSubmatch(page.body, -1) {
 			require.True(t, strings.HasPrefix(m[1], "/b/"), "%s has %s", path, m[1])
 		}

@@ -22,10 +22,14 @@ var styleSource []byte
 //go:embed static/page.js
 var moduleSource []byte
 
+//go:embed static/icon.svg
+var iconSource []byte
+
 var (
 	styleFile   = newStatic("style", "css", "text/css; charset=utf-8", styleSource)
 	moduleFile  = newStatic("page", "js", "text/javascript; charset=utf-8", moduleSource)
-	staticFiles = []static{styleFile, moduleFile}
+	iconFile    = newStatic("icon", "svg", "image/svg+xml", iconSource)
+	staticFiles = []static{styleFile, moduleFile, iconFile}
 )
 
 func newStatic(name, kind, mediaType string, content []byte) static {

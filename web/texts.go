@@ -31,7 +31,7 @@ func loadTexts(tag language.Tag) (*texts, error) {
 	functions := template.FuncMap{
 		"t": w.text, "count": w.count, "date": w.date,
 		"iso":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
-		"style": func() string { return styleFile.path }, "module": func() string { return moduleFile.path },
+		"style": func() string { return styleFile.path }, "module": func() string { return moduleFile.path }, "icon": func() string { return iconFile.path },
 	}
 	t := &texts{words: w, pages: map[string]*template.Template{}}
 	for _, name := range pageNames {

@@ -99,20 +99,31 @@ func (s *Service) PublicAddresses(ctx context.Context, on *db.Board) ([]*db.Post
 	return found, nil
 }
 
-// MemberNames are the names of those of the users who are members. Who was removed has none
-// to show any more.
-func (s *Service) MemberNames(ctx context.Context, of []publicid.User) (map[publicid.User]string, error) {
-	names := make(map[publicid.User]string, len(of))
+// Author is what everybody may know of who wrote a comment.
+type Author struct {
+	// Name is a member's. Guests are customers, who are named to nobody, and who was removed has
+	// no name to show any more.
+	Name  string
+	Guest bool
+}
+
+// Authors are those of the users who are there.
+func (s *Service) Authors(ctx context.Context, of []publicid.User) (map[publicid.User]Author, error) {
+	authors := make(map[publicid.User]Author, len(of))
 	if len(of) == 0 {
-		return names, nil
+		return authors, nil
 	}
-	found, err := s.store.Client().User.Query().Where(user.IDIn(of...), user.RoleNotNil()).
-		Select(user.FieldID, user.FieldName).All(ctx)
+	found, err := s.store.Client().User.Query().Where(user.IDIn(of...)).
+		Select(user.FieldID, user.FieldName, user.FieldRole, user.FieldKind).All(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "load the names of members")
+		return nil, errors.Wrap(err, "load the authors")
 	}
 	for _, u := range found {
-		names[u.ID] = u.Name
+		one := Author{Guest: u.Kind == user.KindGuest}
+		if u.Role != nil && !one.Guest {
+			one.Name = u.Name
+		}
+		authors[u.ID] = one
 	}
-	return names, nil
+	return authors, nil
 }
