@@ -167,7 +167,7 @@ func (p *Pages) workspace(ctx context.Context, v *visit) (*answer, error) {
 }
 
 // logo is the organization's picture.
-func (p *Pages) logo(ctx context.Context, v *visit) (*answer, error) {
+func (p *Pages) logo(ctx context.Context, _ *visit) (*answer, error) {
 	if shows, err := p.Feedback.HasPublicBoard(ctx); err != nil || !shows {
 		return nothingOr(err)
 	}

@@ -79,6 +79,6 @@ func serveColors(w http.ResponseWriter, r *http.Request) {
 	dark, onDark := readable(parseColor(m[1]), darkGrounds)
 	w.Header().Set("Content-Type", styleFile.mediaType)
 	w.Header().Set("Cache-Control", forGood)
-	_, _ = fmt.Fprintf(w, ":root { --accent: %s; --on-accent: %s }\n"+
+	_, _ = fmt.Fprintf(w, ":root { --accent: %s; --on-accent: %s }\n"+ //nolint:gosec // colours that were worked out
 		"@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s } }\n", light, onLight, dark, onDark)
 }

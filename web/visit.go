@@ -129,12 +129,12 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	}
 	header := w.Header()
 	header.Set("Content-Type", a.mediaType)
-	switch {
-	case a.status == http.StatusServiceUnavailable:
+	switch a.status {
+	case http.StatusServiceUnavailable:
 		header.Set("Retry-After", "2") // as long as this one has waited
-	case a.status == http.StatusNotFound:
+	case http.StatusNotFound:
 		header.Set("X-Robots-Tag", "noindex")
-	case a.status == http.StatusOK:
+	case http.StatusOK:
 		header.Set("ETag", a.tag)
 		if a.maxAge > 0 {
 			header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(a.maxAge.Seconds())))

@@ -106,7 +106,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path := r.URL.Path; reads(r) && strings.HasPrefix(path, Root) && len(path) > len(Root) && strings.HasSuffix(path, "/") {
 		to := *r.URL
 		to.Path, to.RawPath = strings.TrimRight(path, "/"), ""
-		http.Redirect(w, r, to.RequestURI(), http.StatusMovedPermanently)
+		http.Redirect(w, r, to.RequestURI(), http.StatusMovedPermanently) //nolint:gosec // a path below Root
 		return
 	}
 	p.mux.ServeHTTP(w, r)

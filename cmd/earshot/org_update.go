@@ -58,7 +58,7 @@ func readLogo(name string) ([]byte, error) {
 	if name == "" {
 		return []byte{}, nil
 	}
-	file, err := os.ReadFile(name) //nolint:gosec // whoever runs the command names the file
+	file, err := os.ReadFile(name)
 	if err != nil {
 		return nil, errors.Wrap(err, "read the logo")
 	}

@@ -130,11 +130,11 @@ func slugTaken() error {
 	return problem.New(problem.Conflict, "The slug is already taken.").With("field", "slug")
 }
 
-func setOrClear[Update any](to *string, set func(string) Update, clear func() Update) {
+func setOrClear[Update any](to *string, set func(string) Update, unset func() Update) {
 	switch {
 	case to == nil:
 	case *to == "":
-		clear()
+		unset()
 	default:
 		set(*to)
 	}
