@@ -17,7 +17,7 @@ import (
 
 func TestTheListByRevenueGoesAlongItsIndex(t *testing.T) {
 	t.Parallel()
-	url, last := testkit.Database(t), &lastQuery{}
+	url, last := testkit.Database(t), &testkit.Queries{}
 	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -44,7 +44,7 @@ func TestTheListByRevenueGoesAlongItsIndex(t *testing.T) {
 			Order: store.ByPostRevenue, Also: []string{store.Revenue}, Limit: 26,
 		})
 		require.NoError(t, err)
-		rows, err := c.Query(t.Context(), "EXPLAIN "+last.SQL, last.Args...)
+		rows, err := c.Query(t.Context(), "EXPLAIN "+last.Last().SQL, last.Last().Args...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
