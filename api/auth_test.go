@@ -129,7 +129,7 @@ func me(t *testing.T, app *testkit.App) {
 	n := app.TenantOn(t, "pro")
 	data := n.Make(t, http.MethodGet, "/v1/me", nil)
 	require.Equal(t, object{
-		"id": n.Organization.ID.String(), "name": "Acme", "plan": "pro", "billingState": "active",
+		"id": n.Organization.ID.String(), "name": "Acme", "slug": nil, "plan": "pro", "billingState": "active",
 	}, data["organization"])
 	require.Equal(t, object{"id": n.Owner.ID.String(), "name": "Olive Owner", "email": "owner@example.com", "role": "owner"}, data["user"])
 	key := data["apiKey"].(object)
