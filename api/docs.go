@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-faster/errors"
 
+	"earshot/internal/etag"
 	"earshot/internal/guide"
 )
 
@@ -92,11 +93,11 @@ func bundled(kind string, compressed []byte) gin.HandlerFunc {
 		}
 		return io.ReadAll(r)
 	})
-	tag := entityTag(compressed)
+	tag := etag.Of(compressed)
 	return func(c *gin.Context) {
 		c.Header("Vary", "Accept-Encoding")
 		c.Header(etagHeader, "W/"+tag)
-		if has(c.Request.Header, tag) {
+		if etag.Has(c.Request.Header, tag) {
 			c.Status(http.StatusNotModified)
 			return
 		}

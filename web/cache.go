@@ -3,8 +3,6 @@ package web
 import (
 	"container/list"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"sync"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 
+	"earshot/internal/etag"
 	"earshot/internal/memory"
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"
@@ -34,8 +33,7 @@ type answer struct {
 
 // newAnswer is what was found.
 func newAnswer(status int, mediaType string, body []byte) *answer {
-	sum := sha256.Sum256(body)
-	return &answer{status: status, mediaType: mediaType, body: body, tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`}
+	return &answer{status: status, mediaType: mediaType, body: body, tag: etag.Of(body)}
 }
 
 const (

@@ -25,6 +25,7 @@ func answering(text string) func(context.Context) (*answer, error) {
 	return func(context.Context) (*answer, error) { return newAnswer(http.StatusOK, typeHTML, []byte(text)), nil }
 }
 
+// Time is synctest's own: a sleep moves it on, and takes none.
 func TestAPageThatManyReadIsMadeOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

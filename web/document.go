@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -149,13 +150,5 @@ var linkSchemes = []string{"http", "https", "mailto"}
 
 func mayLinkTo(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	for _, scheme := range linkSchemes {
-		if u.Scheme == scheme {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.Contains(linkSchemes, u.Scheme)
 }

@@ -12,6 +12,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/change"
+	"earshot/internal/etag"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 )
@@ -139,7 +140,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 		if a.maxAge > 0 {
 			header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(a.maxAge.Seconds())))
 		}
-		if hasTag(r.Header, a.tag) {
+		if etag.Has(r.Header, a.tag) {
 			header.Del("Content-Type")
 			w.WriteHeader(http.StatusNotModified)
 			return
@@ -148,16 +149,6 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // a reader that left isn't told
-}
-
-// hasTag reports whether If-None-Match names the tag, also as a weak one.
-func hasTag(h http.Header, tag string) bool {
-	for _, given := range strings.Split(strings.Join(h.Values("If-None-Match"), ","), ",") {
-		if given = strings.TrimSpace(given); given == "*" || strings.TrimPrefix(given, "W/") == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // hostPattern is what a request may say that it was sent to.

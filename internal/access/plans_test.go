@@ -1,12 +1,10 @@
 package access_test
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/access"
@@ -20,17 +18,11 @@ import (
 // locked, looks at none of them.
 func TestWhatIsAskedOfMembersGoesPastGuests(t *testing.T) {
 	t.Parallel()
-	url, asked := testkit.Database(t), &testkit.Queries{}
-	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: asked})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
+	s, c, asked := testkit.Asked(t)
 	u := access.New(s, change.NewRunner(s, nil, nil, change.Settings{}), slog.New(slog.DiscardHandler))
 	org, _, err := u.CreateOrganization(t.Context(),
 		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
 	require.NoError(t, err)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
 	_, err = c.Exec(t.Context(), `
 		INSERT INTO users (id, organization_id, created_at, updated_at, email, name, role, kind)
 			SELECT gen_random_uuid(), o.id, now(), now(), n::text, '', NULL, 'guest' FROM organizations o, generate_series(1, 20000) n;

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/batch":    nil,
 	"internal/config":   {"webhook"}, // the retry schedule
 	"internal/devstack": nil,
+	"internal/etag":     nil,
 	"internal/memory":   nil,
 	"internal/problem":  nil,
 	"internal/publicid": nil,
@@ -91,13 +92,13 @@ var allowed = map[string][]string{
 	"api/gen": nil,
 	"api": {
 		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
-		"internal/contacts", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
+		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
 		"internal/publicid", "internal/telemetry", "internal/webhooks",
 	},
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {
-		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/feedback", "internal/memory",
-		"internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
+		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
+		"internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
 	},
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},

@@ -1,7 +1,6 @@
 package feedback_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,15 +21,9 @@ import (
 // for one that has none.
 func TestTheKeptPlanOfABoardsListGoesAlongItsIndex(t *testing.T) {
 	t.Parallel()
-	url, last := testkit.Database(t), &testkit.Queries{}
-	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	s, c, last := testkit.Asked(t)
 	// A large board of one organization, and a hundred of another with a post each.
-	_, err = c.Exec(t.Context(), `
+	_, err := c.Exec(t.Context(), `
 		INSERT INTO organizations (id, created_at, updated_at, name) SELECT gen_random_uuid(), now(), now(), n::text FROM generate_series(0, 1) n;
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)
 			SELECT gen_random_uuid(), o.id, now(), now(), n::text, n::text FROM organizations o, generate_series(0, 99) n WHERE o.name = '1' OR n = 0;
@@ -60,15 +53,9 @@ func TestTheKeptPlanOfABoardsListGoesAlongItsIndex(t *testing.T) {
 // A copy that polls costs what has changed, and a walk through everything sorts nothing.
 func TestAPageInTheOrderOfChangesGoesAlongItsIndex(t *testing.T) {
 	t.Parallel()
-	url, last := testkit.Database(t), &testkit.Queries{}
-	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	s, c, last := testkit.Asked(t)
 	of := publicid.NewOrganization()
-	_, err = c.Exec(t.Context(), fmt.Sprintf(`
+	_, err := c.Exec(t.Context(), fmt.Sprintf(`
 		INSERT INTO organizations (id, created_at, updated_at, name)
 			SELECT CASE n WHEN 0 THEN '%s' ELSE gen_random_uuid() END, now(), now(), n::text FROM generate_series(0, 1) n;
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)

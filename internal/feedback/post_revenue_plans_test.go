@@ -1,7 +1,6 @@
 package feedback_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -17,15 +16,9 @@ import (
 
 func TestTheListByRevenueGoesAlongItsIndex(t *testing.T) {
 	t.Parallel()
-	url, last := testkit.Database(t), &testkit.Queries{}
-	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: last})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	s, c, last := testkit.Asked(t)
 	// A board of 5,000 posts, for each of which a contact pays.
-	_, err = c.Exec(t.Context(), `
+	_, err := c.Exec(t.Context(), `
 		INSERT INTO organizations (id, created_at, updated_at, name) VALUES (gen_random_uuid(), now(), now(), 'x');
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) SELECT gen_random_uuid(), id, now(), now(), 'x', 'x' FROM organizations;
 		INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id)

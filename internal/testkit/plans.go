@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"earshot/internal/store"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
@@ -43,6 +45,20 @@ func (q *Queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, asked pgx.Tr
 
 // TraceQueryEnd notes nothing.
 func (*Queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// Asked is a store with a database of its own whose statements are noted, and another connection
+// to it, to see their plans on.
+func Asked(t testing.TB) (*store.Store, *pgx.Conn, *Queries) {
+	t.Helper()
+	url, asked := Database(t), &Queries{}
+	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: asked})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	return s, c, asked
+}
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
