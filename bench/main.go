@@ -48,6 +48,8 @@ var modes = []struct {
 		func(ctx context.Context, _ *stack, o options) error { return measureLists(ctx, o) }},
 	{"isolation", "measure instead what a healthy webhook notices of a burst beside it", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureIsolation(ctx, o) }},
+	{"readers", "measure instead what a page of a public board takes, and what the API notices of readers", false,
+		func(ctx context.Context, s *stack, o options) error { return s.measureReaders(ctx, o) }},
 	{"costs", "measure instead, as JSON, what an event takes of each process; bench/scaling reckons with it", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureCosts(ctx, o) }},
 	{"sweep", "measure instead how long posts take to arrive at rates up to what the machine does; with -write it is plotted", false,

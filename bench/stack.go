@@ -147,7 +147,7 @@ func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Or
 		return t, err
 	}
 	t = tenant{organization: org, owner: as, base: s.at.api, key: key}
-	t.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
+	t.http = newHTTPClient()
 	t.api, err = earshot.NewClientWithResponses(t.base,
 		earshot.WithHTTPClient(t.http),
 		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
@@ -158,6 +158,10 @@ func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Or
 		return t, errors.Wrap(err, "make the client")
 	}
 	return t, nil
+}
+
+func newHTTPClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
 }
 
 // newBoard makes a board, on which a run has its posts to itself.

@@ -59,6 +59,8 @@ const (
 	searchTitles      = "search a frequent word"
 	searchTexts       = "search a word of all texts and no title"
 	getPost           = "get one post"
+	publicPage        = "read a page of a public board"
+	publicPages       = "read a page of a public board, each another one"
 )
 
 // The words that are searched, as bench/seeding writes them.
@@ -147,8 +149,19 @@ func (s *stack) rest(o options) []subject {
 			return s.list(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
 		}},
 		{name: getPost, floors: []string{floorGet}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.getPosts(ctx, o) }},
+		// What HTML adds to the same list.
+		{name: publicPage, floors: []string{listPosts}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.readPages(ctx, o, 1)
+		}},
+		{name: publicPages, floors: []string{listPages}, seeded: true, run: func(ctx context.Context) (measured, error) {
+			return s.readPages(ctx, o, 2*publicPagesASecond)
+		}},
 	}
 }
+
+// publicPagesASecond is more than are made: in twice as many pages none is kept any more when its
+// turn comes again.
+const publicPagesASecond = 1500
 
 // What lists must have. A search has the posts first whose titles have the word.
 const (

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	earshot "earshot/client"
+)
+
+// pages are those of the seeded board, which is public while they are read. Readers have no key.
+type pages struct {
+	http *http.Client
+	base string
+	// list is the path of the board's first page.
+	list string
+}
+
+// openPages makes the seeded board public. What it returns makes it private again.
+func (s *stack) openPages(ctx context.Context) (p pages, hide func() error, err error) {
+	d := s.seeded
+	if err := d.showBoard(ctx, true); err != nil {
+		return p, nil, err
+	}
+	hide = func() error { return d.showBoard(context.WithoutCancel(ctx), false) }
+	var slug string
+	if err := s.pool.QueryRow(ctx, "SELECT slug FROM boards WHERE id = $1", d.boardID()).Scan(&slug); err != nil {
+		return p, nil, errors.Join(errors.Wrap(err, "find the board's address"), hide())
+	}
+	return pages{http: newHTTPClient(), base: d.base, list: "/b/" + d.organization.String() + "/" + slug}, hide, nil
+}
+
+func (t tenant) showBoard(ctx context.Context, public bool) error {
+	answer, err := t.api.UpdateBoardWithResponse(ctx, t.board, earshot.UpdateBoardRequest{Public: &public})
+	if err != nil {
+		return errors.Wrap(err, "change who may read the board")
+	}
+	if answer.JSON200 == nil {
+		return errors.Errorf("change who may read the board: %s: %s", answer.Status(), answer.Body)
+	}
+	return nil
+}
+
+// read reads a page as a browser asks for it.
+func (p pages) read(ctx context.Context, path string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path, nil)
+	if err != nil {
+		return nil, errors.Wrap(err, "make a request")
+	}
+	r.Header.Set("Accept", "text/html")
+	answer, err := p.http.Do(r)
+	if err != nil {
+		return nil, errors.Wrap(err, "read a page")
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, errors.Wrap(err, "read a page")
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.Errorf("read %s: %s", path, answer.Status)
+	}
+	return body, nil
+}
+
+// nextPage is in the link to the next page of a list.
+var nextPage = regexp.MustCompile(`\?cursor=[\w-]+`)
+
+// some are the paths of the list's first n pages.
+func (p pages) some(ctx context.Context, n int) ([]string, error) {
+	paths, query := make([]string, n), ""
+	for i := range paths {
+		paths[i] = p.list + query
+		page, err := p.read(ctx, paths[i])
+		if err != nil {
+			return nil, err
+		}
+		if query = string(nextPage.Find(page)); query == "" {
+			return nil, errors.Errorf("page %d of %s is the last", i+1, p.list)
+		}
+	}
+	return paths, nil
+}
+
+// readPages reads so many pages of the public list, one after the other.
+func (s *stack) readPages(ctx context.Context, o options, n int) (m measured, err error) {
+	p, hide, err := s.openPages(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, hide()) }()
+	paths, err := p.some(ctx, n)
+	if err != nil {
+		return m, err
+	}
+	return s.loop(ctx, o, p.reading(paths))
+}
+
+// reading reads one page after the other, each of which has what it had.
+func (p pages) reading(paths []string) operation {
+	var first sync.Map
+	return func(ctx context.Context, i int) error {
+		path := paths[i%len(paths)]
+		page, err := p.read(ctx, path)
+		if err != nil {
+			return err
+		}
+		if before, there := first.LoadOrStore(path, page); there && !bytes.Equal(before.([]byte), page) {
+			return errors.Errorf("%s is another page than before, though nothing changed", path)
+		}
+		return nil
+	}
+}
+
+const (
+	// readers come within the time, each with a connection of its own.
+	readers     = 10_000
+	readersTime = 20 * time.Second
+	// What the API is asked meanwhile, and what its p99 may be beside readers, as a multiple of
+	// its value alone.
+	besideRate  = 100
+	readersMost = 1.5
+	// What a page may take of which nobody has asked in the last second.
+	pagesRate = 50
+	pageMost  = 20 * time.Millisecond
+)
+
+// measureReaders prints how long a page takes, and how long a list of the API alone and beside
+// readers of public pages. It returns an error where one is slower than it may be.
+func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
+	if _, err := s.once(ctx, o, subject{seeded: true, run: func(context.Context) (measured, error) { return measured{}, nil }}); err != nil {
+		return err
+	}
+	p, hide, err := s.openPages(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hide()) }()
+	paths, err := p.some(ctx, pagesRate+pagesRate/2) // by then none is kept any more
+	if err != nil {
+		return err
+	}
+	_, ask, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(""))
+	if err != nil {
+		return err
+	}
+	var beyond []error
+	for range o.runs {
+		page, err := everyPeriod(ctx, pagesRate, p.reading(paths))
+		if err != nil {
+			return err
+		}
+		if printReaders(fmt.Sprintf("%d pages a second, each another one", pagesRate), page) > pageMost {
+			beyond = append(beyond, errors.Errorf("a page's p99 is more than %s", pageMost))
+		}
+		alone, err := everyPeriod(ctx, besideRate, ask)
+		if err != nil {
+			return err
+		}
+		at := printReaders(fmt.Sprintf("%d lists of the API a second, alone", besideRate), alone)
+		beside, err := besideReaders(ctx, p, paths, ask)
+		if err != nil {
+			return err
+		}
+		if float64(printReaders(fmt.Sprintf("… beside %d readers", readers), beside)) > readersMost*float64(at) {
+			beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times its value alone", readersMost))
+		}
+	}
+	return errors.Join(beyond...)
+}
+
+func everyPeriod(ctx context.Context, rate int, do operation) (*latencies, error) {
+	return openLoop(ctx, rate, readersTime, func(ctx context.Context, i int, _ time.Time) error { return do(ctx, i) })
+}
+
+func printReaders(name string, l *latencies) (p99 time.Duration) {
+	p99 = l.quantile(0.99)
+	fmt.Printf("%-44s p50 %9s  p99 %9s  max %9s\n", name, brief(l.quantile(0.5)), brief(p99), brief(l.quantile(1)))
+	return p99
+}
+
+// besideReaders asks the API while readers come, each to one of the pages.
+func besideReaders(ctx context.Context, p pages, paths []string, ask operation) (*latencies, error) {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := everyPeriod(ctx, readers/int(readersTime.Seconds()), func(ctx context.Context, i int) error {
+			own := p
+			own.http = newHTTPClient()
+			defer own.http.CloseIdleConnections()
+			_, err := own.read(ctx, paths[i%len(paths)])
+			return err
+		})
+		ended <- err
+	}()
+	times, err := everyPeriod(ctx, besideRate, ask)
+	return times, errors.Join(err, <-ended)
+}
