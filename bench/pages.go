@@ -73,7 +73,7 @@ func (p pages) read(ctx context.Context, path string) ([]byte, error) {
 // nextPage is in the link to the next page of a list.
 var nextPage = regexp.MustCompile(`\?cursor=[\w-]+`)
 
-// some are the paths of the list's first n pages.
+// some are the paths of the list's first n pages, or of all where it has fewer.
 func (p pages) some(ctx context.Context, n int) ([]string, error) {
 	paths, query := make([]string, n), ""
 	for i := range paths {
@@ -83,7 +83,7 @@ func (p pages) some(ctx context.Context, n int) ([]string, error) {
 			return nil, err
 		}
 		if query = string(nextPage.Find(page)); query == "" {
-			return nil, errors.Errorf("page %d of %s is the last", i+1, p.list)
+			return paths[:i+1], nil
 		}
 	}
 	return paths, nil
