@@ -117,6 +117,8 @@ type SweepResult struct {
 	Recoveries int `json:"recoveries,omitempty"`
 	// Streaks that are long enough to disable their webhook, and didn't.
 	Streaks int `json:"streaks,omitempty"`
+	// Interactions whose link should have been mailed, or whose time is up.
+	Interactions int `json:"interactions,omitempty"`
 	// GivenUp are deliveries whose run an operator terminated.
 	GivenUp int `json:"givenUp,omitempty"`
 	// Next is where to go on; nil when all was looked at.
@@ -130,6 +132,7 @@ func (r *SweepResult) Add(part SweepResult) {
 	r.Entries += part.Entries
 	r.Recoveries += part.Recoveries
 	r.Streaks += part.Streaks
+	r.Interactions += part.Interactions
 	r.GivenUp += part.GivenUp
 }
 
@@ -141,7 +144,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	defer func() { o.counts.sweep(ctx, result, err) }()
 	if p.From == nil {
 		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
-			o.sweepEntries, o.sweepRecoveries, o.sweepStreaks,
+			o.sweepEntries, o.sweepRecoveries, o.sweepStreaks, o.sweepInteractions,
 		} {
 			if err := part(ctx, p.grace(), &result); err != nil {
 				return result, err
@@ -155,7 +158,8 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	found.Next = nil // the place to go on from is nothing that was started
 	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
-			"entries", result.Entries, "recoveries", result.Recoveries, "streaks", result.Streaks, "givenUp", result.GivenUp)
+			"entries", result.Entries, "recoveries", result.Recoveries, "streaks", result.Streaks, "interactions", result.Interactions,
+			"givenUp", result.GivenUp)
 	}
 	return result, nil
 }

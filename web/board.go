@@ -31,6 +31,8 @@ type boardContent struct {
 	Filtered              bool
 	Sorts, Statuses, Tags []choice
 	Posts                 []shownPost
+	// New is where posts are written; empty is nowhere.
+	New string
 }
 
 // choice is one of a form.
@@ -61,6 +63,9 @@ func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 		content.Posts = append(content.Posts, shown)
 	}
 	content.pager = v.pager(posts.NextCursor)
+	if p.open(v) {
+		content.New = content.Path + "/-/new"
+	}
 	of, err := p.boardSite(ctx, v, b, "posts")
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package web
 import (
 	"container/list"
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -29,6 +30,11 @@ type answer struct {
 	maxAge time.Duration
 	// of is whose page it is.
 	of publicid.Organization
+	// private is for one reader. Only such an answer has what follows: where to go, and what the
+	// browser keeps.
+	private  bool
+	location string
+	cookie   *http.Cookie
 }
 
 // newAnswer is what was found.
@@ -84,6 +90,11 @@ func newCache(o Options) *cache {
 		refused: o.Meter.Counter("earshot_pages_refused", "Requests for pages of public boards that were refused because too many were being made.",
 			telemetry.Labels()),
 	}
+}
+
+// forActs is for who acts: slots of their own, half as many, and nothing is kept.
+func (c *cache) forActs() *cache {
+	return &cache{slots: make(chan struct{}, max(1, cap(c.slots)/2)), wait: c.wait, refused: c.refused}
 }
 
 // get is the answer with the key: one that was made within the last second, the one that is

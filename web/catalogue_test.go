@@ -37,6 +37,16 @@ func composed() (keys []string) {
 	for _, what := range []string{"missing", "busy", "broken"} {
 		keys = append(keys, what+".title", what+".text")
 	}
+	for _, kind := range []string{"post", "vote", "comment"} {
+		keys = append(keys, "form."+kind, "form."+kind+".about", "confirm."+kind+".title", "confirm."+kind+".text",
+			"confirmed."+kind+".title", "confirmed."+kind+".text", "mail."+kind+".subject", "mail."+kind+".text")
+	}
+	for _, what := range []string{"sent", "over", "closed", "tooMuch", "large"} {
+		keys = append(keys, what+".title", what+".text")
+	}
+	for _, field := range []string{"title", "text", "name", "email"} {
+		keys = append(keys, "bad."+field)
+	}
 	for m := time.January; m <= time.December; m++ {
 		keys = append(keys, "month."+strings.TrimPrefix(time.Date(0, m, 1, 0, 0, 0, 0, time.UTC).Format("1"), "0"))
 	}
@@ -63,10 +73,10 @@ func TestPagesAskForTheMessagesThatThereAre(t *testing.T) {
 			return err
 		}
 		file, err := templateFiles.ReadFile(path)
-		note(string(file), `\{\{t "([^"]+)"`, `count "([^"]+)"`)
+		note(string(file), `[{(]t "([^"]+)"`, `count "([^"]+)"`)
 		return err
 	}))
-	for _, source := range []string{"body.go", "changelog.go", "board.go", "feed.go", "post.go", "preview.go", "show.go"} {
+	for _, source := range []string{"body.go", "changelog.go", "board.go", "confirm.go", "feed.go", "forms.go", "post.go", "preview.go", "show.go"} {
 		note(read(t, source), `words\.text\("([a-z.A-Z]+)"\)`, `words\.count\("([^"]+)"`)
 	}
 	for _, m := range regexp.MustCompile(`add\("([a-z]+)"`).FindAllStringSubmatch(read(t, "show.go"), -1) {

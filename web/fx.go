@@ -9,6 +9,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/config"
 	"earshot/internal/feedback"
+	"earshot/internal/interactions"
 	"earshot/internal/telemetry"
 )
 
@@ -18,9 +19,9 @@ func slotsOf(connections int32) int { return max(1, int(connections/4)) }
 
 // Module serves the pages beside the API.
 var Module = fx.Module("web", fx.Invoke(
-	func(a *api.API, keys *access.Service, f *feedback.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
-		p, err := New(UseCases{Access: keys, Feedback: f}, Options{
-			PublicOrigin: c.PublicOrigin, Slots: slotsOf(c.DatabaseMaxConns), Meter: m.Meter(), Log: log,
+	func(a *api.API, keys *access.Service, f *feedback.Service, i *interactions.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
+		p, err := New(UseCases{Access: keys, Feedback: f, Interactions: i}, Options{
+			PublicOrigin: c.PublicOrigin, Slots: slotsOf(c.DatabaseMaxConns), Network: a.Network, Meter: m.Meter(), Log: log,
 		})
 		if err != nil {
 			return err

@@ -22,6 +22,30 @@ type postContent struct {
 	// MergedInto is the post that this one is part of; nil is none.
 	MergedInto *shownPost
 	Threads    []*thread
+	// Acts are what the reader may do; nil is nothing.
+	Acts *postActs
+}
+
+// postActs are the paths of what a reader may do.
+type postActs struct {
+	Vote, Unvote, Comment, Forget string
+	// Known is the address of who is known on this browser, who needs no e-mail for it, and Voted
+	// that the post has that person's vote.
+	Known string
+	Voted bool
+}
+
+// actsOn are the acts on a post.
+func (p *Pages) actsOn(ctx context.Context, v *visit, at string, one *feedback.Post) (acts *postActs, err error) {
+	if !p.open(v) {
+		return nil, nil
+	}
+	acts = &postActs{Vote: at + "/-/vote", Unvote: at + "/-/unvote", Comment: at + "/-/comment", Forget: workspacePath(v.org) + "/-/forget"}
+	if v.visitor != nil {
+		acts.Known = v.visitor.Email
+		acts.Voted, err = p.Interactions.HasVoted(ctx, *v.visitor, one.Post)
+	}
+	return acts, err
 }
 
 // thread is a top-level comment with its replies. On a page that begins in the middle of one,
@@ -63,6 +87,9 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	content.pager = v.pager(comments.NextCursor)
+	if content.Acts, err = p.actsOn(ctx, v, content.Path, one); err != nil {
+		return nil, err
+	}
 	of, err := p.boardSite(ctx, v, b, "")
 	if err != nil {
 		return nil, err

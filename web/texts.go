@@ -15,7 +15,7 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the templates of pages, each with the layout around it.
-var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice"}
+var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done"}
 
 // texts are the pages in a language.
 type texts struct {

@@ -13,8 +13,10 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/etag"
+	"earshot/internal/interactions"
 	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/internal/publicid"
 )
 
 // visit is a request for a page.
@@ -29,6 +31,10 @@ type visit struct {
 	org   *db.Organization
 	// memory is for large rows of the page.
 	memory *page.Reservation
+	// cookie is what the browser keeps, and visitor who is known by it; nil is nobody. Pages that
+	// are shared have neither.
+	cookie  string
+	visitor *interactions.Visitor
 }
 
 // maker makes an answer. What isn't there, or not public, is problem.NotFound.
@@ -43,18 +49,21 @@ const maxQuery = 8 << 10
 // serve answers with a page.
 func (p *Pages) serve(produce maker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		lang := bestLanguage(r.Header.Get("Accept-Language"))
-		v := &visit{texts: p.texts[lang], base: p.base(r), path: r.PathValue, at: r.URL.Path, query: known(r.URL)}
-		key := strings.Join([]string{strconv.Itoa(lang), v.base, v.at, v.query.Encode()}, "\x00")
+		v := p.visitOf(r)
+		key := strings.Join([]string{v.words.tag.String(), v.base, v.at, v.query.Encode()}, "\x00")
 		a, err := p.cache.get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
 		if err != nil {
 			a = p.failed(r, v, err)
 		}
-		header := w.Header()
-		header.Add("Vary", "Accept-Language")
-		header.Set("Content-Language", v.words.tag.String())
 		p.send(w, r, v, a)
 	})
+}
+
+func (p *Pages) visitOf(r *http.Request) *visit {
+	return &visit{
+		texts: p.texts[bestLanguage(r.Header.Get("Accept-Language"))], base: p.base(r), path: r.PathValue, at: r.URL.Path,
+		query: known(r.URL),
+	}
 }
 
 // known are the parameters of an address that count.
@@ -89,6 +98,9 @@ func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answ
 		var err error
 		if v.org, err = p.Access.Workspace(ctx, name); err != nil {
 			return nil, err
+		}
+		if v.cookie != "" {
+			v.visitor = p.Interactions.Recall(v.org.ID, v.cookie)
 		}
 		ctx = change.WithCaller(ctx, &change.Caller{Organization: v.org})
 		v.memory = p.answers.Reservation(v.org.ID)
@@ -129,7 +141,14 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 		a = p.failed(r, v, page.NoMemory())
 	}
 	header := w.Header()
+	header.Add("Vary", "Accept-Language")
+	header.Add("Vary", "Cookie") // of all, so that what isn't there looks alike
+	header.Set("Content-Language", v.words.tag.String())
 	header.Set("Content-Type", a.mediaType)
+	if a.private {
+		a.sendPrivate(w)
+		return
+	}
 	switch a.status {
 	case http.StatusServiceUnavailable:
 		header.Set("Retry-After", "2") // as long as this one has waited
@@ -150,6 +169,30 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // a reader that left isn't told
 }
+
+// sendPrivate writes an answer that is for one reader, and that nobody may keep.
+func (a *answer) sendPrivate(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set("Cache-Control", "private, no-store")
+	header.Set("X-Robots-Tag", "noindex")
+	// Forms say where they come from, to this service alone.
+	header.Set("Referrer-Policy", "same-origin")
+	switch a.status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		header.Set("Retry-After", "60")
+	case http.StatusSeeOther:
+		header.Set("Location", a.location)
+	}
+	if a.cookie != nil {
+		http.SetCookie(w, a.cookie)
+	}
+	header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a reader that left isn't told
+}
+
+// noOrganization is whose memory is used before it is known whose page it is.
+var noOrganization publicid.Organization
 
 // hostPattern is what a request may say that it was sent to.
 var hostPattern = regexp.MustCompile(`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)

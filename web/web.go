@@ -5,12 +5,17 @@ package web
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/go-faster/errors"
+
 	"earshot/internal/access"
 	"earshot/internal/feedback"
+	"earshot/internal/interactions"
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/telemetry"
@@ -27,15 +32,18 @@ type Options struct {
 	// Slots is how many pages are made at once.
 	Slots int
 	// Wait is how long a request waits for one of them; 0 is two seconds.
-	Wait  time.Duration
-	Meter telemetry.Meter
-	Log   *slog.Logger
+	Wait time.Duration
+	// Network is where a request comes from, by which limits go.
+	Network func(*http.Request) netip.Prefix
+	Meter   telemetry.Meter
+	Log     *slog.Logger
 }
 
 // UseCases are what the pages show.
 type UseCases struct {
-	Access   *access.Service
-	Feedback *feedback.Service
+	Access       *access.Service
+	Feedback     *feedback.Service
+	Interactions *interactions.Service
 }
 
 // Pages serves them.
@@ -44,6 +52,8 @@ type Pages struct {
 	publicOrigin string
 	texts        []*texts
 	cache        *cache
+	acting       *cache
+	network      func(*http.Request) netip.Prefix
 	// answers bounds what large pages take, apart from the answers of the API: readers must not
 	// keep its callers waiting.
 	answers *page.Memory
@@ -55,8 +65,9 @@ type Pages struct {
 func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
-		cache: newCache(o), answers: page.NewMemoryOf(memory.Pages - maxKept),
+		cache: newCache(o), network: o.Network, answers: page.NewMemoryOf(memory.Pages - maxKept),
 	}
+	p.acting = p.cache.forActs()
 	for _, tag := range languages {
 		t, err := loadTexts(tag)
 		if err != nil {
@@ -68,12 +79,22 @@ func New(u UseCases, o Options) (*Pages, error) {
 	for pattern, produce := range p.routes() {
 		mux.Handle("GET "+pattern, p.serve(produce))
 	}
+	mux.Handle("GET "+Root+"{workspace}/{board}/{post}", p.mayKnow(p.post))
+	for pattern, do := range p.actors() {
+		mux.Handle(pattern, p.acts(do))
+	}
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET "+Root+"-/{file}", serveStatic)
 	mux.HandleFunc("GET "+Root+"-/colors/{file}", serveColors)
 	mux.Handle("GET /", p.serve(nothing))
-	// Nothing is changed by the pages yet; what will be is refused to other sites from the start.
-	p.mux = http.NewCrossOriginProtection().Handler(mux)
+	// What other sites have a browser send is refused.
+	protection := http.NewCrossOriginProtection()
+	if p.publicOrigin != "" {
+		if err := protection.AddTrustedOrigin(p.publicOrigin); err != nil {
+			return nil, errors.Wrap(err, "trust the pages' own origin")
+		}
+	}
+	p.mux = protection.Handler(mux)
 	return p, nil
 }
 
@@ -83,6 +104,7 @@ func (p *Pages) routes() map[string]maker {
 	return map[string]maker{
 		Root + "{workspace}":                             p.workspace,
 		Root + "{workspace}/-/logo":                      p.logo,
+		Root + "{workspace}/-/sent":                      p.sent,
 		Root + "{workspace}/-/image.png":                 p.workspaceImage,
 		Root + "{workspace}/-/sitemap.xml":               p.workspaceSitemap,
 		Root + "{workspace}/{board}":                     p.board,
@@ -92,9 +114,22 @@ func (p *Pages) routes() map[string]maker {
 		Root + "{workspace}/{board}/-/changelog.atom":    p.feed,
 		Root + "{workspace}/{board}/-/image.png":         p.boardImage,
 		Root + "{workspace}/{board}/-/sitemap.xml":       p.boardSitemap,
-		Root + "{workspace}/{board}/{post}":              p.post,
 		Root + "{workspace}/{board}/{post}/image.png":    p.postImage,
 	}
+}
+
+// actors are what end-users do, by method and path.
+func (p *Pages) actors() map[string]actor {
+	all := map[string]actor{
+		"GET " + Root + "{workspace}/-/confirm":                p.link,
+		"POST " + Root + "{workspace}/-/confirm":               p.confirm,
+		"POST " + Root + "{workspace}/-/forget":                p.forget,
+		"POST " + Root + "{workspace}/{board}/{post}/-/unvote": p.unvote,
+	}
+	for path, kind := range p.forms() {
+		maps.Copy(all, map[string]actor{"GET " + path: p.form(kind), "POST " + path: p.submit(kind)})
+	}
+	return all
 }
 
 // ServeHTTP serves a page. Addresses have no slash at their end.

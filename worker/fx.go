@@ -45,6 +45,8 @@ type parts struct {
 	Streaks    *activities.Streaks
 	Mails      *activities.Mails
 	Retention  *activities.Retention
+
+	Interactions *activities.Interactions
 }
 
 // Module runs the worker. It needs dispatch.Module.
@@ -64,14 +66,14 @@ var Module = fx.Module("worker",
 		func(s *store.Store, dispatcher *dispatch.Dispatcher, counts *activities.Counts, log *slog.Logger) *activities.Outbox {
 			return activities.NewOutbox(s, dispatcher, counts, log)
 		},
-		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails,
+		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails, activities.NewInteractions,
 		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
 			return activities.NewRetention(s, f, set.Retention, counts, log)
 		},
 		func(p parts) Activities {
 			return Activities{
 				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
-				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention,
+				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention, Interactions: p.Interactions,
 			}
 		},
 		func(set config.Config, log *slog.Logger) Options {

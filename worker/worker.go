@@ -49,6 +49,8 @@ type Activities struct {
 	Streaks    *activities.Streaks
 	Mails      *activities.Mails
 	Retention  *activities.Retention
+
+	Interactions *activities.Interactions
 }
 
 // Worker runs workflows and activities in this process.
@@ -183,6 +185,9 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.ReplayFailedActivity:   w.does.Recoveries.ReplayFailed,
 		workflows.CancelRecoveryActivity: w.does.Recoveries.CancelRecovery,
 		workflows.RemoveActivity:         w.does.Retention.RemoveExpired,
+
+		workflows.MailLinkActivity:          w.does.Interactions.MailLink,
+		workflows.LookAtInteractionActivity: w.does.Interactions.Look,
 	})
 	return m
 }
@@ -219,6 +224,8 @@ func Register(r worker.WorkflowRegistry) {
 		workflows.ReplayDeliveryName:   workflows.ReplayDelivery,
 		workflows.SweepOutboxName:      workflows.SweepOutbox,
 		workflows.RemoveExpiredName:    workflows.RemoveExpired,
+
+		workflows.ConfirmInteractionName: workflows.ConfirmInteraction,
 	} {
 		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})
 	}

@@ -24,6 +24,10 @@ const (
 	// MailAdminsName is the workflow that tells of a webhook that was disabled.
 	MailAdminsName = "mail_admins"
 
+	// ConfirmInteractionName is the workflow of an end-user's vote, post or comment that waits
+	// for a confirmation by e-mail. Its id is the interaction's.
+	ConfirmInteractionName = "confirm_interaction"
+
 	// ReplayDeliveryName is the workflow that an operator starts to send a delivery
 	// again.
 	ReplayDeliveryName = "replay_delivery"
@@ -49,6 +53,10 @@ const (
 	DisableWebhookActivity = "disable_webhook"
 	MailAdminActivity      = "mail_admin"
 
+	// MailLinkActivity and LookAtInteractionActivity are confirm_interaction's.
+	MailLinkActivity          = "mail_link"
+	LookAtInteractionActivity = "look_at_interaction"
+
 	// GiveUpActivity and ReviveActivity are deliver_webhooks', EndTerminatedActivity
 	// is sweep_outbox's.
 	GiveUpActivity        = "give_up_deliveries"
@@ -69,6 +77,9 @@ const (
 
 	// StreakSignal tells that a webhook's streak grew or ended.
 	StreakSignal = "streak_moved"
+
+	// ConfirmedSignal tells that an interaction was confirmed.
+	ConfirmedSignal = "confirmed"
 
 	// SweepSchedule starts the sweep, RetentionSchedule the retention.
 	SweepSchedule     = "sweep_outbox"

@@ -74,6 +74,17 @@ var (
 		},
 	}
 
+	// As long as a link counts. What the mail server refuses for good isn't tried again.
+	linkRound = workflow.ActivityOptions{
+		StartToCloseTimeout:    time.Minute,
+		ScheduleToCloseTimeout: 24 * time.Hour,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second, // somebody looks into the mailbox
+			BackoffCoefficient: 2,
+			MaximumInterval:    5 * time.Minute,
+		},
+	}
+
 	sweepRound = workflow.ActivityOptions{
 		// What one activity looks at takes seconds; the next one goes on.
 		StartToCloseTimeout: 5 * time.Minute,

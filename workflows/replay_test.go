@@ -143,6 +143,7 @@ func TestRecord(t *testing.T) {
 	t.Run("recovery", recordRecovery)
 	t.Run("replay", recordReplay)
 	t.Run("retention", recordRetention)
+	t.Run("confirmation", recordConfirmation)
 }
 
 func recordRetention(t *testing.T) {
@@ -241,4 +242,23 @@ func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string)
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
 	require.NoError(t, f.Close())
+}
+
+// recordConfirmation has one link that is used, and one whose time is up.
+func recordConfirmation(t *testing.T) {
+	b := newBallot(t, testkit.Options{Worker: true})
+	id := b.vote(t)
+	b.waits(t, b.app.Temporal, id)
+	require.Equal(t, http.StatusOK, b.press(t, b.token(t, id)))
+	b.ends(t, id)
+	writeHistory(t, b.app.Temporal, workflows.ConfirmInteractionName, "confirmed", id)
+
+	id = b.vote(t)
+	b.token(t, id)
+	b.waits(t, b.app.Temporal, id)
+	var n int
+	b.query(t, "WITH o AS (UPDATE interactions SET expires_at = now() RETURNING 1) SELECT count(*) FROM o", &n)
+	require.NoError(t, b.app.Temporal.SignalWorkflow(t.Context(), id, "", workflows.ConfirmedSignal, nil))
+	b.ends(t, id)
+	writeHistory(t, b.app.Temporal, workflows.ConfirmInteractionName, "over", id)
 }

@@ -14,7 +14,7 @@ import (
 func newOrgUpdateCommand() *cobra.Command {
 	var (
 		org, name, slug, color, logo string
-		asJSON                       bool
+		asJSON, closed               bool
 	)
 	cmd := &cobra.Command{
 		Use:   "update",
@@ -31,6 +31,9 @@ func newOrgUpdateCommand() *cobra.Command {
 			return value
 		}
 		in := access.OrganizationPatch{Name: given("name", &name), Slug: given("slug", &slug), Color: given("color", &color)}
+		if cmd.Flags().Changed("public-closed") {
+			in.PublicClosed = &closed
+		}
 		if cmd.Flags().Changed("logo") {
 			var err error
 			if in.Logo, err = readLogo(logo); err != nil {
@@ -49,6 +52,7 @@ func newOrgUpdateCommand() *cobra.Command {
 	f.StringVar(&slug, "slug", "", "its name in addresses: lower-case letters and digits in groups joined by hyphens")
 	f.StringVar(&color, "color", "", "its colour, such as #1d4ed8")
 	f.StringVar(&logo, "logo", "", "file with its logo: a PNG or JPEG of at most 64 KiB")
+	f.BoolVar(&closed, "public-closed", false, "whether nobody may post, vote or comment on its public boards; --public-closed=false opens them again")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -70,7 +74,7 @@ func readLogo(name string) ([]byte, error) {
 
 func printOrganization(cmd *cobra.Command, o *db.Organization, asJSON bool) error {
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color})
+		return printJSON(cmd.OutOrStdout(), map[string]any{"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color, "publicClosed": o.PublicClosed})
 	}
 	address := o.ID.String()
 	if o.Slug != nil {

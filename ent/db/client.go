@@ -21,6 +21,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/interaction"
 	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
@@ -63,6 +64,8 @@ type Client struct {
 	Delivery *DeliveryClient
 	// Event is the client for interacting with the Event builders.
 	Event *EventClient
+	// Interaction is the client for interacting with the Interaction builders.
+	Interaction *InteractionClient
 	// Logo is the client for interacting with the Logo builders.
 	Logo *LogoClient
 	// Organization is the client for interacting with the Organization builders.
@@ -101,6 +104,7 @@ func (c *Client) init() {
 	c.Contact = NewContactClient(c.config)
 	c.Delivery = NewDeliveryClient(c.config)
 	c.Event = NewEventClient(c.config)
+	c.Interaction = NewInteractionClient(c.config)
 	c.Logo = NewLogoClient(c.config)
 	c.Organization = NewOrganizationClient(c.config)
 	c.Post = NewPostClient(c.config)
@@ -211,6 +215,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Contact:        NewContactClient(cfg),
 		Delivery:       NewDeliveryClient(cfg),
 		Event:          NewEventClient(cfg),
+		Interaction:    NewInteractionClient(cfg),
 		Logo:           NewLogoClient(cfg),
 		Organization:   NewOrganizationClient(cfg),
 		Post:           NewPostClient(cfg),
@@ -248,6 +253,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Contact:        NewContactClient(cfg),
 		Delivery:       NewDeliveryClient(cfg),
 		Event:          NewEventClient(cfg),
+		Interaction:    NewInteractionClient(cfg),
 		Logo:           NewLogoClient(cfg),
 		Organization:   NewOrganizationClient(cfg),
 		Post:           NewPostClient(cfg),
@@ -287,8 +293,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Logo, c.Organization, c.Post, c.PostTag,
-		c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
+		c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo, c.Organization, c.Post,
+		c.PostTag, c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Use(hooks...)
 	}
@@ -299,8 +305,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Logo, c.Organization, c.Post, c.PostTag,
-		c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
+		c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo, c.Organization, c.Post,
+		c.PostTag, c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -327,6 +333,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Delivery.mutate(ctx, m)
 	case *EventMutation:
 		return c.Event.mutate(ctx, m)
+	case *InteractionMutation:
+		return c.Interaction.mutate(ctx, m)
 	case *LogoMutation:
 		return c.Logo.mutate(ctx, m)
 	case *OrganizationMutation:
@@ -1707,6 +1715,139 @@ func (c *EventClient) mutate(ctx context.Context, m *EventMutation) (Value, erro
 	}
 }
 
+// InteractionClient is a client for the Interaction schema.
+type InteractionClient struct {
+	config
+}
+
+// NewInteractionClient returns a client for the Interaction from the given config.
+func NewInteractionClient(c config) *InteractionClient {
+	return &InteractionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `interaction.Hooks(f(g(h())))`.
+func (c *InteractionClient) Use(hooks ...Hook) {
+	c.hooks.Interaction = append(c.hooks.Interaction, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `interaction.Intercept(f(g(h())))`.
+func (c *InteractionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Interaction = append(c.inters.Interaction, interceptors...)
+}
+
+// Create returns a builder for creating a Interaction entity.
+func (c *InteractionClient) Create() *InteractionCreate {
+	mutation := newInteractionMutation(c.config, OpCreate)
+	return &InteractionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Interaction entities.
+func (c *InteractionClient) CreateBulk(builders ...*InteractionCreate) *InteractionCreateBulk {
+	return &InteractionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *InteractionClient) MapCreateBulk(slice any, setFunc func(*InteractionCreate, int)) *InteractionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &InteractionCreateBulk{err: fmt.Errorf("calling to InteractionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*InteractionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &InteractionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Interaction.
+func (c *InteractionClient) Update() *InteractionUpdate {
+	mutation := newInteractionMutation(c.config, OpUpdate)
+	return &InteractionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *InteractionClient) UpdateOne(_m *Interaction) *InteractionUpdateOne {
+	mutation := newInteractionMutation(c.config, OpUpdateOne, withInteraction(_m))
+	return &InteractionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *InteractionClient) UpdateOneID(id publicid.Interaction) *InteractionUpdateOne {
+	mutation := newInteractionMutation(c.config, OpUpdateOne, withInteractionID(id))
+	return &InteractionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Interaction.
+func (c *InteractionClient) Delete() *InteractionDelete {
+	mutation := newInteractionMutation(c.config, OpDelete)
+	return &InteractionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *InteractionClient) DeleteOne(_m *Interaction) *InteractionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *InteractionClient) DeleteOneID(id publicid.Interaction) *InteractionDeleteOne {
+	builder := c.Delete().Where(interaction.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &InteractionDeleteOne{builder}
+}
+
+// Query returns a query builder for Interaction.
+func (c *InteractionClient) Query() *InteractionQuery {
+	return &InteractionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeInteraction},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Interaction entity by its id.
+func (c *InteractionClient) Get(ctx context.Context, id publicid.Interaction) (*Interaction, error) {
+	return c.Query().Where(interaction.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *InteractionClient) GetX(ctx context.Context, id publicid.Interaction) *Interaction {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *InteractionClient) Hooks() []Hook {
+	return c.hooks.Interaction
+}
+
+// Interceptors returns the client interceptors.
+func (c *InteractionClient) Interceptors() []Interceptor {
+	return c.inters.Interaction
+}
+
+func (c *InteractionClient) mutate(ctx context.Context, m *InteractionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&InteractionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&InteractionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&InteractionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&InteractionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Interaction mutation op: %q", m.Op())
+	}
+}
+
 // LogoClient is a client for the Logo schema.
 type LogoClient struct {
 	config
@@ -3068,13 +3209,13 @@ func (c *WebhookClient) mutate(ctx context.Context, m *WebhookMutation) (Value, 
 type (
 	hooks struct {
 		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Logo, Organization, Post, PostTag, Recovery, Tag, User, Vote,
-		Webhook []ent.Hook
+		Delivery, Event, Interaction, Logo, Organization, Post, PostTag, Recovery, Tag,
+		User, Vote, Webhook []ent.Hook
 	}
 	inters struct {
 		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Logo, Organization, Post, PostTag, Recovery, Tag, User, Vote,
-		Webhook []ent.Interceptor
+		Delivery, Event, Interaction, Logo, Organization, Post, PostTag, Recovery, Tag,
+		User, Vote, Webhook []ent.Interceptor
 	}
 )
 

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/interaction"
 	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
@@ -99,6 +100,7 @@ func checkColumn(t, c string) error {
 			contact.Table:        contact.ValidColumn,
 			delivery.Table:       delivery.ValidColumn,
 			event.Table:          event.ValidColumn,
+			interaction.Table:    interaction.ValidColumn,
 			logo.Table:           logo.ValidColumn,
 			organization.Table:   organization.ValidColumn,
 			post.Table:           post.ValidColumn,

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/interaction"
 	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
@@ -53,6 +54,7 @@ const (
 	TypeContact        = "Contact"
 	TypeDelivery       = "Delivery"
 	TypeEvent          = "Event"
+	TypeInteraction    = "Interaction"
 	TypeLogo           = "Logo"
 	TypeOrganization   = "Organization"
 	TypePost           = "Post"
@@ -9662,6 +9664,662 @@ func (m *EventMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Event edge %s", name)
 }
 
+// InteractionMutation represents an operation that mutates the Interaction nodes in the graph.
+type InteractionMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.Interaction
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	token_hash      *[]byte
+	email_hash      *[]byte
+	content_sealed  *[]byte
+	due_at          *time.Time
+	expires_at      *time.Time
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*Interaction, error)
+	predicates      []predicate.Interaction
+}
+
+var _ ent.Mutation = (*InteractionMutation)(nil)
+
+// interactionOption allows management of the mutation configuration using functional options.
+type interactionOption func(*InteractionMutation)
+
+// newInteractionMutation creates new mutation for the Interaction entity.
+func newInteractionMutation(c config, op Op, opts ...interactionOption) *InteractionMutation {
+	m := &InteractionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeInteraction,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withInteractionID sets the ID field of the mutation.
+func withInteractionID(id publicid.Interaction) interactionOption {
+	return func(m *InteractionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Interaction
+		)
+		m.oldValue = func(ctx context.Context) (*Interaction, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Interaction.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withInteraction sets the old Interaction of the mutation.
+func withInteraction(node *Interaction) interactionOption {
+	return func(m *InteractionMutation) {
+		m.oldValue = func(context.Context) (*Interaction, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m InteractionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m InteractionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Interaction entities.
+func (m *InteractionMutation) SetID(id publicid.Interaction) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *InteractionMutation) ID() (id publicid.Interaction, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *InteractionMutation) IDs(ctx context.Context) ([]publicid.Interaction, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.Interaction{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Interaction.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *InteractionMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *InteractionMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *InteractionMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *InteractionMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *InteractionMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *InteractionMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetTokenHash sets the "token_hash" field.
+func (m *InteractionMutation) SetTokenHash(b []byte) {
+	m.token_hash = &b
+}
+
+// TokenHash returns the value of the "token_hash" field in the mutation.
+func (m *InteractionMutation) TokenHash() (r []byte, exists bool) {
+	v := m.token_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTokenHash returns the old "token_hash" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldTokenHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTokenHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTokenHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTokenHash: %w", err)
+	}
+	return oldValue.TokenHash, nil
+}
+
+// ResetTokenHash resets all changes to the "token_hash" field.
+func (m *InteractionMutation) ResetTokenHash() {
+	m.token_hash = nil
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (m *InteractionMutation) SetEmailHash(b []byte) {
+	m.email_hash = &b
+}
+
+// EmailHash returns the value of the "email_hash" field in the mutation.
+func (m *InteractionMutation) EmailHash() (r []byte, exists bool) {
+	v := m.email_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailHash returns the old "email_hash" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldEmailHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailHash: %w", err)
+	}
+	return oldValue.EmailHash, nil
+}
+
+// ResetEmailHash resets all changes to the "email_hash" field.
+func (m *InteractionMutation) ResetEmailHash() {
+	m.email_hash = nil
+}
+
+// SetContentSealed sets the "content_sealed" field.
+func (m *InteractionMutation) SetContentSealed(b []byte) {
+	m.content_sealed = &b
+}
+
+// ContentSealed returns the value of the "content_sealed" field in the mutation.
+func (m *InteractionMutation) ContentSealed() (r []byte, exists bool) {
+	v := m.content_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContentSealed returns the old "content_sealed" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldContentSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContentSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContentSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContentSealed: %w", err)
+	}
+	return oldValue.ContentSealed, nil
+}
+
+// ResetContentSealed resets all changes to the "content_sealed" field.
+func (m *InteractionMutation) ResetContentSealed() {
+	m.content_sealed = nil
+}
+
+// SetDueAt sets the "due_at" field.
+func (m *InteractionMutation) SetDueAt(t time.Time) {
+	m.due_at = &t
+}
+
+// DueAt returns the value of the "due_at" field in the mutation.
+func (m *InteractionMutation) DueAt() (r time.Time, exists bool) {
+	v := m.due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDueAt returns the old "due_at" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldDueAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDueAt: %w", err)
+	}
+	return oldValue.DueAt, nil
+}
+
+// ResetDueAt resets all changes to the "due_at" field.
+func (m *InteractionMutation) ResetDueAt() {
+	m.due_at = nil
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *InteractionMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *InteractionMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the Interaction entity.
+// If the Interaction object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InteractionMutation) OldExpiresAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *InteractionMutation) ResetExpiresAt() {
+	m.expires_at = nil
+}
+
+// Where appends a list predicates to the InteractionMutation builder.
+func (m *InteractionMutation) Where(ps ...predicate.Interaction) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the InteractionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *InteractionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Interaction, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *InteractionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *InteractionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Interaction).
+func (m *InteractionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *InteractionMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.organization_id != nil {
+		fields = append(fields, interaction.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, interaction.FieldCreatedAt)
+	}
+	if m.token_hash != nil {
+		fields = append(fields, interaction.FieldTokenHash)
+	}
+	if m.email_hash != nil {
+		fields = append(fields, interaction.FieldEmailHash)
+	}
+	if m.content_sealed != nil {
+		fields = append(fields, interaction.FieldContentSealed)
+	}
+	if m.due_at != nil {
+		fields = append(fields, interaction.FieldDueAt)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, interaction.FieldExpiresAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *InteractionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case interaction.FieldOrganizationID:
+		return m.OrganizationID()
+	case interaction.FieldCreatedAt:
+		return m.CreatedAt()
+	case interaction.FieldTokenHash:
+		return m.TokenHash()
+	case interaction.FieldEmailHash:
+		return m.EmailHash()
+	case interaction.FieldContentSealed:
+		return m.ContentSealed()
+	case interaction.FieldDueAt:
+		return m.DueAt()
+	case interaction.FieldExpiresAt:
+		return m.ExpiresAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *InteractionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case interaction.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case interaction.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case interaction.FieldTokenHash:
+		return m.OldTokenHash(ctx)
+	case interaction.FieldEmailHash:
+		return m.OldEmailHash(ctx)
+	case interaction.FieldContentSealed:
+		return m.OldContentSealed(ctx)
+	case interaction.FieldDueAt:
+		return m.OldDueAt(ctx)
+	case interaction.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Interaction field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *InteractionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case interaction.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case interaction.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case interaction.FieldTokenHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTokenHash(v)
+		return nil
+	case interaction.FieldEmailHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailHash(v)
+		return nil
+	case interaction.FieldContentSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContentSealed(v)
+		return nil
+	case interaction.FieldDueAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDueAt(v)
+		return nil
+	case interaction.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Interaction field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *InteractionMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *InteractionMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *InteractionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Interaction numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *InteractionMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *InteractionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *InteractionMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Interaction nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *InteractionMutation) ResetField(name string) error {
+	switch name {
+	case interaction.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case interaction.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case interaction.FieldTokenHash:
+		m.ResetTokenHash()
+		return nil
+	case interaction.FieldEmailHash:
+		m.ResetEmailHash()
+		return nil
+	case interaction.FieldContentSealed:
+		m.ResetContentSealed()
+		return nil
+	case interaction.FieldDueAt:
+		m.ResetDueAt()
+		return nil
+	case interaction.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Interaction field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *InteractionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *InteractionMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *InteractionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *InteractionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *InteractionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *InteractionMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *InteractionMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Interaction unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *InteractionMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Interaction edge %s", name)
+}
+
 // LogoMutation represents an operation that mutates the Logo nodes in the graph.
 type LogoMutation struct {
 	config
@@ -10223,6 +10881,7 @@ type OrganizationMutation struct {
 	billing_state *organization.BillingState
 	slug          *string
 	color         *string
+	public_closed *bool
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*Organization, error)
@@ -10611,6 +11270,42 @@ func (m *OrganizationMutation) ResetColor() {
 	delete(m.clearedFields, organization.FieldColor)
 }
 
+// SetPublicClosed sets the "public_closed" field.
+func (m *OrganizationMutation) SetPublicClosed(b bool) {
+	m.public_closed = &b
+}
+
+// PublicClosed returns the value of the "public_closed" field in the mutation.
+func (m *OrganizationMutation) PublicClosed() (r bool, exists bool) {
+	v := m.public_closed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPublicClosed returns the old "public_closed" field's value of the Organization entity.
+// If the Organization object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrganizationMutation) OldPublicClosed(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPublicClosed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPublicClosed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPublicClosed: %w", err)
+	}
+	return oldValue.PublicClosed, nil
+}
+
+// ResetPublicClosed resets all changes to the "public_closed" field.
+func (m *OrganizationMutation) ResetPublicClosed() {
+	m.public_closed = nil
+}
+
 // Where appends a list predicates to the OrganizationMutation builder.
 func (m *OrganizationMutation) Where(ps ...predicate.Organization) {
 	m.predicates = append(m.predicates, ps...)
@@ -10645,7 +11340,7 @@ func (m *OrganizationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *OrganizationMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m.created_at != nil {
 		fields = append(fields, organization.FieldCreatedAt)
 	}
@@ -10666,6 +11361,9 @@ func (m *OrganizationMutation) Fields() []string {
 	}
 	if m.color != nil {
 		fields = append(fields, organization.FieldColor)
+	}
+	if m.public_closed != nil {
+		fields = append(fields, organization.FieldPublicClosed)
 	}
 	return fields
 }
@@ -10689,6 +11387,8 @@ func (m *OrganizationMutation) Field(name string) (ent.Value, bool) {
 		return m.Slug()
 	case organization.FieldColor:
 		return m.Color()
+	case organization.FieldPublicClosed:
+		return m.PublicClosed()
 	}
 	return nil, false
 }
@@ -10712,6 +11412,8 @@ func (m *OrganizationMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldSlug(ctx)
 	case organization.FieldColor:
 		return m.OldColor(ctx)
+	case organization.FieldPublicClosed:
+		return m.OldPublicClosed(ctx)
 	}
 	return nil, fmt.Errorf("unknown Organization field %s", name)
 }
@@ -10769,6 +11471,13 @@ func (m *OrganizationMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetColor(v)
+		return nil
+	case organization.FieldPublicClosed:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPublicClosed(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Organization field %s", name)
@@ -10854,6 +11563,9 @@ func (m *OrganizationMutation) ResetField(name string) error {
 		return nil
 	case organization.FieldColor:
 		m.ResetColor()
+		return nil
+	case organization.FieldPublicClosed:
+		m.ResetPublicClosed()
 		return nil
 	}
 	return fmt.Errorf("unknown Organization field %s", name)

@@ -31,7 +31,9 @@ type Organization struct {
 	// Slug holds the value of the "slug" field.
 	Slug *string `json:"slug,omitempty"`
 	// Color holds the value of the "color" field.
-	Color        *string `json:"color,omitempty"`
+	Color *string `json:"color,omitempty"`
+	// PublicClosed holds the value of the "public_closed" field.
+	PublicClosed bool `json:"public_closed,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -42,6 +44,8 @@ func (*Organization) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case organization.FieldID:
 			values[i] = new(publicid.Organization)
+		case organization.FieldPublicClosed:
+			values[i] = new(sql.NullBool)
 		case organization.FieldName, organization.FieldPlan, organization.FieldBillingState, organization.FieldSlug, organization.FieldColor:
 			values[i] = new(sql.NullString)
 		case organization.FieldCreatedAt, organization.FieldUpdatedAt:
@@ -111,6 +115,12 @@ func (_m *Organization) assignValues(columns []string, values []any) error {
 				_m.Color = new(string)
 				*_m.Color = value.String
 			}
+		case organization.FieldPublicClosed:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field public_closed", values[i])
+			} else if value.Valid {
+				_m.PublicClosed = value.Bool
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -171,6 +181,9 @@ func (_m *Organization) String() string {
 		builder.WriteString("color=")
 		builder.WriteString(*v)
 	}
+	builder.WriteString(", ")
+	builder.WriteString("public_closed=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PublicClosed))
 	builder.WriteByte(')')
 	return builder.String()
 }

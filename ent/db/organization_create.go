@@ -114,6 +114,20 @@ func (_c *OrganizationCreate) SetNillableColor(v *string) *OrganizationCreate {
 	return _c
 }
 
+// SetPublicClosed sets the "public_closed" field.
+func (_c *OrganizationCreate) SetPublicClosed(v bool) *OrganizationCreate {
+	_c.mutation.SetPublicClosed(v)
+	return _c
+}
+
+// SetNillablePublicClosed sets the "public_closed" field if the given value is not nil.
+func (_c *OrganizationCreate) SetNillablePublicClosed(v *bool) *OrganizationCreate {
+	if v != nil {
+		_c.SetPublicClosed(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *OrganizationCreate) SetID(v publicid.Organization) *OrganizationCreate {
 	_c.mutation.SetID(v)
@@ -179,6 +193,10 @@ func (_c *OrganizationCreate) defaults() {
 		v := organization.DefaultBillingState
 		_c.mutation.SetBillingState(v)
 	}
+	if _, ok := _c.mutation.PublicClosed(); !ok {
+		v := organization.DefaultPublicClosed
+		_c.mutation.SetPublicClosed(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := organization.DefaultID()
 		_c.mutation.SetID(v)
@@ -211,6 +229,9 @@ func (_c *OrganizationCreate) check() error {
 		if err := organization.BillingStateValidator(v); err != nil {
 			return &ValidationError{Name: "billing_state", err: fmt.Errorf(`db: validator failed for field "Organization.billing_state": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.PublicClosed(); !ok {
+		return &ValidationError{Name: "public_closed", err: errors.New(`db: missing required field "Organization.public_closed"`)}
 	}
 	return nil
 }
@@ -275,6 +296,10 @@ func (_c *OrganizationCreate) createSpec() (*Organization, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.Color(); ok {
 		_spec.SetField(organization.FieldColor, field.TypeString, value)
 		_node.Color = &value
+	}
+	if value, ok := _c.mutation.PublicClosed(); ok {
+		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
+		_node.PublicClosed = value
 	}
 	return _node, _spec
 }
@@ -409,6 +434,18 @@ func (u *OrganizationUpsert) UpdateColor() *OrganizationUpsert {
 // ClearColor clears the value of the "color" field.
 func (u *OrganizationUpsert) ClearColor() *OrganizationUpsert {
 	u.SetNull(organization.FieldColor)
+	return u
+}
+
+// SetPublicClosed sets the "public_closed" field.
+func (u *OrganizationUpsert) SetPublicClosed(v bool) *OrganizationUpsert {
+	u.Set(organization.FieldPublicClosed, v)
+	return u
+}
+
+// UpdatePublicClosed sets the "public_closed" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdatePublicClosed() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldPublicClosed)
 	return u
 }
 
@@ -558,6 +595,20 @@ func (u *OrganizationUpsertOne) UpdateColor() *OrganizationUpsertOne {
 func (u *OrganizationUpsertOne) ClearColor() *OrganizationUpsertOne {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.ClearColor()
+	})
+}
+
+// SetPublicClosed sets the "public_closed" field.
+func (u *OrganizationUpsertOne) SetPublicClosed(v bool) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetPublicClosed(v)
+	})
+}
+
+// UpdatePublicClosed sets the "public_closed" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdatePublicClosed() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdatePublicClosed()
 	})
 }
 
@@ -874,6 +925,20 @@ func (u *OrganizationUpsertBulk) UpdateColor() *OrganizationUpsertBulk {
 func (u *OrganizationUpsertBulk) ClearColor() *OrganizationUpsertBulk {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.ClearColor()
+	})
+}
+
+// SetPublicClosed sets the "public_closed" field.
+func (u *OrganizationUpsertBulk) SetPublicClosed(v bool) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetPublicClosed(v)
+	})
+}
+
+// UpdatePublicClosed sets the "public_closed" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdatePublicClosed() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdatePublicClosed()
 	})
 }
 

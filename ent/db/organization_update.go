@@ -125,6 +125,20 @@ func (_u *OrganizationUpdate) ClearColor() *OrganizationUpdate {
 	return _u
 }
 
+// SetPublicClosed sets the "public_closed" field.
+func (_u *OrganizationUpdate) SetPublicClosed(v bool) *OrganizationUpdate {
+	_u.mutation.SetPublicClosed(v)
+	return _u
+}
+
+// SetNillablePublicClosed sets the "public_closed" field if the given value is not nil.
+func (_u *OrganizationUpdate) SetNillablePublicClosed(v *bool) *OrganizationUpdate {
+	if v != nil {
+		_u.SetPublicClosed(*v)
+	}
+	return _u
+}
+
 // Mutation returns the OrganizationMutation object of the builder.
 func (_u *OrganizationUpdate) Mutation() *OrganizationMutation {
 	return _u.mutation
@@ -213,6 +227,9 @@ func (_u *OrganizationUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if _u.mutation.ColorCleared() {
 		_spec.ClearField(organization.FieldColor, field.TypeString)
+	}
+	if value, ok := _u.mutation.PublicClosed(); ok {
+		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -329,6 +346,20 @@ func (_u *OrganizationUpdateOne) SetNillableColor(v *string) *OrganizationUpdate
 // ClearColor clears the value of the "color" field.
 func (_u *OrganizationUpdateOne) ClearColor() *OrganizationUpdateOne {
 	_u.mutation.ClearColor()
+	return _u
+}
+
+// SetPublicClosed sets the "public_closed" field.
+func (_u *OrganizationUpdateOne) SetPublicClosed(v bool) *OrganizationUpdateOne {
+	_u.mutation.SetPublicClosed(v)
+	return _u
+}
+
+// SetNillablePublicClosed sets the "public_closed" field if the given value is not nil.
+func (_u *OrganizationUpdateOne) SetNillablePublicClosed(v *bool) *OrganizationUpdateOne {
+	if v != nil {
+		_u.SetPublicClosed(*v)
+	}
 	return _u
 }
 
@@ -450,6 +481,9 @@ func (_u *OrganizationUpdateOne) sqlSave(ctx context.Context) (_node *Organizati
 	}
 	if _u.mutation.ColorCleared() {
 		_spec.ClearField(organization.FieldColor, field.TypeString)
+	}
+	if value, ok := _u.mutation.PublicClosed(); ok {
+		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Organization{config: _u.config}

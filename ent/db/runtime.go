@@ -12,6 +12,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/interaction"
 	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
@@ -209,6 +210,27 @@ func init() {
 	eventDescID := eventFields[0].Descriptor()
 	// event.DefaultID holds the default value on creation for the id field.
 	event.DefaultID = eventDescID.Default.(func() publicid.Event)
+	interactionMixin := schema.Interaction{}.Mixin()
+	interactionMixinFields1 := interactionMixin[1].Fields()
+	_ = interactionMixinFields1
+	interactionFields := schema.Interaction{}.Fields()
+	_ = interactionFields
+	// interactionDescCreatedAt is the schema descriptor for created_at field.
+	interactionDescCreatedAt := interactionMixinFields1[0].Descriptor()
+	// interaction.DefaultCreatedAt holds the default value on creation for the created_at field.
+	interaction.DefaultCreatedAt = interactionDescCreatedAt.Default.(func() time.Time)
+	// interactionDescDueAt is the schema descriptor for due_at field.
+	interactionDescDueAt := interactionFields[4].Descriptor()
+	// interaction.DefaultDueAt holds the default value on creation for the due_at field.
+	interaction.DefaultDueAt = interactionDescDueAt.Default.(func() time.Time)
+	// interactionDescExpiresAt is the schema descriptor for expires_at field.
+	interactionDescExpiresAt := interactionFields[5].Descriptor()
+	// interaction.DefaultExpiresAt holds the default value on creation for the expires_at field.
+	interaction.DefaultExpiresAt = interactionDescExpiresAt.Default.(func() time.Time)
+	// interactionDescID is the schema descriptor for id field.
+	interactionDescID := interactionFields[0].Descriptor()
+	// interaction.DefaultID holds the default value on creation for the id field.
+	interaction.DefaultID = interactionDescID.Default.(func() publicid.Interaction)
 	logoMixin := schema.Logo{}.Mixin()
 	logoMixinFields1 := logoMixin[1].Fields()
 	_ = logoMixinFields1
@@ -239,6 +261,10 @@ func init() {
 	organizationDescUpdatedAt := organizationMixinFields0[1].Descriptor()
 	// organization.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	organization.DefaultUpdatedAt = organizationDescUpdatedAt.Default.(func() time.Time)
+	// organizationDescPublicClosed is the schema descriptor for public_closed field.
+	organizationDescPublicClosed := organizationFields[6].Descriptor()
+	// organization.DefaultPublicClosed holds the default value on creation for the public_closed field.
+	organization.DefaultPublicClosed = organizationDescPublicClosed.Default.(bool)
 	// organizationDescID is the schema descriptor for id field.
 	organizationDescID := organizationFields[0].Descriptor()
 	// organization.DefaultID holds the default value on creation for the id field.

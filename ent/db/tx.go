@@ -32,6 +32,8 @@ type Tx struct {
 	Delivery *DeliveryClient
 	// Event is the client for interacting with the Event builders.
 	Event *EventClient
+	// Interaction is the client for interacting with the Interaction builders.
+	Interaction *InteractionClient
 	// Logo is the client for interacting with the Logo builders.
 	Logo *LogoClient
 	// Organization is the client for interacting with the Organization builders.
@@ -190,6 +192,7 @@ func (tx *Tx) init() {
 	tx.Contact = NewContactClient(tx.config)
 	tx.Delivery = NewDeliveryClient(tx.config)
 	tx.Event = NewEventClient(tx.config)
+	tx.Interaction = NewInteractionClient(tx.config)
 	tx.Logo = NewLogoClient(tx.config)
 	tx.Organization = NewOrganizationClient(tx.config)
 	tx.Post = NewPostClient(tx.config)

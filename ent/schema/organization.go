@@ -23,5 +23,7 @@ func (Organization) Fields() []ent.Field {
 		// What its web pages are found and known by. Without a slug they are found by its id.
 		field.String("slug").Optional().Nillable().Unique(),
 		field.String("color").Optional().Nillable(),
+		// Nobody posts, votes or comments on its public boards while it is set.
+		field.Bool("public_closed").Default(false),
 	}
 }

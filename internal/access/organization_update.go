@@ -42,6 +42,8 @@ type OrganizationPatch struct {
 	Name, Slug, Color *string
 	// Logo is the file.
 	Logo []byte
+	// PublicClosed has nobody post, vote or comment on the public boards.
+	PublicClosed *bool
 }
 
 func (in *OrganizationPatch) check() (mediaType string, err error) {
@@ -112,6 +114,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) 
 		if in.Name != nil {
 			update.SetName(*in.Name)
 		}
+		update.SetNillablePublicClosed(in.PublicClosed)
 		setOrClear(in.Slug, update.SetSlug, update.ClearSlug)
 		setOrClear(in.Color, update.SetColor, update.ClearColor)
 		changed, err = update.Save(ctx)

@@ -75,10 +75,14 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
 		"internal/problem", "internal/publicid", "internal/store",
 	},
+	"internal/interactions": {
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/feedback", "internal/problem",
+		"internal/publicid", "internal/seal", "internal/store",
+	},
 	// Who shares what with whom, without any I/O.
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
-		"internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/mail",
+		"internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/telemetry",
 		"internal/webhooks", "webhook",
 	},
@@ -98,7 +102,7 @@ var allowed = map[string][]string{
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
-		"internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
+		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
 	},
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},

@@ -26,6 +26,9 @@ type Change struct {
 	recoveries []RunningRecovery
 	// streaks are the webhooks whose streak the change ended.
 	streaks []publicid.Webhook
+	// asked are interactions that wait for a confirmation from now on, confirmed those that do no
+	// longer.
+	asked, confirmed []PendingInteraction
 }
 
 // EndStreak ends a webhook's streak with the change, if it has one.
@@ -40,6 +43,12 @@ func (c *Change) PublishWhenDue(e ScheduledEntry) { c.schedules = append(c.sched
 
 // StartRecovery has a recovery run, after the commit.
 func (c *Change) StartRecovery(r RunningRecovery) { c.recoveries = append(c.recoveries, r) }
+
+// AskToConfirm has the link to an interaction be mailed, after the commit.
+func (c *Change) AskToConfirm(i PendingInteraction) { c.asked = append(c.asked, i) }
+
+// Confirmed tells whoever waits for it, after the commit, that an interaction counts.
+func (c *Change) Confirmed(i PendingInteraction) { c.confirmed = append(c.confirmed, i) }
 
 // LockOrganization has the changes under a cap of the organization made one at a time.
 func (c *Change) LockOrganization(ctx context.Context) error {

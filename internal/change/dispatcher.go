@@ -18,6 +18,10 @@ type Dispatcher interface {
 	RunRecoveries(recoveries []RunningRecovery)
 	// EndFailureStreaks tells whoever follows the webhooks' streaks that they are over.
 	EndFailureStreaks(webhooks []publicid.Webhook)
+	// ConfirmInteractions has the links to interactions be mailed, and waits for their use.
+	ConfirmInteractions(interactions []PendingInteraction)
+	// EndInteractions tells whoever waits for interactions that these were confirmed.
+	EndInteractions(interactions []PendingInteraction)
 }
 
 // PendingDelivery is what an operator wants to see of a delivery that is under way.
@@ -43,5 +47,11 @@ type ScheduledEntry struct {
 type RunningRecovery struct {
 	Recovery     publicid.Recovery
 	Webhook      publicid.Webhook
+	Organization publicid.Organization
+}
+
+// PendingInteraction names what an end-user has to confirm. Whoever follows it reads the row.
+type PendingInteraction struct {
+	Interaction  publicid.Interaction
 	Organization publicid.Organization
 }

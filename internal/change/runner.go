@@ -126,6 +126,12 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	if len(c.streaks) > 0 {
 		r.dispatch.EndFailureStreaks(c.streaks)
 	}
+	if len(c.asked) > 0 {
+		r.dispatch.ConfirmInteractions(c.asked)
+	}
+	if len(c.confirmed) > 0 {
+		r.dispatch.EndInteractions(c.confirmed)
+	}
 	if len(c.deliveries) > 0 {
 		c.trace(ctx)
 		r.dispatch.Deliver(c.deliveries)

@@ -20,13 +20,18 @@ const guestTries = 10
 // guest is the user that a contact is as an author: its own, or that of its address, which the
 // database has follow the contact.
 func guest(ctx context.Context, c *change.Change, of *db.Contact) (*db.User, error) {
+	return guestOf(ctx, c, &of.ID, contactsHash(of))
+}
+
+// guestOf is guest for who may be known by the hash of an address alone.
+func guestOf(ctx context.Context, c *change.Change, contact *publicid.Contact, hash *[]byte) (*db.User, error) {
 	for range guestTries {
-		if found, err := findGuest(ctx, c, of); found != nil || err != nil {
+		if found, err := findGuest(ctx, c, contact, hash); found != nil || err != nil {
 			return found, err
 		}
 		// Nothing is inserted where another contact's guest has just got the address. It may be
 		// gone again at the next look, when that contact's address changes once more.
-		if err := store.InsertGuest(ctx, c.Tx, publicid.NewUser(), of); err != nil {
+		if err := store.InsertGuest(ctx, c.Tx, c.Caller.Organization.ID, publicid.NewUser(), contact, hash); err != nil {
 			return nil, err
 		}
 	}
@@ -34,9 +39,12 @@ func guest(ctx context.Context, c *change.Change, of *db.Contact) (*db.User, err
 }
 
 // findGuest returns nil where there is none.
-func findGuest(ctx context.Context, c *change.Change, of *db.Contact) (*db.User, error) {
-	person := []predicate.User{user.ContactID(of.ID)}
-	if hash := contactsHash(of); hash != nil {
+func findGuest(ctx context.Context, c *change.Change, contact *publicid.Contact, hash *[]byte) (*db.User, error) {
+	var person []predicate.User
+	if contact != nil {
+		person = append(person, user.ContactID(*contact))
+	}
+	if hash != nil {
 		person = append(person, user.EmailHash(*hash))
 	}
 	found, err := c.User.Query().Where(user.KindEQ(user.KindGuest), user.Or(person...)).Order(db.Asc(user.FieldID)).All(ctx)
@@ -46,6 +54,6 @@ func findGuest(ctx context.Context, c *change.Change, of *db.Contact) (*db.User,
 	if len(found) == 0 {
 		return nil, nil
 	}
-	own := slices.IndexFunc(found, func(u *db.User) bool { return change.Same(u.ContactID, &of.ID) })
+	own := slices.IndexFunc(found, func(u *db.User) bool { return contact != nil && change.Same(u.ContactID, contact) })
 	return found[max(own, 0)], nil
 }

@@ -180,21 +180,26 @@ func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contact
 			}
 			by = contactAsVoter(found)
 		}
-		there, err := votesOf(ctx, c, p.ID, by)
-		if err != nil || len(there) == 0 {
-			return err
-		}
-		taken = there[0]
-		voteIDs := make([]publicid.Vote, len(there))
-		for i, v := range there {
-			voteIDs[i] = v.ID
-		}
-		if _, err := c.Vote.Delete().Where(vote.IDIn(voteIDs...)).Exec(ctx); err != nil {
-			return errors.Wrap(err, "delete the vote")
-		}
-		return count(ctx, c, p, -len(there), 0)
+		taken, err = retract(ctx, c, p, by)
+		return err
 	})
 	return taken, from, err
+}
+
+// retract takes the votes of a person off a locked post. It returns the one that was there, or nil.
+func retract(ctx context.Context, c *change.Change, p *db.Post, by voter) (*db.Vote, error) {
+	there, err := votesOf(ctx, c, p.ID, by)
+	if err != nil || len(there) == 0 {
+		return nil, err
+	}
+	voteIDs := make([]publicid.Vote, len(there))
+	for i, v := range there {
+		voteIDs[i] = v.ID
+	}
+	if _, err := c.Vote.Delete().Where(vote.IDIn(voteIDs...)).Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "delete the vote")
+	}
+	return there[0], count(ctx, c, p, -len(there), 0)
 }
 
 // Votes lists the votes on a post, newest first, with the contacts whose they are.

@@ -19,6 +19,7 @@ type (
 	deliveryKind       struct{}
 	attemptKind        struct{}
 	recoveryKind       struct{}
+	interactionKind    struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -36,6 +37,7 @@ func (eventKind) prefix() string          { return "evt" }
 func (deliveryKind) prefix() string       { return "dlv" }
 func (attemptKind) prefix() string        { return "att" }
 func (recoveryKind) prefix() string       { return "rcv" }
+func (interactionKind) prefix() string    { return "ixn" }
 
 type (
 	// Organization is the id of an organization.
@@ -68,6 +70,8 @@ type (
 	Attempt struct{ id[attemptKind] }
 	// Recovery is the id of a recovery: the replay of what failed in a window.
 	Recovery struct{ id[recoveryKind] }
+	// Interaction is the id of what an end-user has yet to confirm by e-mail.
+	Interaction struct{ id[interactionKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -124,6 +128,9 @@ func NewAttempt() Attempt { return Attempt{fresh[attemptKind]()} }
 
 // NewRecovery makes a fresh id.
 func NewRecovery() Recovery { return Recovery{fresh[recoveryKind]()} }
+
+// NewInteraction makes a fresh id.
+func NewInteraction() Interaction { return Interaction{fresh[interactionKind]()} }
 
 // parser is what every kind's pointer offers.
 type parser[T any] interface {

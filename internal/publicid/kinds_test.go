@@ -73,6 +73,7 @@ var kinds = []kind{
 	kindOf("evt", publicid.NewEvent),
 	kindOf("dlv", publicid.NewDelivery),
 	kindOf("att", publicid.NewAttempt),
+	kindOf("ixn", publicid.NewInteraction),
 }
 
 func TestEveryKindSurvivesARoundTrip(t *testing.T) {

@@ -14,14 +14,17 @@ const insertGuestSQL = `
 INSERT INTO users (id, organization_id, email, name, role, kind, contact_id, email_hash, created_at, updated_at)
 VALUES ($1, $2, $3, '', NULL, 'guest', $4, $5, $6, $6) ON CONFLICT DO NOTHING`
 
-// InsertGuest makes a contact a guest of its organization. Where somebody else does at the same
-// time, for the contact or its address, it waits and inserts nothing.
-func InsertGuest(ctx context.Context, tx *db.Tx, id publicid.User, of *db.Contact) error {
-	var hash []byte
-	if of.EmailHash != nil {
-		hash = *of.EmailHash
+// InsertGuest makes a person a guest of the organization: the contact, or who is known by the hash
+// of an address alone. Where somebody else does at the same time, for the contact or the address,
+// it waits and inserts nothing.
+func InsertGuest(
+	ctx context.Context, tx *db.Tx, in publicid.Organization, id publicid.User, contact *publicid.Contact, hash *[]byte,
+) error {
+	var address []byte
+	if hash != nil {
+		address = *hash
 	}
-	if _, err := tx.ExecContext(ctx, insertGuestSQL, id, of.OrganizationID, id.String(), of.ID, hash, Now()); err != nil {
+	if _, err := tx.ExecContext(ctx, insertGuestSQL, id, in, id.String(), contact, address, Now()); err != nil {
 		return errors.Wrap(err, "insert the guest")
 	}
 	return nil

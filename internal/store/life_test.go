@@ -196,3 +196,7 @@ func (*life) RunRecoveries([]changes.RunningRecovery) {}
 
 // EndFailureStreaks only tells who looks at the row anyway.
 func (*life) EndFailureStreaks([]publicid.Webhook) {}
+
+// ConfirmInteractions and EndInteractions aren't of a delivery's life.
+func (*life) ConfirmInteractions([]changes.PendingInteraction) {}
+func (*life) EndInteractions([]changes.PendingInteraction)     {}

@@ -83,6 +83,7 @@ func seed(t *testing.T, s *store.Store) *rows {
 func (r *rows) seedFeedback(c *db.Client) {
 	unique := func(name string) string { return fmt.Sprintf("%s-%d", name, r.n) }
 	r.board = c.Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(r.ctx).ID
+	c.Interaction.Create().SetTokenHash([]byte(unique("token"))).SetEmailHash([]byte("hash")).SetContentSealed([]byte("sealed")).ExecX(r.ctx)
 	c.Logo.Create().SetMediaType("image/png").SetContent([]byte("png")).ExecX(r.ctx)
 	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
 	// One that leaves a tombstone.

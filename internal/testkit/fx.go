@@ -26,6 +26,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/interactions"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
@@ -44,6 +45,8 @@ type App struct {
 	Contacts *contacts.Service
 	Feedback *feedback.Service
 	Webhooks *webhooks.Service
+	// Interactions are those of end-users on public boards.
+	Interactions *interactions.Service
 	// Temporal is nil when it didn't answer at the start.
 	Temporal   client.Client
 	Connection *dispatch.Connection
@@ -111,8 +114,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Connection, &a.Metrics),
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {
 		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))

@@ -116,6 +116,18 @@ func (f EventFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.EventMutation", m)
 }
 
+// The InteractionFunc type is an adapter to allow the use of ordinary
+// function as Interaction mutator.
+type InteractionFunc func(context.Context, *db.InteractionMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f InteractionFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.InteractionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.InteractionMutation", m)
+}
+
 // The LogoFunc type is an adapter to allow the use of ordinary
 // function as Logo mutator.
 type LogoFunc func(context.Context, *db.LogoMutation) (db.Value, error)

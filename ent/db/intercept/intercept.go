@@ -16,6 +16,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/ent/db/interaction"
 	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/post"
@@ -329,6 +330,33 @@ func (f TraverseEvent) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.EventQuery", q)
 }
 
+// The InteractionFunc type is an adapter to allow the use of ordinary function as a Querier.
+type InteractionFunc func(context.Context, *db.InteractionQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f InteractionFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.InteractionQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.InteractionQuery", q)
+}
+
+// The TraverseInteraction type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseInteraction func(context.Context, *db.InteractionQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseInteraction) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseInteraction) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.InteractionQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.InteractionQuery", q)
+}
+
 // The LogoFunc type is an adapter to allow the use of ordinary function as a Querier.
 type LogoFunc func(context.Context, *db.LogoQuery) (db.Value, error)
 
@@ -593,6 +621,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.DeliveryQuery, predicate.Delivery, delivery.OrderOption]{typ: db.TypeDelivery, tq: q}, nil
 	case *db.EventQuery:
 		return &query[*db.EventQuery, predicate.Event, event.OrderOption]{typ: db.TypeEvent, tq: q}, nil
+	case *db.InteractionQuery:
+		return &query[*db.InteractionQuery, predicate.Interaction, interaction.OrderOption]{typ: db.TypeInteraction, tq: q}, nil
 	case *db.LogoQuery:
 		return &query[*db.LogoQuery, predicate.Logo, logo.OrderOption]{typ: db.TypeLogo, tq: q}, nil
 	case *db.OrganizationQuery:

@@ -469,6 +469,40 @@ var (
 			},
 		},
 	}
+	// InteractionsColumns holds the columns for the "interactions" table.
+	InteractionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "token_hash", Type: field.TypeBytes},
+		{Name: "email_hash", Type: field.TypeBytes},
+		{Name: "content_sealed", Type: field.TypeBytes},
+		{Name: "due_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime},
+	}
+	// InteractionsTable holds the schema information for the "interactions" table.
+	InteractionsTable = &schema.Table{
+		Name:       "interactions",
+		Columns:    InteractionsColumns,
+		PrimaryKey: []*schema.Column{InteractionsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "interaction_token_hash",
+				Unique:  true,
+				Columns: []*schema.Column{InteractionsColumns[3]},
+			},
+			{
+				Name:    "interaction_organization_id_email_hash",
+				Unique:  false,
+				Columns: []*schema.Column{InteractionsColumns[1], InteractionsColumns[4]},
+			},
+			{
+				Name:    "interaction_due_at",
+				Unique:  false,
+				Columns: []*schema.Column{InteractionsColumns[6]},
+			},
+		},
+	}
 	// LogosColumns holds the columns for the "logos" table.
 	LogosColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -501,6 +535,7 @@ var (
 		{Name: "billing_state", Type: field.TypeEnum, Enums: []string{"active", "read_only"}, Default: "active"},
 		{Name: "slug", Type: field.TypeString, Unique: true, Nullable: true},
 		{Name: "color", Type: field.TypeString, Nullable: true},
+		{Name: "public_closed", Type: field.TypeBool, Default: false},
 	}
 	// OrganizationsTable holds the schema information for the "organizations" table.
 	OrganizationsTable = &schema.Table{
@@ -942,6 +977,7 @@ var (
 		ContactsTable,
 		DeliveriesTable,
 		EventsTable,
+		InteractionsTable,
 		LogosTable,
 		OrganizationsTable,
 		PostsTable,

@@ -29,6 +29,8 @@ const (
 	FieldSlug = "slug"
 	// FieldColor holds the string denoting the color field in the database.
 	FieldColor = "color"
+	// FieldPublicClosed holds the string denoting the public_closed field in the database.
+	FieldPublicClosed = "public_closed"
 	// Table holds the table name of the organization in the database.
 	Table = "organizations"
 )
@@ -43,6 +45,7 @@ var Columns = []string{
 	FieldBillingState,
 	FieldSlug,
 	FieldColor,
+	FieldPublicClosed,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -60,6 +63,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
 	DefaultUpdatedAt func() time.Time
+	// DefaultPublicClosed holds the default value on creation for the "public_closed" field.
+	DefaultPublicClosed bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Organization
 )
@@ -158,4 +163,9 @@ func BySlug(opts ...sql.OrderTermOption) OrderOption {
 // ByColor orders the results by the color field.
 func ByColor(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldColor, opts...).ToFunc()
+}
+
+// ByPublicClosed orders the results by the public_closed field.
+func ByPublicClosed(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPublicClosed, opts...).ToFunc()
 }

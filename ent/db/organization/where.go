@@ -80,6 +80,11 @@ func Color(v string) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldColor, v))
 }
 
+// PublicClosed applies equality check predicate on the "public_closed" field. It's identical to PublicClosedEQ.
+func PublicClosed(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldPublicClosed, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldCreatedAt, v))
@@ -413,6 +418,16 @@ func ColorEqualFold(v string) predicate.Organization {
 // ColorContainsFold applies the ContainsFold predicate on the "color" field.
 func ColorContainsFold(v string) predicate.Organization {
 	return predicate.Organization(sql.FieldContainsFold(FieldColor, v))
+}
+
+// PublicClosedEQ applies the EQ predicate on the "public_closed" field.
+func PublicClosedEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldPublicClosed, v))
+}
+
+// PublicClosedNEQ applies the NEQ predicate on the "public_closed" field.
+func PublicClosedNEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldNEQ(FieldPublicClosed, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -33,6 +33,9 @@ type Delivery func(*sql.Selector)
 // Event is the predicate function for event builders.
 type Event func(*sql.Selector)
 
+// Interaction is the predicate function for interaction builders.
+type Interaction func(*sql.Selector)
+
 // Logo is the predicate function for logo builders.
 type Logo func(*sql.Selector)
 

@@ -1,0 +1,20 @@
+package interactions
+
+import (
+	"log/slog"
+
+	"go.uber.org/fx"
+
+	"earshot/internal/change"
+	"earshot/internal/config"
+	"earshot/internal/feedback"
+	"earshot/internal/seal"
+	"earshot/internal/store"
+)
+
+// Module provides the Service.
+var Module = fx.Module("interactions", fx.Provide(
+	func(s *store.Store, changes *change.Runner, f *feedback.Service, box *seal.Box, c config.Config, log *slog.Logger) *Service {
+		return New(s, changes, f, box, c.EmailHashKey, log)
+	},
+))

@@ -1,0 +1,248 @@
+package interactions
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/mail"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/interaction"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/store"
+)
+
+// LinkLife is how long a link counts.
+const LinkLife = 24 * time.Hour
+
+// LinkPlace is where the link goes in the text of an e-mail.
+const LinkPlace = "{link}"
+
+// Mailing is what the e-mail with a link says. Whoever asks for it knows the language.
+type Mailing struct {
+	Subject string `json:"subject"`
+	// Text has LinkPlace where the link goes.
+	Text string `json:"text"`
+	// Page is the address that takes the link's token in its query.
+	Page string `json:"page"`
+}
+
+// content is what is sealed of a pending interaction.
+type content struct {
+	By     Visitor `json:"by"`
+	Wanted Wanted  `json:"wanted"`
+	// Mailing is null where too many links went to the address already.
+	Mailing *Mailing `json:"mailing"`
+}
+
+// Ask keeps what a visitor wants until the link in an e-mail is used. It does the same, in the same
+// time, whoever's the address is and whether a link goes to it or too many went there already.
+func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) error {
+	if err := w.Check(&by); err != nil {
+		return err
+	}
+	if change.CallerOf(ctx).Organization.PublicClosed {
+		return Closed()
+	}
+	hash := s.emailHash(by.Email)
+	// Of all organizations together: it is one person's mailbox.
+	mayMail, err := s.store.TakeFrom(ctx, s.bucket("address", hash, addressLinks, addressRefill))
+	if err != nil {
+		return err
+	}
+	kept := content{By: by, Wanted: w, Mailing: &m}
+	if !mayMail {
+		kept.Mailing = nil
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return errors.Wrap(err, "encode the interaction")
+	}
+	id, at := publicid.NewInteraction(), store.Now()
+	token := sha256.Sum256([]byte(s.token(id)))
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		row := c.Interaction.Create().SetID(id).SetTokenHash(token[:]).SetEmailHash(hash).
+			SetContentSealed(s.secrets.SealApart(id.String(), string(text))).SetCreatedAt(at).SetDueAt(at).SetExpiresAt(at.Add(LinkLife))
+		if err := row.Exec(ctx); err != nil {
+			return errors.Wrap(err, "insert the interaction")
+		}
+		c.AskToConfirm(change.PendingInteraction{Interaction: id, Organization: c.Caller.Organization.ID})
+		return nil
+	})
+}
+
+// token is what stands in the link to an interaction. It is kept nowhere.
+func (s *Service) token(id publicid.Interaction) string {
+	mac := hmac.New(sha256.New, s.linkKey)
+	raw := id.UUID()
+	mac.Write(raw[:])
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Pending is what a link is for. One that was used, is over, or never was is problem.NotFound, as
+// is one of another organization.
+func (s *Service) Pending(ctx context.Context, token string) (*Wanted, error) {
+	found, err := live(ctx, s.store.Client().Interaction.Query(), token)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := s.open(found)
+	if err != nil {
+		return nil, err
+	}
+	return &kept.Wanted, nil
+}
+
+// Confirmed is what became of a link.
+type Confirmed struct {
+	By    Visitor
+	Kind  Kind
+	About *db.Post
+}
+
+// Confirm does what a link is for. The interaction is used up in the transaction of what it does,
+// so it counts once or not at all. It is problem.NotFound as Pending is, and where the post or the
+// board is gone or isn't public any more.
+func (s *Service) Confirm(ctx context.Context, token string) (*Confirmed, error) {
+	var done *Confirmed
+	err := s.changes.Run(ctx, func(c *change.Change) error {
+		found, err := live(ctx, c.Interaction.Query().ForUpdate(), token)
+		if err != nil {
+			return err
+		}
+		kept, err := s.open(found)
+		if err != nil {
+			return err
+		}
+		if err := c.Interaction.DeleteOneID(found.ID).Exec(ctx); err != nil {
+			return errors.Wrap(err, "use the interaction up")
+		}
+		about, err := s.perform(ctx, c, kept.By, kept.Wanted)
+		if err != nil {
+			return err
+		}
+		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, About: about}
+		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
+}
+
+// live finds the interaction of a token whose time isn't up.
+func live(ctx context.Context, query *db.InteractionQuery, token string) (*db.Interaction, error) {
+	hash := sha256.Sum256([]byte(token))
+	found, err := query.Where(interaction.TokenHash(hash[:]), interaction.ExpiresAtGT(store.Now())).Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("link")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the interaction")
+	}
+	return found, nil
+}
+
+func (s *Service) open(i *db.Interaction) (kept content, err error) {
+	text, err := s.secrets.OpenApart(i.ID.String(), i.ContentSealed)
+	if err != nil {
+		return kept, errors.Wrap(err, "open the interaction")
+	}
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return kept, errors.Wrap(err, "decode the interaction")
+	}
+	return kept, nil
+}
+
+// Letter is an e-mail with a link.
+type Letter struct {
+	To            mail.Address
+	Subject, Text string
+}
+
+// Letter is the e-mail that is to be sent for an interaction; nil where none is, any more. It is
+// for whoever follows the interaction, as all below.
+func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter, error) {
+	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	found, err := s.store.Client().Interaction.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the interaction")
+	}
+	if found.DueAt.Equal(found.ExpiresAt) || !found.ExpiresAt.After(store.Now()) {
+		return nil, nil // it was sent before, or it would be too late
+	}
+	kept, err := s.open(found)
+	if errors.Is(err, seal.ErrUnreadable) {
+		s.log.ErrorContext(ctx, "an interaction is dropped: the key that it was sealed with is gone", "interaction", id)
+		return nil, s.Remove(ctx, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if kept.Mailing == nil {
+		return nil, s.Remove(ctx, id)
+	}
+	link := kept.Mailing.Page + "?" + url.Values{"token": {s.token(id)}}.Encode()
+	return &Letter{
+		// Without the name, which anybody may have made up to have us send it.
+		To: mail.Address{Address: kept.By.Email}, Subject: kept.Mailing.Subject,
+		Text: strings.Replace(kept.Mailing.Text, LinkPlace, link, 1),
+	}, nil
+}
+
+// Mailed notes that the letter was sent: nobody has to look after the interaction until its time is
+// up.
+func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
+	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	found, err := s.store.Client().Interaction.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		err = s.store.Client().Interaction.Update().Where(interaction.ID(id)).SetDueAt(found.ExpiresAt).Exec(ctx)
+	}
+	if err != nil {
+		return errors.Wrap(err, "note that the link was mailed")
+	}
+	return nil
+}
+
+// Look is until when an interaction may be confirmed. One whose time is up it removes; nil is that
+// there is none.
+func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *time.Time, err error) {
+	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	found, err := s.store.Client().Interaction.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the interaction")
+	}
+	if found.ExpiresAt.After(store.Now()) {
+		return &found.ExpiresAt, nil
+	}
+	return nil, s.Remove(ctx, id)
+}
+
+// Remove removes an interaction that nobody will confirm.
+func (s *Service) Remove(ctx context.Context, id publicid.Interaction) error {
+	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	if _, err := s.store.Client().Interaction.Delete().Where(interaction.ID(id)).Exec(ctx); err != nil {
+		return errors.Wrap(err, "remove the interaction")
+	}
+	return nil
+}

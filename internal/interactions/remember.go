@@ -1,0 +1,96 @@
+package interactions
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"earshot/internal/publicid"
+)
+
+// Remembered is how long a browser is known after its user has confirmed once.
+const Remembered = 30 * 24 * time.Hour
+
+// remembered is what is sealed in a browser's cookie.
+type remembered struct {
+	Visitor
+	Until time.Time `json:"until"`
+}
+
+func cookieOwner(of publicid.Organization) string { return "visitor of " + of.String() }
+
+// Remember is what a browser keeps to be known by in an organization. Nobody but us can read it,
+// or make one.
+func (s *Service) Remember(of publicid.Organization, v Visitor) string {
+	text, err := json.Marshal(remembered{v, time.Now().Add(Remembered)})
+	if err != nil {
+		panic(err) // two texts and a moment
+	}
+	return base64.RawURLEncoding.EncodeToString(s.secrets.SealApart(cookieOwner(of), string(text)))
+}
+
+// Recall reads what Remember wrote; nil is that it is over, of another organization, or made up.
+func (s *Service) Recall(of publicid.Organization, kept string) *Visitor {
+	sealed, err := base64.RawURLEncoding.DecodeString(kept)
+	if err != nil {
+		return nil
+	}
+	text, err := s.secrets.OpenApart(cookieOwner(of), sealed)
+	if err != nil {
+		return nil
+	}
+	var found remembered
+	if json.Unmarshal([]byte(text), &found) != nil || !time.Now().Before(found.Until) {
+		return nil
+	}
+	return &found.Visitor
+}
+
+const (
+	// tooQuick is less than anybody takes to read a form and to fill it in.
+	tooQuick = 2 * time.Second
+	// formLife is how long a form may stay open.
+	formLife = 24 * time.Hour
+)
+
+// Pace is how long somebody took for a form.
+type Pace int
+
+// The paces. Unknown is a stamp that isn't ours.
+const (
+	Unknown Pace = iota
+	TooQuick
+	Usual
+	TooSlow
+)
+
+// Stamp is what a form holds to tell when it was made.
+func (s *Service) Stamp(at time.Time) string {
+	text := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())) //nolint:gosec // after 1970
+	return base64.RawURLEncoding.EncodeToString(s.signed(text))
+}
+
+func (s *Service) signed(text []byte) []byte {
+	mac := hmac.New(sha256.New, s.formKey)
+	mac.Write([]byte("stamp\x00"))
+	mac.Write(text)
+	return append(text, mac.Sum(nil)...)
+}
+
+// PaceOf reads a stamp.
+func (s *Service) PaceOf(stamp string) Pace {
+	raw, err := base64.RawURLEncoding.DecodeString(stamp)
+	if err != nil || len(raw) != 8+sha256.Size || !hmac.Equal(raw, s.signed(raw[:8:8])) {
+		return Unknown
+	}
+	switch age := time.Since(time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))); { //nolint:gosec // as it was written
+	case age < tooQuick:
+		return TooQuick
+	case age > formLife:
+		return TooSlow
+	}
+	return Usual
+}

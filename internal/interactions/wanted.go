@@ -1,0 +1,130 @@
+package interactions
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/feedback"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// Kind is what somebody does on a public board.
+type Kind string
+
+// The kinds.
+const (
+	Post    Kind = "post"
+	Vote    Kind = "vote"
+	Comment Kind = "comment"
+)
+
+const (
+	maxName  = 200 // a contact's
+	maxTitle = 200 // a post's
+	// MaxText is as long as three pages of a book: more than anybody writes into a form.
+	MaxText = 10_000
+)
+
+// Visitor is an end-user of an organization's public boards.
+type Visitor struct {
+	Email string `json:"email"`
+	Name  string `json:"name"`
+}
+
+// Wanted is what a visitor wants to do.
+type Wanted struct {
+	Kind Kind `json:"kind"`
+	// Board is for a new post, Post for a vote and a comment.
+	Board publicid.Board `json:"board"`
+	Post  publicid.Post  `json:"post"`
+	// Title is a post's, Text a post's or a comment's.
+	Title string `json:"title,omitempty"`
+	Text  string `json:"text,omitempty"`
+	// OptIn is that the visitor has ticked the box.
+	OptIn bool `json:"optIn,omitempty"`
+}
+
+// Check returns everything that is wrong with a form.
+func (w *Wanted) Check(by *Visitor) error {
+	by.Email, by.Name = strings.ToLower(strings.TrimSpace(by.Email)), strings.TrimSpace(by.Name)
+	var bad problem.Fields
+	bad.Line("name", by.Name, 1, maxName)
+	bad.Email("email", by.Email)
+	w.check(&bad)
+	return bad.Err()
+}
+
+func (w *Wanted) check(bad *problem.Fields) {
+	w.Title = strings.TrimSpace(w.Title)
+	w.Text = strings.TrimSpace(strings.ReplaceAll(w.Text, "\r\n", "\n")) // as forms send the ends of lines
+	switch w.Kind {
+	case Post:
+		bad.Line("title", w.Title, 1, maxTitle)
+		bad.Text("text", w.Text, 0, MaxText)
+	case Comment:
+		bad.Text("text", w.Text, 1, MaxText)
+	case Vote:
+	}
+}
+
+// perform does what a visitor wants, in the transaction of its caller, and returns the post that
+// it is about. Whatever else is to judge what end-users write belongs here.
+func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w Wanted) (*db.Post, error) {
+	if c.Caller.Organization.PublicClosed {
+		return nil, Closed()
+	}
+	who := feedback.Visitor{Email: by.Email, Name: by.Name, OptIn: w.OptIn}
+	switch w.Kind {
+	case Post:
+		return s.feedback.CreateVisitorsPost(ctx, c, w.Board, w.Title, w.Text, who)
+	case Vote:
+		return s.feedback.CastVisitorsVote(ctx, c, w.Post, who)
+	case Comment:
+		return s.feedback.CreateVisitorsComment(ctx, c, w.Post, w.Text, who)
+	}
+	return nil, errors.Errorf("an interaction of the kind %q", w.Kind)
+}
+
+// Closed is the problem of an organization that takes nothing from end-users just now.
+func Closed() error {
+	return problem.New(problem.Forbidden, "The organization takes nothing from the public just now.").With("reason", "public_closed")
+}
+
+// Act does at once what a visitor wants whose address is known to be theirs. Who does too much is
+// problem.RateLimited.
+func (s *Service) Act(ctx context.Context, by Visitor, w Wanted) (about *db.Post, err error) {
+	if err := w.Check(&by); err != nil {
+		return nil, err
+	}
+	if err := s.mayAct(ctx, by); err != nil {
+		return nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		about, err = s.perform(ctx, c, by, w)
+		return err
+	})
+	return about, err
+}
+
+// Retract takes the visitor's vote off a post, if there is one.
+func (s *Service) Retract(ctx context.Context, by Visitor, on publicid.Post) error {
+	if err := s.mayAct(ctx, by); err != nil {
+		return err
+	}
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		if c.Caller.Organization.PublicClosed {
+			return Closed()
+		}
+		return s.feedback.RetractVisitorsVote(ctx, c, on, by.Email)
+	})
+}
+
+// HasVoted reports whether the visitor has a vote on a post.
+func (s *Service) HasVoted(ctx context.Context, by Visitor, on *db.Post) (bool, error) {
+	return s.feedback.HasVoted(ctx, on, by.Email)
+}

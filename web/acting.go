@@ -1,0 +1,195 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"earshot/ent/db"
+	"earshot/ent/db/organization"
+	"earshot/internal/interactions"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+)
+
+const (
+	// visitorCookie is how a browser is known whose user has confirmed an address.
+	visitorCookie = "earshot_visitor"
+	// maxForm is a text of the largest size, each character escaped, with all else of a form.
+	maxForm = 12*interactions.MaxText + 8<<10
+	// actTimeout is longer than a change waits for a row.
+	actTimeout = 20 * time.Second
+)
+
+// acting is the visit of somebody who acts, or may. Nothing of it is for others.
+type acting struct {
+	*visit
+	r    *http.Request
+	form url.Values
+}
+
+type actor func(ctx context.Context, a *acting) (*answer, error)
+
+// acts answers whoever acts. Its slots are apart from those of readers, so that neither keep the
+// others waiting.
+func (p *Pages) acts(do actor) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := p.visitOf(r)
+		a, err := p.act(w, r, v, do)
+		if err != nil {
+			a = p.failed(r, v, err)
+		}
+		private := *a
+		private.private = true
+		p.send(w, r, v, &private)
+	})
+}
+
+func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) (*answer, error) {
+	form, release, err := p.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if form == nil {
+		return v.notice(http.StatusRequestEntityTooLarge, "large")
+	}
+	if c, err := r.Cookie(visitorCookie); err == nil {
+		v.cookie = c.Value
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
+	defer cancel()
+	return p.acting.inSlot(ctx, func(ctx context.Context) (*answer, error) {
+		a, err := p.made(ctx, v, func(ctx context.Context, v *visit) (*answer, error) {
+			return do(ctx, &acting{visit: v, r: r, form: form})
+		})
+		switch {
+		case problem.Is(err, problem.RateLimited):
+			return v.notice(http.StatusTooManyRequests, "tooMuch")
+		case problem.Is(err, problem.Forbidden):
+			return v.notice(http.StatusForbidden, "closed")
+		}
+		return a, err
+	})
+}
+
+// readForm reads what was posted; nil is that it is too large.
+func (p *Pages) readForm(w http.ResponseWriter, r *http.Request) (form url.Values, release func(), err error) {
+	if reads(r) {
+		return url.Values{}, func() {}, nil
+	}
+	if r.ContentLength < 0 || r.ContentLength > maxForm {
+		return nil, func() {}, nil
+	}
+	room := p.answers.Reservation(noOrganization)
+	if !room.Fits(int(r.ContentLength)) {
+		return nil, nil, page.NoMemory()
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		room.Release()
+		return nil, func() {}, nil //nolint:nilerr // it isn't a form of ours
+	}
+	return r.PostForm, room.Release, nil
+}
+
+// mayKnow is serve for a page that shows something else to who is known on the browser. All
+// others share one.
+func (p *Pages) mayKnow(produce maker) http.Handler {
+	shared := p.serve(produce)
+	own := p.acts(func(ctx context.Context, a *acting) (*answer, error) { return produce(ctx, a.visit) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie(visitorCookie); err == nil {
+			own.ServeHTTP(w, r)
+			return
+		}
+		shared.ServeHTTP(w, r)
+	})
+}
+
+// open reports whether the organization takes something from end-users. Links in e-mails lead
+// only where the operator says, and not where whoever asked for one said that the service is; but
+// to this machine itself they may.
+func (p *Pages) open(v *visit) bool {
+	return !v.org.PublicClosed && v.org.BillingState != organization.BillingStateReadOnly && (p.publicOrigin != "" || isHere(v.base))
+}
+
+func isHere(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	if u.Hostname() == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	return err == nil && a.IsLoopback()
+}
+
+// mustBeOpen is the problem of an organization that isn't.
+func (p *Pages) mustBeOpen(v *visit) error {
+	if !p.open(v) {
+		return interactions.Closed()
+	}
+	return nil
+}
+
+// mustShow is problem.NotFound for an organization without a public board.
+func (p *Pages) mustShow(ctx context.Context) error {
+	shows, err := p.Feedback.HasPublicBoard(ctx)
+	if err == nil && !shows {
+		err = problem.Missing("page")
+	}
+	return err
+}
+
+// remember has the browser know its user, for the pages of the organization alone.
+func (p *Pages) remember(v *visit, who interactions.Visitor) *http.Cookie {
+	return v.cookieOf(p.Interactions.Remember(v.org.ID, who), int(interactions.Remembered.Seconds()))
+}
+
+func (v *visit) cookieOf(value string, maxAge int) *http.Cookie {
+	return &http.Cookie{
+		Name: visitorCookie, Value: value, Path: workspacePath(v.org), MaxAge: maxAge,
+		HttpOnly: true, Secure: strings.HasPrefix(v.base, "https:"), SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// forget has the browser know its user no more.
+func (p *Pages) forget(ctx context.Context, a *acting) (*answer, error) {
+	if err := p.mustShow(ctx); err != nil {
+		return nil, err
+	}
+	to := redirect(workspacePath(a.org))
+	to.cookie = a.cookieOf("", -1)
+	return to, nil
+}
+
+// redirect leads to a page of ours after something was posted.
+func redirect(path string) *answer {
+	return &answer{status: http.StatusSeeOther, mediaType: typeHTML, location: path}
+}
+
+// unvote takes the visitor's vote back.
+func (p *Pages) unvote(ctx context.Context, a *acting) (*answer, error) {
+	b, one, err := p.onPost(ctx, a.visit)
+	if err != nil {
+		return nil, err
+	}
+	if a.visitor != nil {
+		if err := p.mustBeOpen(a.visit); err != nil {
+			return nil, err
+		}
+		if err := p.Interactions.Retract(ctx, *a.visitor, one.ID); err != nil {
+			return nil, err
+		}
+	}
+	return redirect(postPath(a.org, b, one.Post)), nil
+}
+
+func postPath(o *db.Organization, b *db.Board, one *db.Post) string {
+	return boardPath(o, b) + "/" + one.Slug
+}

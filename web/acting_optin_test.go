@@ -1,0 +1,81 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// contactsWith are the contacts with an address.
+func (v *visitor) contactsWith(t *testing.T, email string) []any {
+	t.Helper()
+	return v.Do(t, http.MethodGet, "/v1/contacts?email="+url.QueryEscape(email), nil).Body["data"].([]any)
+}
+
+func optIns(t *testing.T, v *visitor) {
+	receiver := testkit.NewReceiver(t)
+	v.Register(t, receiver, "contact.created")
+	id := v.post(t, "Dark mode", nil)
+	at := v.at + "/dark-mode"
+	for kind, path := range map[string]string{"public_vote": at + "/-/vote", "public_post": v.at + "/-/new", "public_comment": at + "/-/comment"} {
+		for _, ticked := range []bool{false, true} {
+			v.cookie = nil
+			email := v.address(kind + map[bool]string{false: "-no", true: "-yes"}[ticked])
+			form := v.filled(email, "title", "Mine "+kind, "text", "Words")
+			if ticked {
+				form.Set("optIn", "1")
+			}
+			v.fill(t, path, form)
+			require.Empty(t, v.contactsWith(t, email), "nobody is a contact before the address is known to be theirs")
+			link, _ := v.link(t, email, 1)
+			require.Equal(t, http.StatusOK, v.press(t, link).StatusCode)
+			found := v.contactsWith(t, email)
+			if !ticked {
+				require.Empty(t, found)
+				continue
+			}
+			require.Len(t, found, 1)
+			c := found[0].(object)
+			require.Equal(t, kind, c["source"])
+			require.Equal(t, "public_interaction_opt_in", c["consentBasis"])
+			require.Equal(t, "Ada", c["name"])
+		}
+	}
+	require.Len(t, receiver.Await(t, 3), 3)
+	votes := v.votes(t, id)
+	require.Len(t, votes, 2)
+	require.NotEqual(t, votes[0].(object)["contactId"] == nil, votes[1].(object)["contactId"] == nil, "one of them opted in")
+
+	// Who is a contact already stays who they were.
+	known := v.ID(t, "/v1/contacts", object{"email": v.address("known"), "name": "Kim"})
+	v.cookie = nil
+	v.fill(t, at+"/-/vote", v.filled(v.address("known"), "optIn", "1"))
+	link, _ := v.link(t, v.address("known"), 1)
+	v.press(t, link)
+	found := v.contactsWith(t, v.address("known"))
+	require.Len(t, found, 1)
+	c := found[0].(object)
+	require.Equal(t, []any{known, "admin", "admin_created", "Kim"}, []any{c["id"], c["source"], c["consentBasis"], c["name"]})
+	require.Equal(t, known, v.votes(t, id)[0].(object)["contactId"])
+}
+
+func TestAtTheContactCapAnInteractionCountsAndTheContactIsLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_CONTACT_CAP_FREE=1"}})
+	v := &visitor{tenant: &tenant{Tenant: app.TenantOn(t, "free")}, mailbox: dir}
+	v.public(t)
+	v.ID(t, "/v1/contacts", object{"email": "first@example.com"})
+	id := v.post(t, "Dark mode", nil)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada"), "optIn", "1"))
+	link, _ := v.link(t, v.address("ada"), 1)
+	require.Equal(t, http.StatusOK, v.press(t, link).StatusCode)
+	require.Empty(t, v.contactsWith(t, v.address("ada")))
+	votes := v.votes(t, id)
+	require.Len(t, votes, 1)
+	require.Nil(t, votes[0].(object)["contactId"])
+}

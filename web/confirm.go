@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"earshot/internal/interactions"
+	"earshot/internal/problem"
+)
+
+// doneContent is a page that says what happened, and leads on.
+type doneContent struct {
+	Text string
+	// Button posts Token to Action; empty is none.
+	Button, Action, Token string
+	// Link and Words lead on; empty is nowhere.
+	Link, Words string
+}
+
+func (p *Pages) done(ctx context.Context, v *visit, status int, what string, content doneContent) (*answer, error) {
+	of, err := p.site(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	of.Title, of.Hidden = v.words.text(what+".title"), true
+	content.Text = v.words.text(what + ".text")
+	of.Content = content
+	return v.page(status, "done", of)
+}
+
+// sent says to look into the mailbox. It is the same page for everybody.
+func (p *Pages) sent(ctx context.Context, v *visit) (*answer, error) {
+	if err := p.mustShow(ctx); err != nil {
+		return nil, err
+	}
+	return p.done(ctx, v, http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
+}
+
+// link is where the link of an e-mail leads. It changes nothing: programs that look for viruses
+// follow links, and press no buttons.
+func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
+	if err := p.mustShow(ctx); err != nil {
+		return nil, err
+	}
+	token := a.r.URL.Query().Get("token")
+	wanted, err := p.Interactions.Pending(ctx, token)
+	if problem.Is(err, problem.NotFound) {
+		return p.over(ctx, a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.done(ctx, a.visit, http.StatusOK, "confirm."+string(wanted.Kind), doneContent{
+		Button: a.words.text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token,
+	})
+}
+
+// confirm is the button.
+func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
+	if err := p.mustShow(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.mustBeOpen(a.visit); err != nil {
+		return nil, err
+	}
+	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"))
+	if problem.Is(err, problem.NotFound) {
+		return p.over(ctx, a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.Feedback.Board(ctx, confirmed.About.BoardID)
+	if err != nil {
+		return nil, err
+	}
+	page, err := p.done(ctx, a.visit, http.StatusOK, "confirmed."+string(confirmed.Kind), doneContent{
+		Link: postPath(a.org, b, confirmed.About), Words: confirmed.About.Title,
+	})
+	if err != nil {
+		return nil, err
+	}
+	page.cookie = p.remember(a.visit, confirmed.By)
+	return page, nil
+}
+
+// over says that a link does nothing, any more or at all.
+func (p *Pages) over(ctx context.Context, a *acting) (*answer, error) {
+	return p.done(ctx, a.visit, http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.text("boards")})
+}
+
+// forms are those of end-users, by their paths.
+func (p *Pages) forms() map[string]interactions.Kind {
+	return map[string]interactions.Kind{
+		Root + "{workspace}/{board}/-/new":            interactions.Post,
+		Root + "{workspace}/{board}/{post}/-/vote":    interactions.Vote,
+		Root + "{workspace}/{board}/{post}/-/comment": interactions.Comment,
+	}
+}

@@ -1,0 +1,173 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"earshot/ent/db"
+	"earshot/internal/feedback"
+	"earshot/internal/interactions"
+	"earshot/internal/problem"
+)
+
+// What end-users fill in: a form is a page of its own, so that the pages that everybody reads stay
+// the same for all.
+
+// trap is a field that people don't see, and that programs fill in.
+const trap = "topic"
+
+type formContent struct {
+	Kind, Action, Back, About string
+	// Known is the address of who is known on this browser; others are asked for theirs.
+	Known                    string
+	Name, Email, Title, Text string
+	Stamp, Trap              string
+	OptIn                    bool
+	// Bad are what is wrong, by field.
+	Bad map[string]string
+	// Hint says why the form is here again.
+	Hint string
+}
+
+// form is a form with what was filled in so far.
+func (p *Pages) form(kind interactions.Kind) actor {
+	return func(ctx context.Context, a *acting) (*answer, error) {
+		b, one, err := p.subject(ctx, a, kind)
+		if err != nil {
+			return nil, err
+		}
+		return p.showForm(ctx, a, b, one, kind, http.StatusOK, formContent{Stamp: p.Interactions.Stamp(time.Now())})
+	}
+}
+
+// subject is what a form is about: a post, or the board where it is to be.
+func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) (b *db.Board, one *feedback.Post, err error) {
+	if kind == interactions.Post {
+		b, err = p.onBoard(ctx, a.visit)
+	} else {
+		b, one, err = p.onPost(ctx, a.visit)
+	}
+	if err == nil {
+		err = p.mustBeOpen(a.visit)
+	}
+	return b, one, err
+}
+
+func (p *Pages) showForm(
+	ctx context.Context, a *acting, b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent,
+) (*answer, error) {
+	of, err := p.boardSite(ctx, a.visit, b, "")
+	if err != nil {
+		return nil, err
+	}
+	of.Title = a.words.text("form."+string(kind)) + " – " + of.Title
+	of.Image, of.Hidden = "", true
+	content.Kind, content.Action, content.Trap = string(kind), a.at, trap
+	content.Back, content.About = boardPath(a.org, b), b.Name
+	if one != nil {
+		content.Back, content.About = postPath(a.org, b, one.Post), one.Title
+	}
+	if a.visitor != nil {
+		content.Known = a.visitor.Email
+	}
+	of.Content = content
+	return a.page(status, "form", of)
+}
+
+// submit takes a filled form.
+func (p *Pages) submit(kind interactions.Kind) actor {
+	return func(ctx context.Context, a *acting) (*answer, error) {
+		b, one, err := p.subject(ctx, a, kind)
+		if err != nil {
+			return nil, err
+		}
+		wanted := interactions.Wanted{
+			Kind: kind, Board: b.ID, Title: a.form.Get("title"), Text: a.form.Get("text"), OptIn: a.form.Get("optIn") != "",
+		}
+		if one != nil {
+			wanted.Post = one.ID
+		}
+		var done *answer
+		if a.visitor != nil {
+			done, err = p.atOnce(ctx, a, b, wanted)
+		} else {
+			done, err = p.ask(ctx, a, b, one, wanted)
+		}
+		if bad := a.bad(err); bad != nil {
+			again := a.filled(bad)
+			again.Stamp = a.form.Get("stamp")
+			return p.showForm(ctx, a, b, one, kind, http.StatusUnprocessableEntity, again)
+		}
+		return done, err
+	}
+}
+
+// atOnce is for who is known on this browser.
+func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted interactions.Wanted) (*answer, error) {
+	about, err := p.Interactions.Act(ctx, *a.visitor, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return redirect(postPath(a.org, b, about)), nil
+}
+
+// ask has a link mailed. Whatever the address is, the answer is the same.
+func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.Post, wanted interactions.Wanted) (*answer, error) {
+	if err := p.Interactions.MayTry(ctx, p.network(a.r)); err != nil {
+		return nil, err
+	}
+	sent := redirect(workspacePath(a.org) + "/-/sent")
+	if a.form.Get(trap) != "" {
+		return sent, nil
+	}
+	by := interactions.Visitor{Email: a.form.Get("email"), Name: a.form.Get("name")}
+	if err := wanted.Check(&by); err != nil {
+		return nil, err
+	}
+	// A person who was too quick, or away for a day, sends it again; nothing is lost.
+	again, stamp := a.filled(nil), a.form.Get("stamp")
+	switch p.Interactions.PaceOf(stamp) {
+	case interactions.TooQuick:
+		again.Hint, again.Stamp = a.words.text("form.tooQuick"), stamp
+		return p.showForm(ctx, a, b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
+	case interactions.TooSlow, interactions.Unknown:
+		again.Hint, again.Stamp = a.words.text("form.tooSlow"), p.Interactions.Stamp(time.Now())
+		return p.showForm(ctx, a, b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
+	case interactions.Usual:
+	}
+	return sent, p.Interactions.Ask(ctx, by, wanted, p.mailing(a, wanted.Kind))
+}
+
+// mailing is the e-mail with the link. It holds nothing that whoever asks for it has written: the
+// address may be somebody else's.
+func (p *Pages) mailing(a *acting, kind interactions.Kind) interactions.Mailing {
+	subject := a.words.text("mail."+string(kind)+".subject", a.org.Name)
+	return interactions.Mailing{
+		Subject: subject,
+		Text:    a.words.text("mail."+string(kind)+".text", a.org.Name) + "\n\n" + interactions.LinkPlace + "\n\n" + a.words.text("mail.end") + "\n",
+		Page:    a.base + workspacePath(a.org) + "/-/confirm",
+	}
+}
+
+// filled is a form as it was sent.
+func (a *acting) filled(bad map[string]string) formContent {
+	return formContent{
+		Name: a.form.Get("name"), Email: a.form.Get("email"), Title: a.form.Get("title"), Text: a.form.Get("text"),
+		OptIn: a.form.Get("optIn") != "", Bad: bad,
+	}
+}
+
+// bad is what is wrong with a form, in the words of the page; nil where it isn't that.
+func (a *acting) bad(err error) map[string]string {
+	found, ok := problem.As(err)
+	if !ok || found.Code != problem.Validation {
+		return nil
+	}
+	bad := map[string]string{}
+	fields, _ := found.Details["fields"].([]problem.Field)
+	for _, f := range fields {
+		bad[f.Field] = a.words.text("bad." + f.Field)
+	}
+	return bad
+}
