@@ -47,6 +47,7 @@ type App struct {
 	Webhooks *webhooks.Service
 	// Interactions are those of end-users on public boards.
 	Interactions *interactions.Service
+	Changes      *change.Runner
 	// Temporal is nil when it didn't answer at the start.
 	Temporal   client.Client
 	Connection *dispatch.Connection
@@ -115,7 +116,7 @@ func Start(t testing.TB, o Options) *App {
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
 		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Connection, &a.Metrics),
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Changes, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {
 		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))

@@ -1,0 +1,103 @@
+package contacts_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/testkit"
+)
+
+func TestAnOptIn(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"makes one contact of an address, however many links are used at once": optInsAtOnce,
+		"finds the oldest contact with the address, and changes nothing of it": optInOfAKnownOne,
+		"is left out at the cap of the plan":                                   optInAtTheCap,
+	}, "EARSHOT_CONTACT_CAP_FREE=1")
+}
+
+// optIn runs it in a change of its own.
+func (n *tenant) optIn(ctx context.Context, email, source string) (found *db.Contact, err error) {
+	err = n.App.Changes.Run(change.WithCaller(ctx, &change.Caller{Organization: n.Organization}), func(c *change.Change) error {
+		found, err = n.App.Contacts.OptIn(ctx, c, email, "Ada", source)
+		return err
+	})
+	return found, err
+}
+
+func optInsAtOnce(t *testing.T, n *tenant) {
+	receiver := testkit.NewReceiver(t)
+	n.Register(t, receiver, "contact.created")
+	ids := make([]string, 8)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			found, err := n.optIn(n.Context(t.Context()), " Ada@example.com", "public_vote")
+			if err == nil {
+				ids[i] = found.ID.String()
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		require.NotEmpty(t, id)
+		require.Equal(t, ids[0], id)
+	}
+	require.Len(t, n.Contents(t, "contacts"), 1)
+	require.Len(t, n.Contents(t, "events"), 1)
+	made := n.Make(t, http.MethodGet, "/v1/contacts/"+ids[0], nil)
+	require.Equal(t, "ada@example.com", made["email"])
+	require.Equal(t, "public_vote", made["source"])
+	require.Equal(t, "public_interaction_opt_in", made["consentBasis"])
+}
+
+func optInOfAKnownOne(t *testing.T, n *tenant) {
+	first := n.ID(t, "/v1/contacts", object{"email": "ada@example.com"})
+	n.ID(t, "/v1/contacts", object{"email": "ada@example.com", "name": "Another"})
+	unchanged := n.Watch(t)
+	found, err := n.optIn(n.Context(t.Context()), "ADA@example.com", "public_post")
+	require.NoError(t, err)
+	require.Equal(t, first, found.ID.String())
+	unchanged(t)
+}
+
+func optInAtTheCap(t *testing.T, n *tenant) {
+	n = n.on(t, "free")
+	n.ID(t, "/v1/contacts", object{"email": "first@example.com"})
+	found, err := n.optIn(n.Context(t.Context()), "ada@example.com", "public_comment")
+	require.NoError(t, err)
+	require.Nil(t, found)
+	found, err = n.optIn(n.Context(t.Context()), "first@example.com", "public_comment")
+	require.NoError(t, err)
+	require.NotNil(t, found)
+}
+
+func TestTheDatabaseKeepsHowAContactCameInWhoeverWrites(t *testing.T) {
+	t.Parallel()
+	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	id := n.ID(t, "/v1/contacts", object{"email": "ada@example.com"})
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	for _, set := range []string{"source = 'identify'", "consent_basis = 'sdk_identify'", "source = 'x', consent_basis = 'y', name = 'z'"} {
+		_, err := c.Exec(t.Context(), "UPDATE contacts SET "+set)
+		var refused *pgconn.PgError
+		require.True(t, errors.As(err, &refused), set)
+		require.Contains(t, refused.Message, "immutable")
+	}
+	// Writing what is there already is no change, and everything else may change.
+	_, err = c.Exec(t.Context(), "UPDATE contacts SET source = source, consent_basis = consent_basis, name = 'Ada'")
+	require.NoError(t, err)
+	require.Equal(t, "Ada", n.Make(t, http.MethodGet, "/v1/contacts/"+id, nil)["name"])
+	n.Make(t, http.MethodPatch, "/v1/contacts/"+id, object{"email": "eve@example.com"})
+	n.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "u", "email": "u@example.com"})
+}

@@ -1,0 +1,217 @@
+package interactions_test
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/change"
+	"earshot/internal/interactions"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+type object = map[string]any
+
+// stage is an organization with a post on a public board.
+type stage struct {
+	*testkit.Tenant
+	*interactions.Service
+	post publicid.Post
+	ctx  context.Context
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	board := n.ID(t, "/v1/boards", object{"name": "Ideas", "public": true})
+	post := publicid.Read[publicid.Post](n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Dark mode"}))
+	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
+	return &stage{n, n.App.Interactions, post, ctx}
+}
+
+func (s *stage) ask(t *testing.T, email string) (token string) {
+	t.Helper()
+	require.NoError(t, s.Ask(s.ctx, interactions.Visitor{Email: email, Name: "Quentin"}, interactions.Wanted{Kind: interactions.Vote, Post: s.post},
+		interactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
+	var id publicid.Interaction
+	s.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
+	return s.Token(id)
+}
+
+func (s *stage) query(t *testing.T, sql string, into ...any) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into...))
+}
+
+func TestWhatWaitsForALinkHoldsNeitherAddressNorTokenInClear(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	token := s.ask(t, "quentin@example.com")
+	var row, content string
+	s.query(t, "SELECT i::text, encode(content_sealed, 'escape') FROM interactions i", &row, &content)
+	for _, secret := range []string{"uentin", "example.com", token} {
+		require.NotContains(t, row+content, secret)
+	}
+	var id publicid.Interaction
+	s.query(t, "SELECT id FROM interactions", &id)
+	letter, err := s.Letter(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, "quentin@example.com", letter.To.Address)
+	require.Empty(t, letter.To.Name)
+	require.Equal(t, "Open https://feedback.example.com/confirm?token="+token+" please", letter.Text)
+	again, err := s.Letter(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, letter, again, "the link stays the same")
+}
+
+func TestALinkCountsOnceHoweverManyUseItAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	token := s.ask(t, "quentin@example.com")
+	var counted, gone atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			switch _, err := s.Confirm(s.ctx, token); {
+			case err == nil:
+				counted.Add(1)
+			case problem.Is(err, problem.NotFound):
+				gone.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, counted.Load())
+	require.EqualValues(t, 7, gone.Load())
+	var votes, count int
+	s.query(t, "SELECT (SELECT count(*) FROM votes), (SELECT vote_count FROM posts)", &votes, &count)
+	require.Equal(t, []int{1, 1}, []int{votes, count})
+}
+
+func TestALinkIsntUsedUpByWhatDidntHappen(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	token := s.ask(t, "quentin@example.com")
+	s.query(t, "UPDATE boards SET public = false RETURNING id", new(publicid.Board))
+	_, err := s.Confirm(s.ctx, token)
+	require.True(t, problem.Is(err, problem.NotFound), err)
+	s.query(t, "UPDATE boards SET public = true RETURNING id", new(publicid.Board))
+	_, err = s.Confirm(s.ctx, token)
+	require.NoError(t, err)
+}
+
+func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	token := s.ask(t, "quentin@example.com")
+	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	// Somebody holds the post, so the confirmation has removed its row and waits; then it ends as
+	// its process does: Postgres ends its connection.
+	tx, err := c.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM posts FOR UPDATE")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { _, err := s.Confirm(s.ctx, token); done <- err }()
+	killer, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = killer.Close(context.Background()) }()
+	require.Eventually(t, func() bool {
+		var killed bool
+		err := killer.QueryRow(t.Context(), `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&killed)
+		return err == nil && killed
+	}, testkit.Wait, 10*time.Millisecond)
+	require.Error(t, <-done)
+	require.NoError(t, tx.Rollback(t.Context()))
+	var left, votes int
+	s.query(t, "SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM votes)", &left, &votes)
+	require.Equal(t, []int{1, 0}, []int{left, votes})
+	_, err = s.Confirm(s.ctx, token)
+	require.NoError(t, err)
+}
+
+func TestABrowserIsKnownInItsOrganizationAndByNobodyElse(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	who := interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"}
+	kept := s.Remember(s.Organization.ID, who)
+	require.Equal(t, &who, s.Recall(s.Organization.ID, kept))
+	require.NotEqual(t, kept, s.Remember(s.Organization.ID, who))
+	require.Nil(t, s.Recall(publicid.NewOrganization(), kept))
+	for _, made := range []string{"", "x", kept[1:], kept + "AAAA", strings.ToLower(kept), "bm9uc2Vuc2U"} {
+		require.Nil(t, s.Recall(s.Organization.ID, made), made)
+	}
+}
+
+func TestTheStampOfAFormTellsItsAge(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for age, wanted := range map[time.Duration]interactions.Pace{
+		0: interactions.TooQuick, -time.Minute: interactions.TooQuick, 3 * time.Second: interactions.Usual, 23 * time.Hour: interactions.Usual,
+		25 * time.Hour: interactions.TooSlow,
+	} {
+		stamp := s.Stamp(time.Now().Add(-age))
+		require.Equal(t, wanted, s.PaceOf(stamp), age)
+		require.Equal(t, interactions.Unknown, s.PaceOf(stamp[1:]))
+		require.Equal(t, interactions.Unknown, s.PaceOf("AAAA"+stamp[4:]))
+	}
+}
+
+func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	another := testkit.Start(t, testkit.Options{DatabaseURL: s.App.Config.DatabaseURL})
+	here, there := netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("2001:db8::/64")
+	var granted atomic.Int32
+	var all sync.WaitGroup
+	for i := range 80 {
+		all.Go(func() {
+			service := s.Service
+			if i%2 == 0 {
+				service = another.Interactions
+			}
+			if err := service.MayTry(t.Context(), here); err == nil {
+				granted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.InDelta(t, 60, granted.Load(), 1, "and what flows in meanwhile")
+	require.True(t, problem.Is(s.MayTry(t.Context(), here), problem.RateLimited))
+	require.NoError(t, s.MayTry(t.Context(), there))
+}
+
+func TestAnAddressGetsSixLinksAnHourFromAllOrganizationsTogether(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	letters := 0
+	for range 9 {
+		s.ask(t, "Quentin@example.com ")
+		var id publicid.Interaction
+		s.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
+		letter, err := s.Letter(t.Context(), id)
+		require.NoError(t, err)
+		if letter != nil {
+			letters++
+		}
+	}
+	require.Equal(t, 6, letters)
+	var left int
+	s.query(t, "SELECT count(*) FROM interactions", &left)
+	require.Equal(t, 6, left, "what was too much is gone with the look at it")
+}
