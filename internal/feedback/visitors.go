@@ -41,7 +41,7 @@ func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source 
 }
 
 // CastVisitorsVote puts a visitor's vote on a post, or on the one that it was merged into, and
-// records vote.created. The person's vote that is there stays.
+// records its event. The person's vote that is there stays.
 func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on publicid.Post, who Visitor) (*db.Post, error) {
 	p, err := lockPublic(ctx, c, on)
 	if err != nil {

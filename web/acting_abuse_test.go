@@ -1,0 +1,192 @@
+package web_test
+
+import (
+	"io"
+	"mime/quotedprintable"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"earshot/internal/access"
+	"earshot/internal/testkit"
+)
+
+func badForms(t *testing.T, v *visitor) {
+	unchanged := v.Watch(t)
+	for missing, form := range map[string]url.Values{
+		"Please write a title":         v.filled(v.address("ada"), "text", "My words"),
+		"Please write your name":       v.filled(v.address("ada"), "title", "x", "text", "My words", "name", "  "),
+		"This isn’t an e-mail address": v.filled("nobody", "title", "x", "text", "My words"),
+		"Please write a text":          v.filled(v.address("ada"), "title", "x", "text", "My words"+strings.Repeat("x", 10_000)),
+	} {
+		a := v.do(t, http.MethodPost, v.at+"/-/new", form)
+		require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, missing)
+		require.Contains(t, a.text(t), missing)
+		require.Contains(t, a.body, "My words")
+		require.Contains(t, a.body, `aria-invalid="true"`)
+	}
+	a := v.do(t, http.MethodPost, v.at+"/-/new", url.Values{"text": {strings.Repeat("x", 200_000)}})
+	require.Equal(t, http.StatusRequestEntityTooLarge, a.StatusCode)
+	a = v.do(t, http.MethodPost, v.at+"/-/new", v.filled(v.address("ada"), "title", "a\x00b", "text", "\xff"))
+	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+	unchanged(t)
+}
+
+func honeypot(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	unchanged := v.Watch(t)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("bot"), "topic", "Pills"))
+	unchanged(t)
+}
+
+func tooQuick(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	form := v.do(t, http.MethodGet, v.at+"/dark-mode/-/vote", nil)
+	stamp := html.UnescapeString(regexp.MustCompile(`name="stamp" value="([^"]+)"`).FindStringSubmatch(form.body)[1])
+	for _, s := range []string{stamp, "", "x", stamp[1:], v.App.Interactions.Stamp(time.Now().Add(-25 * time.Hour)), v.App.Interactions.Stamp(time.Now().Add(time.Hour))} {
+		a := v.do(t, http.MethodPost, v.at+"/dark-mode/-/vote", v.filled(v.address("ada"), "stamp", s))
+		require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+		require.Contains(t, a.text(t), "Please send it once more.")
+		require.Contains(t, a.body, v.address("ada"))
+	}
+	require.Zero(t, v.left(t))
+}
+
+func samePage(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	v.ID(t, "/v1/contacts", object{"email": v.address("known")})
+	at := v.at + "/dark-mode/-/vote"
+	answer := func(email string) (status int, header http.Header, body string) {
+		a := v.do(t, http.MethodPost, at, v.filled(email))
+		a.Header.Del("Date")
+		a.Header.Del("X-Request-Id")
+		return a.StatusCode, a.Header, a.body
+	}
+	status, header, body := answer(v.address("known"))
+	for i := range 8 {
+		for _, name := range []string{"known", "stranger"} {
+			s, h, b := answer(v.address(name))
+			require.Equal(t, status, s, i)
+			require.Equal(t, header, h)
+			require.Equal(t, body, b)
+		}
+	}
+	for _, name := range []string{"known", "stranger"} {
+		require.Eventually(t, func() bool { return len(v.letters(t, v.address(name))) == 6 }, testkit.Wait, 20*time.Millisecond)
+	}
+	// What was too much goes by itself.
+	require.Eventually(t, func() bool { return v.left(t) == 12 }, testkit.Wait, 20*time.Millisecond)
+	require.Len(t, v.letters(t, v.address("known")), 6)
+}
+
+func closedForNow(t *testing.T, v *visitor) {
+	post := v.post(t, "Dark mode", nil)
+	at := v.at + "/dark-mode"
+	v.fill(t, at+"/-/vote", v.filled(v.address("ada")))
+	link, _ := v.link(t, v.address("ada"), 1)
+	closed, open := true, false
+	v.operate(t, access.OrganizationPatch{PublicClosed: &closed})
+	require.Eventually(t, func() bool { return v.read(t, at).link("Vote for this") == "" }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return v.read(t, v.at).link("Write a post") == "" }, testkit.Wait, 20*time.Millisecond)
+	for _, path := range []string{at + "/-/vote", at + "/-/comment", v.at + "/-/new"} {
+		require.Equal(t, http.StatusForbidden, v.do(t, http.MethodGet, path, nil).StatusCode, path)
+		a := v.do(t, http.MethodPost, path, v.filled(v.address("eve"), "title", "x", "text", "x"))
+		require.Equal(t, http.StatusForbidden, a.StatusCode)
+		require.Contains(t, a.text(t), "Closed for now")
+	}
+	require.Equal(t, http.StatusForbidden, v.press(t, link).StatusCode)
+	require.Empty(t, v.votes(t, post))
+	v.operate(t, access.OrganizationPatch{PublicClosed: &open})
+	require.Equal(t, http.StatusOK, v.press(t, link).StatusCode, "the link still counts")
+	v.operate(t, access.OrganizationPatch{PublicClosed: &closed})
+	require.Equal(t, http.StatusForbidden, v.do(t, http.MethodPost, at+"/-/unvote", url.Values{}).StatusCode)
+	require.Len(t, v.votes(t, post), 1)
+}
+
+func privateActs(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
+	link, _ := v.link(t, v.address("ada"), 1)
+	v.public2(t)
+	v.Patch(t, v.board, object{"public": false})
+	for _, path := range []string{v.at + "/-/new", v.at + "/dark-mode/-/vote", v.at + "/dark-mode/-/comment", v.at + "/nothing/-/vote"} {
+		require.Equal(t, http.StatusNotFound, v.do(t, http.MethodGet, path, nil).StatusCode, path)
+		require.Equal(t, http.StatusNotFound, v.do(t, http.MethodPost, path, v.filled(v.address("eve"))).StatusCode, path)
+	}
+	require.Equal(t, http.StatusNotFound, v.do(t, http.MethodPost, v.at+"/dark-mode/-/unvote", url.Values{}).StatusCode)
+	require.Equal(t, http.StatusGone, v.press(t, link).StatusCode, "what it was for isn't public any more")
+	require.Nil(t, v.cookie)
+
+	nobody := v.App.Tenant(t)
+	for _, path := range []string{"/-/sent", "/-/confirm?token=x"} {
+		require.Equal(t, http.StatusNotFound, v.do(t, http.MethodGet, "/b/"+nobody.Organization.ID.String()+path, nil).StatusCode, path)
+	}
+}
+
+func otherSites(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	for _, header := range [][]string{{"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "null"}} {
+		for _, path := range []string{v.at + "/dark-mode/-/vote", v.at + "/dark-mode/-/unvote", v.at + "/-/new", v.home + "/-/confirm", v.home + "/-/forget"} {
+			a := v.do(t, http.MethodPost, path, v.filled(v.address("ada")), header...)
+			require.Equal(t, http.StatusForbidden, a.StatusCode, "%s %s", path, header)
+		}
+	}
+	require.Zero(t, v.left(t))
+}
+
+func tooManyForms(t *testing.T, v *visitor) {
+	own := *v
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8"}})
+	own.tenant = &tenant{Tenant: app.Tenant(t)}
+	own.public(t)
+	own.post(t, "Dark mode", nil)
+	from := []string{"X-Forwarded-For", "203.0.113.7"}
+	for range 60 {
+		own.fill(t, own.at+"/dark-mode/-/vote", own.filled(own.address("bot"), "topic", "x"), from...)
+	}
+	a := own.do(t, http.MethodPost, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), from...)
+	require.Equal(t, http.StatusTooManyRequests, a.StatusCode)
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
+	own.fill(t, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), "X-Forwarded-For", "203.0.113.8")
+}
+
+func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
+	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
+	v.public(t)
+	v.post(t, "Dark mode", nil)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "Origin", "https://feedback.example.com", "X-Forwarded-Host", "evil.example")
+	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 1 }, testkit.Wait, 20*time.Millisecond)
+	text, err := io.ReadAll(quotedprintable.NewReader(v.letters(t, v.address("ada"))[0].Body))
+	require.NoError(t, err)
+	token := regexp.MustCompile(`https://feedback\.example\.com` + v.home + `/-/confirm\?token=(\S+)`).FindStringSubmatch(string(text))
+	require.NotNil(t, token, string(text))
+	done := v.do(t, http.MethodPost, v.home+"/-/confirm", url.Values{"token": {token[1]}}, "Origin", "https://feedback.example.com")
+	require.Equal(t, http.StatusOK, done.StatusCode)
+	require.True(t, done.Cookies()[0].Secure)
+}
+
+// foreignHost is a service that wasn't told where it is found, asked by a name that anybody may have
+// made up.
+func foreignHost(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		r, err := http.NewRequestWithContext(t.Context(), method, v.App.URL+v.at+"/dark-mode/-/vote", strings.NewReader(v.filled(v.address("ada")).Encode()))
+		require.NoError(t, err)
+		r.Host = "evil.example"
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusForbidden, answer.StatusCode)
+	}
+	require.Zero(t, v.left(t))
+}

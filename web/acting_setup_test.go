@@ -1,0 +1,172 @@
+package web_test
+
+import (
+	"io"
+	"mime/quotedprintable"
+	"net/http"
+	"net/mail"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// visitor is a browser before an organization's public board, with a mailbox.
+type visitor struct {
+	*tenant
+	mailbox string
+	cookie  *http.Cookie
+}
+
+// mailed starts a service that writes its e-mails into a directory.
+func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
+	t.Helper()
+	dir := t.TempDir()
+	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir}})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
+			v.public(t)
+			test(t, v)
+		})
+	}
+}
+
+// do sends a request as the browser does.
+func (v *visitor) do(t *testing.T, method, path string, form url.Values, header ...string) answered {
+	t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, v.App.URL+path, body)
+	require.NoError(t, err)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", v.App.URL)
+	}
+	if v.cookie != nil && strings.HasPrefix(path, v.cookie.Path) {
+		r.AddCookie(v.cookie)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	for _, c := range answer.Cookies() {
+		if v.cookie = c; c.MaxAge < 0 {
+			v.cookie = nil
+		}
+	}
+	return answered{answer, string(text)}
+}
+
+// filled is a form that was open for a minute.
+func (v *visitor) filled(email string, more ...string) url.Values {
+	form := url.Values{"name": {"Ada"}, "email": {email}, "topic": {""}, "stamp": {v.App.Interactions.Stamp(time.Now().Add(-time.Minute))}}
+	for i := 0; i+1 < len(more); i += 2 {
+		form.Set(more[i], more[i+1])
+	}
+	return form
+}
+
+// fill sends a form, which is answered by the page that says to look into the mailbox.
+func (v *visitor) fill(t *testing.T, path string, form url.Values, header ...string) {
+	t.Helper()
+	a := v.do(t, http.MethodPost, path, form, header...)
+	require.Equal(t, http.StatusSeeOther, a.StatusCode, a.body)
+	require.Equal(t, v.home+"/-/sent", a.Header.Get("Location"))
+	require.Empty(t, a.Cookies())
+}
+
+// letters are the e-mails to an address.
+func (v *visitor) letters(t *testing.T, to string) (all []*mail.Message) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(v.mailbox, "*.eml"))
+	require.NoError(t, err)
+	for _, file := range files {
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		text, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		m, err := mail.ReadMessage(strings.NewReader(string(text)))
+		require.NoError(t, err)
+		if strings.Contains(m.Header.Get("To"), to) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+var linkInMail = regexp.MustCompile(`http://\S+/-/confirm\?token=\S+`)
+
+// link waits for the nth e-mail to an address, and returns the path of its link and its text.
+func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {
+	t.Helper()
+	var found []*mail.Message
+	require.Eventually(t, func() bool { found = v.letters(t, to); return len(found) >= n }, testkit.Wait, 20*time.Millisecond)
+	for _, m := range found {
+		raw, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		require.NoError(t, err)
+		if text = string(raw); strings.Contains(text, v.home+"/") {
+			break
+		}
+	}
+	link := linkInMail.FindString(text)
+	require.NotEmpty(t, link, text)
+	at, err := url.Parse(link)
+	require.NoError(t, err)
+	require.Equal(t, v.App.URL, "http://"+at.Host)
+	return at.RequestURI(), text
+}
+
+// press follows a link and presses the button.
+func (v *visitor) press(t *testing.T, link string) answered {
+	t.Helper()
+	at, err := url.Parse(link)
+	require.NoError(t, err)
+	return v.do(t, http.MethodPost, at.Path, url.Values{"token": {at.Query().Get("token")}})
+}
+
+func (v *visitor) address(name string) string { return name + "@" + v.slug + ".example.com" }
+
+// votes are those on a post by the API.
+func (v *visitor) votes(t *testing.T, post string) []any {
+	t.Helper()
+	a := v.Do(t, http.MethodGet, "/v1/posts/"+post+"/votes", nil)
+	return a.Body["data"].([]any)
+}
+
+// left are the organization's interactions that wait.
+func (v *visitor) left(t *testing.T) (n int) {
+	t.Helper()
+	v.query(t, "SELECT count(*) FROM interactions WHERE organization_id = $1", &n, v.Organization.ID.UUID().String())
+	return n
+}
+
+func (v *visitor) query(t *testing.T, sql string, into any, args ...any) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), v.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	require.NoError(t, c.QueryRow(t.Context(), sql, args...).Scan(into))
+}
+
+// public2 makes another public board, so that the organization is there.
+func (v *visitor) public2(t *testing.T) {
+	t.Helper()
+	v.ID(t, "/v1/boards", object{"name": "Other ideas", "public": true})
+}
