@@ -152,7 +152,7 @@ func (p *Pages) remember(v *visit, who interactions.Visitor) *http.Cookie {
 }
 
 func (v *visit) cookieOf(value string, maxAge int) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure wherever the origin is
 		Name: visitorCookie, Value: value, Path: workspacePath(v.org), MaxAge: maxAge,
 		HttpOnly: true, Secure: strings.HasPrefix(v.base, "https:"), SameSite: http.SameSiteLaxMode,
 	}

@@ -167,7 +167,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	}
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a reader that left isn't told
+	_, _ = w.Write(a.body) //nolint:gosec // made by html/template; a reader that left isn't told
 }
 
 // sendPrivate writes an answer that is for one reader, and that nobody may keep.
@@ -188,7 +188,7 @@ func (a *answer) sendPrivate(w http.ResponseWriter) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a reader that left isn't told
+	_, _ = w.Write(a.body) //nolint:gosec // made by html/template; a reader that left isn't told
 }
 
 // noOrganization is whose memory is used before it is known whose page it is.

@@ -49,7 +49,8 @@ func newBallot(t *testing.T, o testkit.Options) *ballot {
 	return b
 }
 
-func (b *ballot) send(t *testing.T, path string, form url.Values) *http.Response {
+// send posts a form, and returns the status of the answer.
+func (b *ballot) send(t *testing.T, path string, form url.Values) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.app.URL+path, strings.NewReader(form.Encode()))
 	require.NoError(t, err)
@@ -57,16 +58,16 @@ func (b *ballot) send(t *testing.T, path string, form url.Values) *http.Response
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
-	return answer
+	return answer.StatusCode
 }
 
 // vote fills the form, and returns the id of the interaction.
 func (b *ballot) vote(t *testing.T) string {
 	t.Helper()
-	answer := b.send(t, b.at+"/-/vote", url.Values{
+	status := b.send(t, b.at+"/-/vote", url.Values{
 		"name": {"Quentin"}, "email": {"quentin@example.com"}, "stamp": {b.app.Interactions.Stamp(time.Now().Add(-time.Minute))},
 	})
-	require.Equal(t, http.StatusSeeOther, answer.StatusCode)
+	require.Equal(t, http.StatusSeeOther, status)
 	var id publicid.Interaction
 	b.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
 	return id.String()
@@ -116,7 +117,7 @@ func (b *ballot) waits(t *testing.T, c client.Client, id string) {
 
 func (b *ballot) press(t *testing.T, token string) int {
 	t.Helper()
-	return b.send(t, b.home+"/-/confirm", url.Values{"token": {token}}).StatusCode
+	return b.send(t, b.home+"/-/confirm", url.Values{"token": {token}})
 }
 
 // ends comes back when the run is over.

@@ -69,7 +69,7 @@ const (
 
 // Stamp is what a form holds to tell when it was made.
 func (s *Service) Stamp(at time.Time) string {
-	text := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())) //nolint:gosec // after 1970
+	text := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
 	return base64.RawURLEncoding.EncodeToString(s.signed(text))
 }
 
@@ -86,7 +86,7 @@ func (s *Service) PaceOf(stamp string) Pace {
 	if err != nil || len(raw) != 8+sha256.Size || !hmac.Equal(raw, s.signed(raw[:8:8])) {
 		return Unknown
 	}
-	switch age := time.Since(time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))); { //nolint:gosec // as it was written
+	switch age := time.Since(time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))); {
 	case age < tooQuick:
 		return TooQuick
 	case age > formLife:
