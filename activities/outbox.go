@@ -115,6 +115,8 @@ type SweepResult struct {
 	Entries int `json:"entries,omitempty"`
 	// Recoveries that nobody ran.
 	Recoveries int `json:"recoveries,omitempty"`
+	// SubjectRequests are exports and erasures of persons that nobody did.
+	SubjectRequests int `json:"subjectRequests,omitempty"`
 	// Streaks that are long enough to disable their webhook, and didn't.
 	Streaks int `json:"streaks,omitempty"`
 	// Interactions whose link should have been mailed, or whose time is up.
@@ -131,6 +133,7 @@ func (r *SweepResult) Add(part SweepResult) {
 	r.Lost += part.Lost
 	r.Entries += part.Entries
 	r.Recoveries += part.Recoveries
+	r.SubjectRequests += part.SubjectRequests
 	r.Streaks += part.Streaks
 	r.Interactions += part.Interactions
 	r.GivenUp += part.GivenUp
@@ -144,7 +147,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	defer func() { o.counts.sweep(ctx, result, err) }()
 	if p.From == nil {
 		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
-			o.sweepEntries, o.sweepRecoveries, o.sweepStreaks, o.sweepInteractions,
+			o.sweepEntries, o.sweepRecoveries, o.sweepSubjectRequests, o.sweepStreaks, o.sweepInteractions,
 		} {
 			if err := part(ctx, p.grace(), &result); err != nil {
 				return result, err
@@ -158,8 +161,8 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	found.Next = nil // the place to go on from is nothing that was started
 	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
-			"entries", result.Entries, "recoveries", result.Recoveries, "streaks", result.Streaks, "interactions", result.Interactions,
-			"givenUp", result.GivenUp)
+			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests,
+			"streaks", result.Streaks, "interactions", result.Interactions, "givenUp", result.GivenUp)
 	}
 	return result, nil
 }

@@ -50,6 +50,11 @@ type RemoveResult struct {
 	IdempotencyRecords int `json:"idempotencyRecords,omitempty"`
 	// Tombstones of what was deleted, for lists that are kept in step with.
 	Tombstones int `json:"tombstones,omitempty"`
+	// AuditEntries and SubjectRequests, receipts of exports and erasures, are kept for a year,
+	// SubjectRecords, of exports, for a week.
+	AuditEntries    int `json:"auditEntries,omitempty"`
+	SubjectRecords  int `json:"subjectRecords,omitempty"`
+	SubjectRequests int `json:"subjectRequests,omitempty"`
 	// Unfinished says that the time was up before everything was looked at.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -108,6 +113,9 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.removeTombstones(ctx, began, &p); err != nil {
 		return p.Result, err
 	}
+	if err := r.removeOfPersons(ctx, began, &p); err != nil {
+		return p.Result, err
+	}
 	for r.keep > 0 && p.Step < len(removals) && !p.Result.Unfinished {
 		step, pageBegan := removals[p.Step], time.Now()
 		removed, next, err := r.store.RemoveExpired(ctx, step.kind, began.Add(-r.keep), p.After)
@@ -129,7 +137,9 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if p.Result != (RemoveResult{}) {
 		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
 			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks,
-			"idempotencyRecords", p.Result.IdempotencyRecords, "tombstones", p.Result.Tombstones, "unfinished", p.Result.Unfinished)
+			"idempotencyRecords", p.Result.IdempotencyRecords, "tombstones", p.Result.Tombstones,
+			"auditEntries", p.Result.AuditEntries, "subjectRecords", p.Result.SubjectRecords,
+			"subjectRequests", p.Result.SubjectRequests, "unfinished", p.Result.Unfinished)
 	}
 	// Nothing that is removed, but the only thing else that has to be done now and then, by
 	// one process: programs of a release before write rows without a hash while they run.
@@ -166,6 +176,25 @@ func (r *Retention) removeTombstones(ctx context.Context, began time.Time, p *pr
 	return r.removePages(ctx, began, p, "tombstones", &p.Result.Tombstones, func(ctx context.Context) (int, bool, error) {
 		return r.store.RemoveTombstones(ctx, began.Add(-r.keep))
 	})
+}
+
+// removeOfPersons removes what exports have found, then receipts and the audit trail, whatever the
+// deployment keeps of deliveries.
+func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *progress) error {
+	for _, of := range []struct {
+		name   string
+		count  *int
+		remove func(context.Context) (int, bool, error)
+	}{
+		{"subject_records", &p.Result.SubjectRecords, r.store.RemoveSubjectRecords},
+		{"subject_requests", &p.Result.SubjectRequests, r.store.RemoveSubjectRequests},
+		{"audit_entries", &p.Result.AuditEntries, r.store.RemoveAuditEntries},
+	} {
+		if err := r.removePages(ctx, began, p, of.name, of.count, of.remove); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removePages removes rows page by page, and counts them. Remove says whether there may be more.

@@ -20,6 +20,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/subjects"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
@@ -50,6 +51,7 @@ type UseCases struct {
 	Contacts *contacts.Service
 	Feedback *feedback.Service
 	Webhooks *webhooks.Service
+	Subjects *subjects.Service
 }
 
 type server struct {

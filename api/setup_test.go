@@ -57,6 +57,7 @@ func newFixture(t *testing.T, app *testkit.App) fixture {
 	newest := log.Body["data"].([]any)[0].(object)
 	ids["deliveryId"] = newest["id"].(string)
 	ids["recoveryId"] = n.Recovered(t, ids["webhookId"])
+	ids["subjectRequestId"] = n.Finished(t, n.ID(t, "/v1/contacts/"+ids["contactId"]+"/export", nil))
 	return fixture{n, ids}
 }
 

@@ -54,6 +54,138 @@ func (e APIKeyScope) Valid() bool {
 	}
 }
 
+// Defines values for AuditAction.
+const (
+	AuditActionCreateAPIKey         AuditAction = "createApiKey"
+	AuditActionCreateBoard          AuditAction = "createBoard"
+	AuditActionCreateChangelogEntry AuditAction = "createChangelogEntry"
+	AuditActionCreateContact        AuditAction = "createContact"
+	AuditActionCreateMember         AuditAction = "createMember"
+	AuditActionCreateOrganization   AuditAction = "createOrganization"
+	AuditActionCreateTag            AuditAction = "createTag"
+	AuditActionCreateWebhook        AuditAction = "createWebhook"
+	AuditActionDeleteBoard          AuditAction = "deleteBoard"
+	AuditActionDeleteChangelogEntry AuditAction = "deleteChangelogEntry"
+	AuditActionDeleteComment        AuditAction = "deleteComment"
+	AuditActionDeleteContact        AuditAction = "deleteContact"
+	AuditActionDeleteMember         AuditAction = "deleteMember"
+	AuditActionDeletePost           AuditAction = "deletePost"
+	AuditActionDeleteTag            AuditAction = "deleteTag"
+	AuditActionDeleteWebhook        AuditAction = "deleteWebhook"
+	AuditActionEraseContact         AuditAction = "eraseContact"
+	AuditActionExportContact        AuditAction = "exportContact"
+	AuditActionMergePosts           AuditAction = "mergePosts"
+	AuditActionRecoverWebhook       AuditAction = "recoverWebhook"
+	AuditActionReplaceLinkedPosts   AuditAction = "replaceLinkedPosts"
+	AuditActionReplayDelivery       AuditAction = "replayDelivery"
+	AuditActionRevokeAPIKey         AuditAction = "revokeApiKey"
+	AuditActionRotateAPIKey         AuditAction = "rotateApiKey"
+	AuditActionRotateWebhookSecret  AuditAction = "rotateWebhookSecret"
+	AuditActionTestWebhook          AuditAction = "testWebhook"
+	AuditActionUpdateBoard          AuditAction = "updateBoard"
+	AuditActionUpdateChangelogEntry AuditAction = "updateChangelogEntry"
+	AuditActionUpdateContact        AuditAction = "updateContact"
+	AuditActionUpdateMember         AuditAction = "updateMember"
+	AuditActionUpdateOrganization   AuditAction = "updateOrganization"
+	AuditActionUpdatePost           AuditAction = "updatePost"
+	AuditActionUpdateTag            AuditAction = "updateTag"
+	AuditActionUpdateWebhook        AuditAction = "updateWebhook"
+)
+
+// Valid indicates whether the value is a known member of the AuditAction enum.
+func (e AuditAction) Valid() bool {
+	switch e {
+	case AuditActionCreateAPIKey:
+		return true
+	case AuditActionCreateBoard:
+		return true
+	case AuditActionCreateChangelogEntry:
+		return true
+	case AuditActionCreateContact:
+		return true
+	case AuditActionCreateMember:
+		return true
+	case AuditActionCreateOrganization:
+		return true
+	case AuditActionCreateTag:
+		return true
+	case AuditActionCreateWebhook:
+		return true
+	case AuditActionDeleteBoard:
+		return true
+	case AuditActionDeleteChangelogEntry:
+		return true
+	case AuditActionDeleteComment:
+		return true
+	case AuditActionDeleteContact:
+		return true
+	case AuditActionDeleteMember:
+		return true
+	case AuditActionDeletePost:
+		return true
+	case AuditActionDeleteTag:
+		return true
+	case AuditActionDeleteWebhook:
+		return true
+	case AuditActionEraseContact:
+		return true
+	case AuditActionExportContact:
+		return true
+	case AuditActionMergePosts:
+		return true
+	case AuditActionRecoverWebhook:
+		return true
+	case AuditActionReplaceLinkedPosts:
+		return true
+	case AuditActionReplayDelivery:
+		return true
+	case AuditActionRevokeAPIKey:
+		return true
+	case AuditActionRotateAPIKey:
+		return true
+	case AuditActionRotateWebhookSecret:
+		return true
+	case AuditActionTestWebhook:
+		return true
+	case AuditActionUpdateBoard:
+		return true
+	case AuditActionUpdateChangelogEntry:
+		return true
+	case AuditActionUpdateContact:
+		return true
+	case AuditActionUpdateMember:
+		return true
+	case AuditActionUpdateOrganization:
+		return true
+	case AuditActionUpdatePost:
+		return true
+	case AuditActionUpdateTag:
+		return true
+	case AuditActionUpdateWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AuditEntryActorKind.
+const (
+	AuditEntryActorKindMember   AuditEntryActorKind = "member"
+	AuditEntryActorKindOperator AuditEntryActorKind = "operator"
+)
+
+// Valid indicates whether the value is a known member of the AuditEntryActorKind enum.
+func (e AuditEntryActorKind) Valid() bool {
+	switch e {
+	case AuditEntryActorKindMember:
+		return true
+	case AuditEntryActorKindOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BillingState.
 const (
 	BillingStateActive   BillingState = "active"
@@ -171,6 +303,24 @@ func (e DeliveryStatus) Valid() bool {
 	case DeliveryStatusPending:
 		return true
 	case DeliveryStatusSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ErasedText.
+const (
+	ErasedTextBlank ErasedText = "blank"
+	ErasedTextKeep  ErasedText = "keep"
+)
+
+// Valid indicates whether the value is a known member of the ErasedText enum.
+func (e ErasedText) Valid() bool {
+	switch e {
+	case ErasedTextBlank:
+		return true
+	case ErasedTextKeep:
 		return true
 	default:
 		return false
@@ -402,6 +552,75 @@ func (e RecoveryStatus) Valid() bool {
 	}
 }
 
+// Defines values for SubjectRecordKind.
+const (
+	SubjectRecordKindComment  SubjectRecordKind = "comment"
+	SubjectRecordKindContact  SubjectRecordKind = "contact"
+	SubjectRecordKindDelivery SubjectRecordKind = "delivery"
+	SubjectRecordKindEvent    SubjectRecordKind = "event"
+	SubjectRecordKindPost     SubjectRecordKind = "post"
+	SubjectRecordKindVote     SubjectRecordKind = "vote"
+)
+
+// Valid indicates whether the value is a known member of the SubjectRecordKind enum.
+func (e SubjectRecordKind) Valid() bool {
+	switch e {
+	case SubjectRecordKindComment:
+		return true
+	case SubjectRecordKindContact:
+		return true
+	case SubjectRecordKindDelivery:
+		return true
+	case SubjectRecordKindEvent:
+		return true
+	case SubjectRecordKindPost:
+		return true
+	case SubjectRecordKindVote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubjectRequestKind.
+const (
+	SubjectRequestKindErase  SubjectRequestKind = "erase"
+	SubjectRequestKindExport SubjectRequestKind = "export"
+)
+
+// Valid indicates whether the value is a known member of the SubjectRequestKind enum.
+func (e SubjectRequestKind) Valid() bool {
+	switch e {
+	case SubjectRequestKindErase:
+		return true
+	case SubjectRequestKindExport:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubjectRequestStatus.
+const (
+	SubjectRequestStatusCompleted SubjectRequestStatus = "completed"
+	SubjectRequestStatusRunning   SubjectRequestStatus = "running"
+	SubjectRequestStatusStopped   SubjectRequestStatus = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the SubjectRequestStatus enum.
+func (e SubjectRequestStatus) Valid() bool {
+	switch e {
+	case SubjectRequestStatusCompleted:
+		return true
+	case SubjectRequestStatusRunning:
+		return true
+	case SubjectRequestStatusStopped:
+		return true
+	default:
+		return false
+	}
+}
+
 // AllPostsSort The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last, and a
 // `syncCursor`.
 type AllPostsSort string
@@ -472,6 +691,57 @@ type APIKeyWithSecret struct {
 // APIKeyWithSecretEnvelope defines model for ApiKeyWithSecretEnvelope.
 type APIKeyWithSecretEnvelope struct {
 	Data APIKeyWithSecret `json:"data"`
+}
+
+// AuditAction An operation that leaves an entry, by its `operationId`. `createOrganization` and `updateOrganization` are the operator's.
+type AuditAction string
+
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Action The operation, by its `operationId`. Open: more may be added.
+	//
+	// Examples: createWebhook
+	Action string `json:"action"`
+	Actor  struct {
+		// APIKeyID The key.
+		APIKeyID nullable.Nullable[string] `json:"apiKeyId"`
+
+		// Kind `member` for a request, `operator` for the command line of the service.
+		Kind AuditEntryActorKind `json:"kind"`
+
+		// MemberID The member whose key it was.
+		MemberID nullable.Nullable[string] `json:"memberId"`
+	} `json:"actor"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The id of an entry of the audit trail.
+	ID       AuditEntryID `json:"id"`
+	Resource struct {
+		// ID Its id. It may be gone.
+		ID string `json:"id"`
+
+		// Kind What was changed. More may be added.
+		//
+		// Examples: board
+		Kind string `json:"kind"`
+	} `json:"resource"`
+}
+
+// AuditEntryActorKind `member` for a request, `operator` for the command line of the service.
+type AuditEntryActorKind string
+
+// AuditEntryID The id of an entry of the audit trail.
+type AuditEntryID = string
+
+// AuditList defines model for AuditList.
+type AuditList struct {
+	// Data The entries, newest first.
+	Data []AuditEntry `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
 // BillingState With `read_only` every write is refused.
@@ -1176,6 +1446,15 @@ type DeliveryPayload = json.RawMessage
 // DeliveryStatus `pending` while attempts are to come; `succeeded` and `failed` are final.
 type DeliveryStatus string
 
+// EraseContactRequest defines model for EraseContactRequest.
+type EraseContactRequest struct {
+	// Text What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+	Text *ErasedText `json:"text,omitempty"`
+}
+
+// ErasedText What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+type ErasedText string
+
 // Error Every error has this shape.
 type Error struct {
 	Error ErrorBody `json:"error"`
@@ -1745,6 +2024,77 @@ type RotateWebhookSecretRequest struct {
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
+// SubjectRecord defines model for SubjectRecord.
+type SubjectRecord struct {
+	// Kind What the record is.
+	Kind SubjectRecordKind `json:"kind"`
+
+	// Record The record as it was when the export came to it. Its members may become more.
+	Record json.RawMessage `json:"record"`
+}
+
+// SubjectRecordKind What the record is.
+type SubjectRecordKind string
+
+// SubjectRecordList defines model for SubjectRecordList.
+type SubjectRecordList struct {
+	// Data The records.
+	Data []SubjectRecord `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// SubjectRequest defines model for SubjectRequest.
+type SubjectRequest struct {
+	// ContactID A contact's id.
+	ContactID ContactID `json:"contactId"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ExpiresAt When the records of a completed export are removed; null where there are none.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt"`
+
+	// FinishedAt When it was completed or stopped; null while it runs.
+	FinishedAt nullable.Nullable[time.Time] `json:"finishedAt"`
+
+	// ID The id of the receipt of an export or an erasure.
+	ID   SubjectRequestID   `json:"id"`
+	Kind SubjectRequestKind `json:"kind"`
+
+	// Records How many records the export has so far; 0 for an erasure.
+	Records int `json:"records"`
+
+	// SameAddressContactIds Other contacts that had the same e-mail address when it was asked for, which it isn't about. Of more than 100 the oldest.
+	SameAddressContactIds []ContactID `json:"sameAddressContactIds"`
+
+	// Status `running` while there is something to do; `completed` and `stopped` are final.
+	Status SubjectRequestStatus `json:"status"`
+
+	// StoppedReason Why it stopped before its end; null if it didn't. Open: more values may be added. So far `contact_deleted`.
+	//
+	// Examples: contact_deleted
+	StoppedReason nullable.Nullable[string] `json:"stoppedReason"`
+
+	// Text What becomes of the text that the person wrote; null for an export.
+	Text nullable.Nullable[ErasedText] `json:"text"`
+}
+
+// SubjectRequestKind defines model for SubjectRequest.Kind.
+type SubjectRequestKind string
+
+// SubjectRequestStatus `running` while there is something to do; `completed` and `stopped` are final.
+type SubjectRequestStatus string
+
+// SubjectRequestEnvelope defines model for SubjectRequestEnvelope.
+type SubjectRequestEnvelope struct {
+	Data SubjectRequest `json:"data"`
+}
+
+// SubjectRequestID The id of the receipt of an export or an erasure.
+type SubjectRequestID = string
+
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
 type SyncCursor = string
@@ -2216,6 +2566,9 @@ type PostIDParam = string
 // RecoveryIDParam defines model for RecoveryIdParam.
 type RecoveryIDParam = string
 
+// SubjectRequestIDParam defines model for SubjectRequestIdParam.
+type SubjectRequestIDParam = string
+
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
 
@@ -2275,6 +2628,30 @@ type ValidationFailed = Error
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Actor Only what a member (`usr_…`) or a key (`key_…`) did, or `operator`.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Action Only this operation.
+	Action *AuditAction `form:"action,omitempty" json:"action,omitempty"`
+
+	// Resource Only what was done to the resource of this id, which may be gone.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// Since Only what was done at this moment or later.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what was done before this moment.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -2487,6 +2864,15 @@ type ListVotesParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListSubjectRecordsParams defines parameters for ListSubjectRecords.
+type ListSubjectRecordsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2570,6 +2956,9 @@ type IdentifyContactsJSONRequestBody = IdentifyContactsRequest
 
 // UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
 type UpdateContactJSONRequestBody = UpdateContactRequest
+
+// EraseContactJSONRequestBody defines body for EraseContact for application/json ContentType.
+type EraseContactJSONRequestBody = EraseContactRequest
 
 // CreateMemberJSONRequestBody defines body for CreateMember for application/json ContentType.
 type CreateMemberJSONRequestBody = CreateMemberRequest
@@ -2760,6 +3149,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
 	RotateAPIKey(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAudit Read the audit trail
+	//
+	// Lists who changed what by which key, newest first: every change of boards, tags, posts once they are there,
+	// changelog entries, contacts by hand, webhooks, API keys, members and the organization itself, by the API, by a
+	// tool or by the service's operator at the command line; also exports, erasures and the sending again of
+	// deliveries. An entry is written with its change, and only where something changed. It holds no name, address or
+	// value, and is kept for a year.
+	//
+	// What end-users do, which is far more, is in the feed of events instead: identify, new posts, votes,
+	// new comments and the edits of these aren't here.
+	//
+	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListBoards List boards
 	//
@@ -3236,6 +3639,68 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
 	UpdateContact(ctx context.Context, contactID ContactIDParam, body UpdateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// EraseContactWithBody Erase a person
+	//
+	// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+	// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+	// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+	// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+	//
+	// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+	// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+	// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+	// other events of its time. What receivers answered to these deliveries is removed.
+	//
+	// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+	// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+	// as they are: the receipt names the contacts.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+	EraseContactWithBody(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EraseContact Erase a person
+	//
+	// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+	// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+	// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+	// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+	//
+	// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+	// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+	// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+	// other events of its time. What receivers answered to these deliveries is removed.
+	//
+	// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+	// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+	// as they are: the receipt names the contacts.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+	EraseContact(ctx context.Context, contactID ContactIDParam, body EraseContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportContact Export all there is about a person
+	//
+	// Begins to collect all that is kept about the person that a contact is: the contact with its traits, its posts,
+	// votes and comments, those that have a keyed hash of its e-mail address without being another contact's, and the
+	// events that name any of these, with their deliveries. It goes on in the background: read the receipt until it is
+	// `completed`, then its records. They are kept encrypted, and for 7 days.
+	//
+	// While an export of the contact runs, to ask again answers with its receipt and begins nothing. It stops where the
+	// contact is deleted meanwhile, `stoppedReason` is `contact_deleted`. Other contacts with the same address have exports of their own: the receipt
+	// names them.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Corresponds with POST /v1/contacts/{contactId}/export (the `ExportContact` operationId).
+	ExportContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListContactPosts List a contact's posts
 	//
 	// Lists the posts that the contact is attached to, on all boards, newest first.
@@ -3550,6 +4015,25 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
 	CastVote(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSubjectRequest Read the receipt of an export or an erasure
+	//
+	// Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
+	//
+	// Corresponds with GET /v1/subject-requests/{subjectRequestId} (the `GetSubjectRequest` operationId).
+	GetSubjectRequest(ctx context.Context, subjectRequestID SubjectRequestIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSubjectRecords Read what an export has found
+	//
+	// Lists the records of an export that is completed: the contact first, then posts, votes, comments, and events with
+	// their deliveries. All pages together are all there is about the person. While the export runs, this is 409 with
+	// `details.reason = "export_running"`; of one that was stopped, of an erasure, and when the records are removed, 7 days after
+	// the end or by an erasure of the person, it is 404.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
+	ListSubjectRecords(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWebhooks List webhooks
 	//
@@ -3909,6 +4393,30 @@ func (c *Client) RotateAPIKeyWithBody(ctx context.Context, keyID APIKeyIDParam, 
 // Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
 func (c *Client) RotateAPIKey(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRotateAPIKeyRequest(c.Server, keyID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAudit Read the audit trail
+//
+// Lists who changed what by which key, newest first: every change of boards, tags, posts once they are there,
+// changelog entries, contacts by hand, webhooks, API keys, members and the organization itself, by the API, by a
+// tool or by the service's operator at the command line; also exports, erasures and the sending again of
+// deliveries. An entry is written with its change, and only where something changed. It holds no name, address or
+// value, and is kept for a year.
+//
+// What end-users do, which is far more, is in the feed of events instead: identify, new posts, votes,
+// new comments and the edits of these aren't here.
+//
+// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4804,6 +5312,98 @@ func (c *Client) UpdateContact(ctx context.Context, contactID ContactIDParam, bo
 	return c.Client.Do(req)
 }
 
+// EraseContactWithBody Erase a person
+//
+// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+//
+// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+// other events of its time. What receivers answered to these deliveries is removed.
+//
+// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+// as they are: the receipt names the contacts.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+func (c *Client) EraseContactWithBody(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEraseContactRequestWithBody(c.Server, contactID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EraseContact Erase a person
+//
+// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+//
+// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+// other events of its time. What receivers answered to these deliveries is removed.
+//
+// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+// as they are: the receipt names the contacts.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+func (c *Client) EraseContact(ctx context.Context, contactID ContactIDParam, body EraseContactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEraseContactRequest(c.Server, contactID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportContact Export all there is about a person
+//
+// Begins to collect all that is kept about the person that a contact is: the contact with its traits, its posts,
+// votes and comments, those that have a keyed hash of its e-mail address without being another contact's, and the
+// events that name any of these, with their deliveries. It goes on in the background: read the receipt until it is
+// `completed`, then its records. They are kept encrypted, and for 7 days.
+//
+// While an export of the contact runs, to ask again answers with its receipt and begins nothing. It stops where the
+// contact is deleted meanwhile, `stoppedReason` is `contact_deleted`. Other contacts with the same address have exports of their own: the receipt
+// names them.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Corresponds with POST /v1/contacts/{contactId}/export (the `ExportContact` operationId).
+func (c *Client) ExportContact(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportContactRequest(c.Server, contactID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListContactPosts List a contact's posts
 //
 // Lists the posts that the contact is attached to, on all boards, newest first.
@@ -5349,6 +5949,45 @@ func (c *Client) CastVoteWithBody(ctx context.Context, postID PostIDParam, conte
 // Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
 func (c *Client) CastVote(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCastVoteRequest(c.Server, postID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSubjectRequest Read the receipt of an export or an erasure
+//
+// Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
+//
+// Corresponds with GET /v1/subject-requests/{subjectRequestId} (the `GetSubjectRequest` operationId).
+func (c *Client) GetSubjectRequest(ctx context.Context, subjectRequestID SubjectRequestIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSubjectRequestRequest(c.Server, subjectRequestID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSubjectRecords Read what an export has found
+//
+// Lists the records of an export that is completed: the contact first, then posts, votes, comments, and events with
+// their deliveries. All pages together are all there is about the person. While the export runs, this is 409 with
+// `details.reason = "export_running"`; of one that was stopped, of an erasure, and when the records are removed, 7 days after
+// the end or by an erasure of the person, it is 404.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
+func (c *Client) ListSubjectRecords(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSubjectRecordsRequest(c.Server, subjectRequestID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5943,6 +6582,132 @@ func NewRotateAPIKeyRequestWithBody(server string, keyID APIKeyIDParam, contentT
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAuditRequest constructs an http.Request for the ListAudit method
+func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Actor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "actor", *params.Actor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Action != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Resource != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource", *params.Resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -7442,6 +8207,87 @@ func NewUpdateContactRequestWithBody(server string, contactID ContactIDParam, co
 	return req, nil
 }
 
+// NewEraseContactRequest calls the generic EraseContact builder with application/json body
+func NewEraseContactRequest(server string, contactID ContactIDParam, body EraseContactJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEraseContactRequestWithBody(server, contactID, "application/json", bodyReader)
+}
+
+// NewEraseContactRequestWithBody constructs an http.Request for the EraseContact method, with any body, and a specified content type
+func NewEraseContactRequestWithBody(server string, contactID ContactIDParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "contactId", contactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts/%s/erase", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewExportContactRequest constructs an http.Request for the ExportContact method
+func NewExportContactRequest(server string, contactID ContactIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "contactId", contactID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contacts/%s/export", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListContactPostsRequest constructs an http.Request for the ListContactPosts method
 func NewListContactPostsRequest(server string, contactID ContactIDParam, params *ListContactPostsParams) (*http.Request, error) {
 	var err error
@@ -8478,6 +9324,113 @@ func NewCastVoteRequestWithBody(server string, postID PostIDParam, contentType s
 	return req, nil
 }
 
+// NewGetSubjectRequestRequest constructs an http.Request for the GetSubjectRequest method
+func NewGetSubjectRequestRequest(server string, subjectRequestID SubjectRequestIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "subjectRequestId", subjectRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subject-requests/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListSubjectRecordsRequest constructs an http.Request for the ListSubjectRecords method
+func NewListSubjectRecordsRequest(server string, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "subjectRequestId", subjectRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subject-requests/%s/records", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListWebhooksRequest constructs an http.Request for the ListWebhooks method
 func NewListWebhooksRequest(server string, params *ListWebhooksParams) (*http.Request, error) {
 	var err error
@@ -9300,6 +10253,22 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/api-keys/{keyId}/rotate (the `RotateAPIKey` operationId).
 	RotateAPIKeyWithResponse(ctx context.Context, keyID APIKeyIDParam, body RotateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateAPIKeyResponse, error)
 
+	// ListAuditWithResponse Read the audit trail
+	//
+	// Lists who changed what by which key, newest first: every change of boards, tags, posts once they are there,
+	// changelog entries, contacts by hand, webhooks, API keys, members and the organization itself, by the API, by a
+	// tool or by the service's operator at the command line; also exports, erasures and the sending again of
+	// deliveries. An entry is written with its change, and only where something changed. It holds no name, address or
+	// value, and is kept for a year.
+	//
+	// What end-users do, which is far more, is in the feed of events instead: identify, new posts, votes,
+	// new comments and the edits of these aren't here.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
+
 	// ListBoardsWithResponse List boards
 	//
 	// Lists the organization's boards, oldest first.
@@ -9801,6 +10770,70 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/contacts/{contactId} (the `UpdateContact` operationId).
 	UpdateContactWithResponse(ctx context.Context, contactID ContactIDParam, body UpdateContactJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateContactResponse, error)
 
+	// EraseContactWithBodyWithResponse Erase a person
+	//
+	// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+	// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+	// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+	// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+	//
+	// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+	// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+	// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+	// other events of its time. What receivers answered to these deliveries is removed.
+	//
+	// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+	// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+	// as they are: the receipt names the contacts.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+	EraseContactWithBodyWithResponse(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EraseContactResponse, error)
+
+	// EraseContactWithResponse Erase a person
+	//
+	// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+	// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+	// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+	// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+	//
+	// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+	// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+	// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+	// other events of its time. What receivers answered to these deliveries is removed.
+	//
+	// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+	// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+	// as they are: the receipt names the contacts.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+	EraseContactWithResponse(ctx context.Context, contactID ContactIDParam, body EraseContactJSONRequestBody, reqEditors ...RequestEditorFn) (*EraseContactResponse, error)
+
+	// ExportContactWithResponse Export all there is about a person
+	//
+	// Begins to collect all that is kept about the person that a contact is: the contact with its traits, its posts,
+	// votes and comments, those that have a keyed hash of its e-mail address without being another contact's, and the
+	// events that name any of these, with their deliveries. It goes on in the background: read the receipt until it is
+	// `completed`, then its records. They are kept encrypted, and for 7 days.
+	//
+	// While an export of the contact runs, to ask again answers with its receipt and begins nothing. It stops where the
+	// contact is deleted meanwhile, `stoppedReason` is `contact_deleted`. Other contacts with the same address have exports of their own: the receipt
+	// names them.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contacts/{contactId}/export (the `ExportContact` operationId).
+	ExportContactWithResponse(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*ExportContactResponse, error)
+
 	// ListContactPostsWithResponse List a contact's posts
 	//
 	// Lists the posts that the contact is attached to, on all boards, newest first.
@@ -10139,6 +11172,29 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/posts/{postId}/votes (the `CastVote` operationId).
 	CastVoteWithResponse(ctx context.Context, postID PostIDParam, body CastVoteJSONRequestBody, reqEditors ...RequestEditorFn) (*CastVoteResponse, error)
+
+	// GetSubjectRequestWithResponse Read the receipt of an export or an erasure
+	//
+	// Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/subject-requests/{subjectRequestId} (the `GetSubjectRequest` operationId).
+	GetSubjectRequestWithResponse(ctx context.Context, subjectRequestID SubjectRequestIDParam, reqEditors ...RequestEditorFn) (*GetSubjectRequestResponse, error)
+
+	// ListSubjectRecordsWithResponse Read what an export has found
+	//
+	// Lists the records of an export that is completed: the contact first, then posts, votes, comments, and events with
+	// their deliveries. All pages together are all there is about the person. While the export runs, this is 409 with
+	// `details.reason = "export_running"`; of one that was stopped, of an erasure, and when the records are removed, 7 days after
+	// the end or by an erasure of the person, it is 404.
+	//
+	// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
+	ListSubjectRecordsWithResponse(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*ListSubjectRecordsResponse, error)
 
 	// ListWebhooksWithResponse List webhooks
 	//
@@ -10792,6 +11848,96 @@ func (r RotateAPIKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RotateAPIKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditResponse) GetJSON200() *AuditList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAuditResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListAuditResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListAuditResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListAuditResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListAuditResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListAuditResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListAuditResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13599,6 +14745,214 @@ func (r UpdateContactResponse) ContentType() string {
 	return ""
 }
 
+type EraseContactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *SubjectRequestEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *InProgress
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r EraseContactResponse) GetJSON202() *SubjectRequestEnvelope {
+	return r.JSON202
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r EraseContactResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r EraseContactResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r EraseContactResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r EraseContactResponse) GetJSON409() *InProgress {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r EraseContactResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r EraseContactResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r EraseContactResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r EraseContactResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r EraseContactResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r EraseContactResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r EraseContactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EraseContactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EraseContactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EraseContactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportContactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *SubjectRequestEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *InProgress
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r ExportContactResponse) GetJSON202() *SubjectRequestEnvelope {
+	return r.JSON202
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ExportContactResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ExportContactResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ExportContactResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ExportContactResponse) GetJSON409() *InProgress {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ExportContactResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ExportContactResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ExportContactResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ExportContactResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportContactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportContactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportContactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportContactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListContactPostsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15415,6 +16769,193 @@ func (r CastVoteResponse) ContentType() string {
 	return ""
 }
 
+type GetSubjectRequestResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubjectRequestEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON200() *SubjectRequestEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetSubjectRequestResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSubjectRequestResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSubjectRequestResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSubjectRequestResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSubjectRequestResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListSubjectRecordsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubjectRecordList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON200() *SubjectRecordList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListSubjectRecordsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSubjectRecordsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSubjectRecordsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSubjectRecordsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSubjectRecordsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListWebhooksResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -16913,6 +18454,28 @@ func (c *ClientWithResponses) RotateAPIKeyWithResponse(ctx context.Context, keyI
 	return ParseRotateAPIKeyResponse(rsp)
 }
 
+// ListAuditWithResponse Read the audit trail
+//
+// Lists who changed what by which key, newest first: every change of boards, tags, posts once they are there,
+// changelog entries, contacts by hand, webhooks, API keys, members and the organization itself, by the API, by a
+// tool or by the service's operator at the command line; also exports, erasures and the sending again of
+// deliveries. An entry is written with its change, and only where something changed. It holds no name, address or
+// value, and is kept for a year.
+//
+// What end-users do, which is far more, is in the feed of events instead: identify, new posts, votes,
+// new comments and the edits of these aren't here.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error) {
+	rsp, err := c.ListAudit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditResponse(rsp)
+}
+
 // ListBoardsWithResponse List boards
 //
 // Lists the organization's boards, oldest first.
@@ -17660,6 +19223,88 @@ func (c *ClientWithResponses) UpdateContactWithResponse(ctx context.Context, con
 	return ParseUpdateContactResponse(rsp)
 }
 
+// EraseContactWithBodyWithResponse Erase a person
+//
+// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+//
+// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+// other events of its time. What receivers answered to these deliveries is removed.
+//
+// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+// as they are: the receipt names the contacts.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+func (c *ClientWithResponses) EraseContactWithBodyWithResponse(ctx context.Context, contactID ContactIDParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EraseContactResponse, error) {
+	rsp, err := c.EraseContactWithBody(ctx, contactID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEraseContactResponse(rsp)
+}
+
+// EraseContactWithResponse Erase a person
+//
+// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
+// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
+// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
+// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+//
+// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
+// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
+// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
+// other events of its time. What receivers answered to these deliveries is removed.
+//
+// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
+// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
+// as they are: the receipt names the contacts.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts/{contactId}/erase (the `EraseContact` operationId).
+func (c *ClientWithResponses) EraseContactWithResponse(ctx context.Context, contactID ContactIDParam, body EraseContactJSONRequestBody, reqEditors ...RequestEditorFn) (*EraseContactResponse, error) {
+	rsp, err := c.EraseContact(ctx, contactID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEraseContactResponse(rsp)
+}
+
+// ExportContactWithResponse Export all there is about a person
+//
+// Begins to collect all that is kept about the person that a contact is: the contact with its traits, its posts,
+// votes and comments, those that have a keyed hash of its e-mail address without being another contact's, and the
+// events that name any of these, with their deliveries. It goes on in the background: read the receipt until it is
+// `completed`, then its records. They are kept encrypted, and for 7 days.
+//
+// While an export of the contact runs, to ask again answers with its receipt and begins nothing. It stops where the
+// contact is deleted meanwhile, `stoppedReason` is `contact_deleted`. Other contacts with the same address have exports of their own: the receipt
+// names them.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contacts/{contactId}/export (the `ExportContact` operationId).
+func (c *ClientWithResponses) ExportContactWithResponse(ctx context.Context, contactID ContactIDParam, reqEditors ...RequestEditorFn) (*ExportContactResponse, error) {
+	rsp, err := c.ExportContact(ctx, contactID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportContactResponse(rsp)
+}
+
 // ListContactPostsWithResponse List a contact's posts
 //
 // Lists the posts that the contact is attached to, on all boards, newest first.
@@ -18141,6 +19786,41 @@ func (c *ClientWithResponses) CastVoteWithResponse(ctx context.Context, postID P
 		return nil, err
 	}
 	return ParseCastVoteResponse(rsp)
+}
+
+// GetSubjectRequestWithResponse Read the receipt of an export or an erasure
+//
+// Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/subject-requests/{subjectRequestId} (the `GetSubjectRequest` operationId).
+func (c *ClientWithResponses) GetSubjectRequestWithResponse(ctx context.Context, subjectRequestID SubjectRequestIDParam, reqEditors ...RequestEditorFn) (*GetSubjectRequestResponse, error) {
+	rsp, err := c.GetSubjectRequest(ctx, subjectRequestID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSubjectRequestResponse(rsp)
+}
+
+// ListSubjectRecordsWithResponse Read what an export has found
+//
+// Lists the records of an export that is completed: the contact first, then posts, votes, comments, and events with
+// their deliveries. All pages together are all there is about the person. While the export runs, this is 409 with
+// `details.reason = "export_running"`; of one that was stopped, of an erasure, and when the records are removed, 7 days after
+// the end or by an erasure of the person, it is 404.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
+func (c *ClientWithResponses) ListSubjectRecordsWithResponse(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*ListSubjectRecordsResponse, error) {
+	rsp, err := c.ListSubjectRecords(ctx, subjectRequestID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSubjectRecordsResponse(rsp)
 }
 
 // ListWebhooksWithResponse List webhooks
@@ -18814,6 +20494,81 @@ func ParseRotateAPIKeyResponse(rsp *http.Response) (*RotateAPIKeyResponse, error
 			return nil, err
 		}
 		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
+func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed
@@ -21256,6 +23011,184 @@ func ParseUpdateContactResponse(rsp *http.Response) (*UpdateContactResponse, err
 	return response, nil
 }
 
+// ParseEraseContactResponse parses an HTTP response from a EraseContactWithResponse call
+func ParseEraseContactResponse(rsp *http.Response) (*EraseContactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EraseContactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest SubjectRequestEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest InProgress
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExportContactResponse parses an HTTP response from a ExportContactWithResponse call
+func ParseExportContactResponse(rsp *http.Response) (*ExportContactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportContactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest SubjectRequestEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest InProgress
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListContactPostsResponse parses an HTTP response from a ListContactPostsWithResponse call
 func ParseListContactPostsResponse(rsp *http.Response) (*ListContactPostsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -22774,6 +24707,166 @@ func ParseCastVoteResponse(rsp *http.Response) (*CastVoteResponse, error) {
 			return nil, err
 		}
 		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSubjectRequestResponse parses an HTTP response from a GetSubjectRequestWithResponse call
+func ParseGetSubjectRequestResponse(rsp *http.Response) (*GetSubjectRequestResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSubjectRequestResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubjectRequestEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListSubjectRecordsResponse parses an HTTP response from a ListSubjectRecordsWithResponse call
+func ParseListSubjectRecordsResponse(rsp *http.Response) (*ListSubjectRecordsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSubjectRecordsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubjectRecordList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

@@ -104,6 +104,15 @@ func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 	out, err = p.command("member", "remove", left[0]["id"].(string))
 	require.Error(t, err)
 	require.Contains(t, out, "the organization's only owner")
+
+	var trail []map[string]any
+	p.json(&trail, "audit", "--resource", id, "--json")
+	require.Len(t, trail, 2)
+	require.Equal(t, []any{"deleteMember", "createMember"}, []any{trail[0]["action"], trail[1]["action"]})
+	require.Equal(t, map[string]any{"kind": "operator", "memberId": nil, "apiKeyId": nil}, trail[0]["actor"])
+	out, err = p.command("audit", "--actor", "operator", "--action", "createApiKey", "--limit", "1")
+	require.NoError(t, err, out)
+	require.Regexp(t, `operator +createApiKey +key_`, out)
 }
 
 func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
@@ -122,6 +131,7 @@ func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
 		"There is no such member in":             {"key", "create", "--member", "nobody@example.com"},
 		"There is no such API key":               {"key", "revoke", "key_00000000000000000000000000"},
 		"accepts 1 arg(s), received 0":           {"org", "create"},
+		"--since yesterday is no moment":         {"audit", "--since", "yesterday"},
 		"name must have at least 1 character":    {"key", "create", "--name", ""},
 		"expiresAt must lie in the future":       {"key", "create", "--expires-in", "-1h"},
 		"read the search attributes: open /none": {"temporal", "setup", "--file", "/none"},

@@ -14,7 +14,7 @@ import (
 func unknown(parameter string) string {
 	kinds := map[string]string{
 		"boardId": "brd", "tagId": "tag", "postId": "pst", "contactId": "ctc", "webhookId": "whk", "deliveryId": "dlv",
-		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr",
+		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr", "subjectRequestId": "dsr",
 	}
 	return kinds[parameter] + "_00000000000000000000000000"
 }
@@ -157,7 +157,16 @@ func ending() []step {
 		{"updatePost", object{"postId": "$post", "title": "Late", "If-Match": "*"}, ""},
 		{"deletePost", object{"postId": "$post"}, ""},
 		{"deleteChangelogEntry", object{"entryId": "$entry"}, ""},
+		{"exportContact", object{"contactId": "$contact"}, "request"},
+		{"exportContact", object{"contactId": "$contact"}, ""}, // the one that runs
+		{"getSubjectRequest", object{"subjectRequestId": "$request"}, ""},
+		{"listSubjectRecords", object{"subjectRequestId": "$request"}, ""}, // it runs
 		{"deleteContact", object{"contactId": "$contact"}, ""},
+		{"eraseContact", object{"contactId": "$second", "text": "blank"}, ""},
+		{"eraseContact", object{"contactId": "$second"}, ""}, // gone
+		{"listAudit", object{"limit": 5}, ""},
+		{"listAudit", object{"actor": "operator", "action": "createApiKey"}, ""},
+		{"listAudit", object{"resource": "$second", "since": "2026-03-12T10:41:07Z"}, ""},
 		{"deleteWebhook", object{"webhookId": "$webhook"}, ""},
 		{"deleteBoard", object{"boardId": "$board", "confirmName": "Ideas"}, ""},
 		{"deleteBoard", object{"boardId": "$other", "confirmName": "More ideas"}, ""},

@@ -40,10 +40,12 @@ var table = []tool{
 		actions: []action{{"", "createContact"}},
 	},
 	{
-		name: "get_contact", title: "Read a contact",
+		name: "get_contact", title: "Read a contact, or an export of all about it",
 		description: "Use this to read one contact by its id (ctc_…); to find it by an address, a name or your own id, use " +
-			"list_contacts. Returns the contact with how many posts, votes and comments it has.",
-		actions: []action{{"", "getContact"}},
+			"list_contacts. Action contact returns the contact with how many posts, votes and comments it has; request " +
+			"the receipt of an export or an erasure of a person (dsr_…), to see how far it is, and records a page of what an " +
+			"export that is completed has found.",
+		actions: []action{{"contact", "getContact"}, {"request", "getSubjectRequest"}, {"records", "listSubjectRecords"}},
 	},
 	{
 		name: "list_contacts", title: "List and find contacts",
@@ -58,10 +60,12 @@ var table = []tool{
 		actions: []action{{"", "updateContact"}},
 	},
 	{
-		name: "delete_contact", title: "Delete a contact", destroys: true, repeats: true,
-		description: "Use this to remove a contact for good, for example when a person asks for it. Their posts stay, " +
-			"without the contact. There is no way back. Returns the id.",
-		actions: []action{{"", "deleteContact"}},
+		name: "delete_contact", title: "Delete or erase a contact, or export it", destroys: true, standard: true,
+		description: "Use this to remove a contact for good; its posts stay, without it. When a person asks to be forgotten, " +
+			"action erase also erases what hashes, events and exports tell of them (text: blank also what they wrote), and " +
+			"when they ask for their data, export collects all there is. There is no way back from delete and erase. " +
+			"delete returns the id, the others a receipt, which get_contact reads. Export and erase are for keys of owners and admins.",
+		actions: []action{{"delete", "deleteContact"}, {"erase", "eraseContact"}, {"export", "exportContact"}},
 	},
 	{
 		name: "list_contact_posts", title: "List a contact's posts",
@@ -101,16 +105,17 @@ var table = []tool{
 		actions: []action{{"entries", "listChangelog"}, {"entry", "getChangelogEntry"}},
 	},
 	{
-		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, API keys and members",
+		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, the audit trail, API keys and members",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
 			"them, webhook reads one, health tells how its last day went; deliveries returns a webhook's log (filter status " +
 			"failed), delivery one of them with its payload and every attempt; recoveries and recovery tell how far a " +
-			"replay of failures is; events reads what happened in the organization, in order, from after on; api_keys lists " +
+			"replay of failures is; events reads what happened in the organization, in order, from after on; audit lists who " +
+			"changed what by which key; api_keys lists " +
 			"the keys, without the keys themselves; members lists who belongs to the organization, member reads one.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"health", "getWebhookHealth"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
-			{"events", "listEvents"}, {"api_keys", "listApiKeys"}, {"members", "listMembers"}, {"member", "getMember"},
+			{"events", "listEvents"}, {"audit", "listAudit"}, {"api_keys", "listApiKeys"}, {"members", "listMembers"}, {"member", "getMember"},
 		},
 	},
 	// Writing.

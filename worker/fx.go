@@ -45,6 +45,7 @@ type parts struct {
 	Streaks    *activities.Streaks
 	Mails      *activities.Mails
 	Retention  *activities.Retention
+	Subjects   *activities.Subjects
 
 	Interactions *activities.Interactions
 }
@@ -67,6 +68,7 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, dispatcher, counts, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails, activities.NewInteractions,
+		activities.NewSubjects,
 		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
 			return activities.NewRetention(s, f, set.Retention, counts, log)
 		},
@@ -74,6 +76,7 @@ var Module = fx.Module("worker",
 			return Activities{
 				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
 				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention, Interactions: p.Interactions,
+				Subjects: p.Subjects,
 			}
 		},
 		func(set config.Config, log *slog.Logger) Options {

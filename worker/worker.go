@@ -49,6 +49,7 @@ type Activities struct {
 	Streaks    *activities.Streaks
 	Mails      *activities.Mails
 	Retention  *activities.Retention
+	Subjects   *activities.Subjects
 
 	Interactions *activities.Interactions
 }
@@ -188,6 +189,7 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 
 		workflows.MailLinkActivity:          w.does.Interactions.MailLink,
 		workflows.LookAtInteractionActivity: w.does.Interactions.Look,
+		workflows.ContinueSubjectActivity:   w.does.Subjects.ContinueSubjectRequest,
 	})
 	return m
 }
@@ -222,6 +224,7 @@ func Register(r worker.WorkflowRegistry) {
 		workflows.PublishChangelogName: workflows.PublishChangelog,
 		workflows.RecoverWebhookName:   workflows.RecoverWebhook,
 		workflows.ReplayDeliveryName:   workflows.ReplayDelivery,
+		workflows.SubjectRequestName:   workflows.SubjectRequest,
 		workflows.SweepOutboxName:      workflows.SweepOutbox,
 		workflows.RemoveExpiredName:    workflows.RemoveExpired,
 

@@ -34,6 +34,10 @@ const (
 	// RecoverWebhookName is the workflow of a recovery. Its id is the recovery's.
 	RecoverWebhookName = "recover_webhook"
 
+	// SubjectRequestName is the workflow of an export or an erasure of a person. Its id is
+	// the receipt's.
+	SubjectRequestName = "subject_request"
+
 	// AttemptFirstName and the following are the activities.
 	AttemptFirstName = "attempt_first"
 	AttemptLaterName = "attempt_later"
@@ -46,6 +50,9 @@ const (
 	CountFailedActivity    = "count_failed"
 	ReplayFailedActivity   = "replay_failed"
 	CancelRecoveryActivity = "cancel_recovery"
+
+	// ContinueSubjectActivity is subject_request's.
+	ContinueSubjectActivity = "continue_subject_request"
 
 	// LookAtStreakActivity and DisableWebhookActivity are failure_streak's,
 	// MailAdminActivity is mail_admins'.

@@ -14,6 +14,9 @@ import (
 // meanwhile gets through. 100,000 deliveries take a quarter of an hour.
 const recoverPause = 500 * time.Millisecond
 
+// subjectPause is longer than an attempt takes, and than anybody waits for a lock.
+const subjectPause = 15 * time.Second
+
 // VersioningBehavior moves open runs to the current version of the workers, where
 // those have versions: recorded histories of every version are replayed by each.
 const VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
@@ -58,6 +61,14 @@ var (
 		// Mostly one short transaction; to look through a million deliveries for what
 		// failed takes seconds.
 		StartToCloseTimeout: 2 * time.Minute,
+		RetryPolicy:         tirelessly,
+	}
+
+	// Pages of milliseconds for some ten seconds, with a heartbeat after each, so that a killed
+	// worker is noticed soon.
+	subjectRound = workflow.ActivityOptions{
+		StartToCloseTimeout: 2 * time.Minute,
+		HeartbeatTimeout:    30 * time.Second,
 		RetryPolicy:         tirelessly,
 	}
 

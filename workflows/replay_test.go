@@ -144,6 +144,7 @@ func TestRecord(t *testing.T) {
 	t.Run("replay", recordReplay)
 	t.Run("retention", recordRetention)
 	t.Run("confirmation", recordConfirmation)
+	t.Run("subject request", recordSubjectRequest)
 }
 
 func recordRetention(t *testing.T) {

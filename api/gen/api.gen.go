@@ -55,6 +55,138 @@ func (e APIKeyScope) Valid() bool {
 	}
 }
 
+// Defines values for AuditAction.
+const (
+	AuditActionCreateAPIKey         AuditAction = "createApiKey"
+	AuditActionCreateBoard          AuditAction = "createBoard"
+	AuditActionCreateChangelogEntry AuditAction = "createChangelogEntry"
+	AuditActionCreateContact        AuditAction = "createContact"
+	AuditActionCreateMember         AuditAction = "createMember"
+	AuditActionCreateOrganization   AuditAction = "createOrganization"
+	AuditActionCreateTag            AuditAction = "createTag"
+	AuditActionCreateWebhook        AuditAction = "createWebhook"
+	AuditActionDeleteBoard          AuditAction = "deleteBoard"
+	AuditActionDeleteChangelogEntry AuditAction = "deleteChangelogEntry"
+	AuditActionDeleteComment        AuditAction = "deleteComment"
+	AuditActionDeleteContact        AuditAction = "deleteContact"
+	AuditActionDeleteMember         AuditAction = "deleteMember"
+	AuditActionDeletePost           AuditAction = "deletePost"
+	AuditActionDeleteTag            AuditAction = "deleteTag"
+	AuditActionDeleteWebhook        AuditAction = "deleteWebhook"
+	AuditActionEraseContact         AuditAction = "eraseContact"
+	AuditActionExportContact        AuditAction = "exportContact"
+	AuditActionMergePosts           AuditAction = "mergePosts"
+	AuditActionRecoverWebhook       AuditAction = "recoverWebhook"
+	AuditActionReplaceLinkedPosts   AuditAction = "replaceLinkedPosts"
+	AuditActionReplayDelivery       AuditAction = "replayDelivery"
+	AuditActionRevokeAPIKey         AuditAction = "revokeApiKey"
+	AuditActionRotateAPIKey         AuditAction = "rotateApiKey"
+	AuditActionRotateWebhookSecret  AuditAction = "rotateWebhookSecret"
+	AuditActionTestWebhook          AuditAction = "testWebhook"
+	AuditActionUpdateBoard          AuditAction = "updateBoard"
+	AuditActionUpdateChangelogEntry AuditAction = "updateChangelogEntry"
+	AuditActionUpdateContact        AuditAction = "updateContact"
+	AuditActionUpdateMember         AuditAction = "updateMember"
+	AuditActionUpdateOrganization   AuditAction = "updateOrganization"
+	AuditActionUpdatePost           AuditAction = "updatePost"
+	AuditActionUpdateTag            AuditAction = "updateTag"
+	AuditActionUpdateWebhook        AuditAction = "updateWebhook"
+)
+
+// Valid indicates whether the value is a known member of the AuditAction enum.
+func (e AuditAction) Valid() bool {
+	switch e {
+	case AuditActionCreateAPIKey:
+		return true
+	case AuditActionCreateBoard:
+		return true
+	case AuditActionCreateChangelogEntry:
+		return true
+	case AuditActionCreateContact:
+		return true
+	case AuditActionCreateMember:
+		return true
+	case AuditActionCreateOrganization:
+		return true
+	case AuditActionCreateTag:
+		return true
+	case AuditActionCreateWebhook:
+		return true
+	case AuditActionDeleteBoard:
+		return true
+	case AuditActionDeleteChangelogEntry:
+		return true
+	case AuditActionDeleteComment:
+		return true
+	case AuditActionDeleteContact:
+		return true
+	case AuditActionDeleteMember:
+		return true
+	case AuditActionDeletePost:
+		return true
+	case AuditActionDeleteTag:
+		return true
+	case AuditActionDeleteWebhook:
+		return true
+	case AuditActionEraseContact:
+		return true
+	case AuditActionExportContact:
+		return true
+	case AuditActionMergePosts:
+		return true
+	case AuditActionRecoverWebhook:
+		return true
+	case AuditActionReplaceLinkedPosts:
+		return true
+	case AuditActionReplayDelivery:
+		return true
+	case AuditActionRevokeAPIKey:
+		return true
+	case AuditActionRotateAPIKey:
+		return true
+	case AuditActionRotateWebhookSecret:
+		return true
+	case AuditActionTestWebhook:
+		return true
+	case AuditActionUpdateBoard:
+		return true
+	case AuditActionUpdateChangelogEntry:
+		return true
+	case AuditActionUpdateContact:
+		return true
+	case AuditActionUpdateMember:
+		return true
+	case AuditActionUpdateOrganization:
+		return true
+	case AuditActionUpdatePost:
+		return true
+	case AuditActionUpdateTag:
+		return true
+	case AuditActionUpdateWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AuditEntryActorKind.
+const (
+	AuditEntryActorKindMember   AuditEntryActorKind = "member"
+	AuditEntryActorKindOperator AuditEntryActorKind = "operator"
+)
+
+// Valid indicates whether the value is a known member of the AuditEntryActorKind enum.
+func (e AuditEntryActorKind) Valid() bool {
+	switch e {
+	case AuditEntryActorKindMember:
+		return true
+	case AuditEntryActorKindOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BillingState.
 const (
 	BillingStateActive   BillingState = "active"
@@ -172,6 +304,24 @@ func (e DeliveryStatus) Valid() bool {
 	case DeliveryStatusPending:
 		return true
 	case DeliveryStatusSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ErasedText.
+const (
+	ErasedTextBlank ErasedText = "blank"
+	ErasedTextKeep  ErasedText = "keep"
+)
+
+// Valid indicates whether the value is a known member of the ErasedText enum.
+func (e ErasedText) Valid() bool {
+	switch e {
+	case ErasedTextBlank:
+		return true
+	case ErasedTextKeep:
 		return true
 	default:
 		return false
@@ -403,6 +553,75 @@ func (e RecoveryStatus) Valid() bool {
 	}
 }
 
+// Defines values for SubjectRecordKind.
+const (
+	SubjectRecordKindComment  SubjectRecordKind = "comment"
+	SubjectRecordKindContact  SubjectRecordKind = "contact"
+	SubjectRecordKindDelivery SubjectRecordKind = "delivery"
+	SubjectRecordKindEvent    SubjectRecordKind = "event"
+	SubjectRecordKindPost     SubjectRecordKind = "post"
+	SubjectRecordKindVote     SubjectRecordKind = "vote"
+)
+
+// Valid indicates whether the value is a known member of the SubjectRecordKind enum.
+func (e SubjectRecordKind) Valid() bool {
+	switch e {
+	case SubjectRecordKindComment:
+		return true
+	case SubjectRecordKindContact:
+		return true
+	case SubjectRecordKindDelivery:
+		return true
+	case SubjectRecordKindEvent:
+		return true
+	case SubjectRecordKindPost:
+		return true
+	case SubjectRecordKindVote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubjectRequestKind.
+const (
+	SubjectRequestKindErase  SubjectRequestKind = "erase"
+	SubjectRequestKindExport SubjectRequestKind = "export"
+)
+
+// Valid indicates whether the value is a known member of the SubjectRequestKind enum.
+func (e SubjectRequestKind) Valid() bool {
+	switch e {
+	case SubjectRequestKindErase:
+		return true
+	case SubjectRequestKindExport:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubjectRequestStatus.
+const (
+	SubjectRequestStatusCompleted SubjectRequestStatus = "completed"
+	SubjectRequestStatusRunning   SubjectRequestStatus = "running"
+	SubjectRequestStatusStopped   SubjectRequestStatus = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the SubjectRequestStatus enum.
+func (e SubjectRequestStatus) Valid() bool {
+	switch e {
+	case SubjectRequestStatusCompleted:
+		return true
+	case SubjectRequestStatusRunning:
+		return true
+	case SubjectRequestStatusStopped:
+		return true
+	default:
+		return false
+	}
+}
+
 // AllPostsSort The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last, and a
 // `syncCursor`.
 type AllPostsSort string
@@ -473,6 +692,57 @@ type APIKeyWithSecret struct {
 // APIKeyWithSecretEnvelope defines model for ApiKeyWithSecretEnvelope.
 type APIKeyWithSecretEnvelope struct {
 	Data APIKeyWithSecret `json:"data"`
+}
+
+// AuditAction An operation that leaves an entry, by its `operationId`. `createOrganization` and `updateOrganization` are the operator's.
+type AuditAction string
+
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Action The operation, by its `operationId`. Open: more may be added.
+	//
+	// Examples: createWebhook
+	Action string `json:"action"`
+	Actor  struct {
+		// APIKeyID The key.
+		APIKeyID nullable.Nullable[string] `json:"apiKeyId"`
+
+		// Kind `member` for a request, `operator` for the command line of the service.
+		Kind AuditEntryActorKind `json:"kind"`
+
+		// MemberID The member whose key it was.
+		MemberID nullable.Nullable[string] `json:"memberId"`
+	} `json:"actor"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The id of an entry of the audit trail.
+	ID       AuditEntryID `json:"id"`
+	Resource struct {
+		// ID Its id. It may be gone.
+		ID string `json:"id"`
+
+		// Kind What was changed. More may be added.
+		//
+		// Examples: board
+		Kind string `json:"kind"`
+	} `json:"resource"`
+}
+
+// AuditEntryActorKind `member` for a request, `operator` for the command line of the service.
+type AuditEntryActorKind string
+
+// AuditEntryID The id of an entry of the audit trail.
+type AuditEntryID = string
+
+// AuditList defines model for AuditList.
+type AuditList struct {
+	// Data The entries, newest first.
+	Data []AuditEntry `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
 // BillingState With `read_only` every write is refused.
@@ -1177,6 +1447,15 @@ type DeliveryPayload = json.RawMessage
 // DeliveryStatus `pending` while attempts are to come; `succeeded` and `failed` are final.
 type DeliveryStatus string
 
+// EraseContactRequest defines model for EraseContactRequest.
+type EraseContactRequest struct {
+	// Text What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+	Text *ErasedText `json:"text,omitempty"`
+}
+
+// ErasedText What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+type ErasedText string
+
 // Error Every error has this shape.
 type Error struct {
 	Error ErrorBody `json:"error"`
@@ -1746,6 +2025,77 @@ type RotateWebhookSecretRequest struct {
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
+// SubjectRecord defines model for SubjectRecord.
+type SubjectRecord struct {
+	// Kind What the record is.
+	Kind SubjectRecordKind `json:"kind"`
+
+	// Record The record as it was when the export came to it. Its members may become more.
+	Record json.RawMessage `json:"record"`
+}
+
+// SubjectRecordKind What the record is.
+type SubjectRecordKind string
+
+// SubjectRecordList defines model for SubjectRecordList.
+type SubjectRecordList struct {
+	// Data The records.
+	Data []SubjectRecord `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// SubjectRequest defines model for SubjectRequest.
+type SubjectRequest struct {
+	// ContactID A contact's id.
+	ContactID ContactID `json:"contactId"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ExpiresAt When the records of a completed export are removed; null where there are none.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt"`
+
+	// FinishedAt When it was completed or stopped; null while it runs.
+	FinishedAt nullable.Nullable[time.Time] `json:"finishedAt"`
+
+	// ID The id of the receipt of an export or an erasure.
+	ID   SubjectRequestID   `json:"id"`
+	Kind SubjectRequestKind `json:"kind"`
+
+	// Records How many records the export has so far; 0 for an erasure.
+	Records int `json:"records"`
+
+	// SameAddressContactIds Other contacts that had the same e-mail address when it was asked for, which it isn't about. Of more than 100 the oldest.
+	SameAddressContactIds []ContactID `json:"sameAddressContactIds"`
+
+	// Status `running` while there is something to do; `completed` and `stopped` are final.
+	Status SubjectRequestStatus `json:"status"`
+
+	// StoppedReason Why it stopped before its end; null if it didn't. Open: more values may be added. So far `contact_deleted`.
+	//
+	// Examples: contact_deleted
+	StoppedReason nullable.Nullable[string] `json:"stoppedReason"`
+
+	// Text What becomes of the text that the person wrote; null for an export.
+	Text nullable.Nullable[ErasedText] `json:"text"`
+}
+
+// SubjectRequestKind defines model for SubjectRequest.Kind.
+type SubjectRequestKind string
+
+// SubjectRequestStatus `running` while there is something to do; `completed` and `stopped` are final.
+type SubjectRequestStatus string
+
+// SubjectRequestEnvelope defines model for SubjectRequestEnvelope.
+type SubjectRequestEnvelope struct {
+	Data SubjectRequest `json:"data"`
+}
+
+// SubjectRequestID The id of the receipt of an export or an erasure.
+type SubjectRequestID = string
+
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
 type SyncCursor = string
@@ -2217,6 +2567,9 @@ type PostIDParam = string
 // RecoveryIDParam defines model for RecoveryIdParam.
 type RecoveryIDParam = string
 
+// SubjectRequestIDParam defines model for SubjectRequestIdParam.
+type SubjectRequestIDParam = string
+
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
 
@@ -2231,6 +2584,30 @@ type WholeLimitParam = int
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Actor Only what a member (`usr_…`) or a key (`key_…`) did, or `operator`.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Action Only this operation.
+	Action *AuditAction `form:"action,omitempty" json:"action,omitempty"`
+
+	// Resource Only what was done to the resource of this id, which may be gone.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// Since Only what was done at this moment or later.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what was done before this moment.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -2443,6 +2820,15 @@ type ListVotesParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListSubjectRecordsParams defines parameters for ListSubjectRecords.
+type ListSubjectRecordsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2527,6 +2913,9 @@ type IdentifyContactsJSONRequestBody = IdentifyContactsRequest
 // UpdateContactJSONRequestBody defines body for UpdateContact for application/json ContentType.
 type UpdateContactJSONRequestBody = UpdateContactRequest
 
+// EraseContactJSONRequestBody defines body for EraseContact for application/json ContentType.
+type EraseContactJSONRequestBody = EraseContactRequest
+
 // CreateMemberJSONRequestBody defines body for CreateMember for application/json ContentType.
 type CreateMemberJSONRequestBody = CreateMemberRequest
 
@@ -2571,6 +2960,9 @@ type ServerInterface interface {
 	// RotateAPIKey Rotate an API key
 	// (POST /v1/api-keys/{keyId}/rotate)
 	RotateAPIKey(c *gin.Context, keyID APIKeyIDParam)
+	// ListAudit Read the audit trail
+	// (GET /v1/audit)
+	ListAudit(c *gin.Context, params ListAuditParams)
 	// ListBoards List boards
 	// (GET /v1/boards)
 	ListBoards(c *gin.Context, params ListBoardsParams)
@@ -2652,6 +3044,12 @@ type ServerInterface interface {
 	// UpdateContact Change a contact
 	// (PATCH /v1/contacts/{contactId})
 	UpdateContact(c *gin.Context, contactID ContactIDParam)
+	// EraseContact Erase a person
+	// (POST /v1/contacts/{contactId}/erase)
+	EraseContact(c *gin.Context, contactID ContactIDParam)
+	// ExportContact Export all there is about a person
+	// (POST /v1/contacts/{contactId}/export)
+	ExportContact(c *gin.Context, contactID ContactIDParam)
 	// ListContactPosts List a contact's posts
 	// (GET /v1/contacts/{contactId}/posts)
 	ListContactPosts(c *gin.Context, contactID ContactIDParam, params ListContactPostsParams)
@@ -2706,6 +3104,12 @@ type ServerInterface interface {
 	// CastVote Vote for a post
 	// (POST /v1/posts/{postId}/votes)
 	CastVote(c *gin.Context, postID PostIDParam)
+	// GetSubjectRequest Read the receipt of an export or an erasure
+	// (GET /v1/subject-requests/{subjectRequestId})
+	GetSubjectRequest(c *gin.Context, subjectRequestID SubjectRequestIDParam)
+	// ListSubjectRecords Read what an export has found
+	// (GET /v1/subject-requests/{subjectRequestId}/records)
+	ListSubjectRecords(c *gin.Context, subjectRequestID SubjectRequestIDParam, params ListSubjectRecordsParams)
 	// ListWebhooks List webhooks
 	// (GET /v1/webhooks)
 	ListWebhooks(c *gin.Context, params ListWebhooksParams)
@@ -2855,6 +3259,81 @@ func (siw *ServerInterfaceWrapper) RotateAPIKey(c *gin.Context) {
 	}
 
 	siw.Handler.RotateAPIKey(c, keyID)
+}
+
+// ListAudit operation middleware
+func (siw *ServerInterfaceWrapper) ListAudit(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditParams
+
+	// ------------- Optional query parameter "actor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "actor", c.Request.URL.Query(), &params.Actor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter actor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", c.Request.URL.Query(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter action: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", c.Request.URL.Query(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", c.Request.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter until: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAudit(c, params)
 }
 
 // ListBoards operation middleware
@@ -3731,6 +4210,56 @@ func (siw *ServerInterfaceWrapper) UpdateContact(c *gin.Context) {
 	siw.Handler.UpdateContact(c, contactID)
 }
 
+// EraseContact operation middleware
+func (siw *ServerInterfaceWrapper) EraseContact(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "contactId" -------------
+	var contactID ContactIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "contactId", c.Param("contactId"), &contactID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.EraseContact(c, contactID)
+}
+
+// ExportContact operation middleware
+func (siw *ServerInterfaceWrapper) ExportContact(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "contactId" -------------
+	var contactID ContactIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "contactId", c.Param("contactId"), &contactID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contactId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ExportContact(c, contactID)
+}
+
 // ListContactPosts operation middleware
 func (siw *ServerInterfaceWrapper) ListContactPosts(c *gin.Context) {
 
@@ -4335,6 +4864,75 @@ func (siw *ServerInterfaceWrapper) CastVote(c *gin.Context) {
 	siw.Handler.CastVote(c, postID)
 }
 
+// GetSubjectRequest operation middleware
+func (siw *ServerInterfaceWrapper) GetSubjectRequest(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "subjectRequestId" -------------
+	var subjectRequestID SubjectRequestIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "subjectRequestId", c.Param("subjectRequestId"), &subjectRequestID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter subjectRequestId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSubjectRequest(c, subjectRequestID)
+}
+
+// ListSubjectRecords operation middleware
+func (siw *ServerInterfaceWrapper) ListSubjectRecords(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "subjectRequestId" -------------
+	var subjectRequestID SubjectRequestIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "subjectRequestId", c.Param("subjectRequestId"), &subjectRequestID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter subjectRequestId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSubjectRecordsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSubjectRecords(c, subjectRequestID, params)
+}
+
 // ListWebhooks operation middleware
 func (siw *ServerInterfaceWrapper) ListWebhooks(c *gin.Context) {
 
@@ -4803,6 +5401,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/v1/api-keys", wrapper.CreateAPIKey)
 	router.DELETE(options.BaseURL+"/v1/api-keys/:keyId", wrapper.RevokeAPIKey)
 	router.POST(options.BaseURL+"/v1/api-keys/:keyId/rotate", wrapper.RotateAPIKey)
+	router.GET(options.BaseURL+"/v1/audit", wrapper.ListAudit)
 	router.GET(options.BaseURL+"/v1/boards", wrapper.ListBoards)
 	router.POST(options.BaseURL+"/v1/boards", wrapper.CreateBoard)
 	router.DELETE(options.BaseURL+"/v1/boards/:boardId", wrapper.DeleteBoard)
@@ -4828,6 +5427,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/v1/contacts/:contactId", wrapper.DeleteContact)
 	router.GET(options.BaseURL+"/v1/contacts/:contactId", wrapper.GetContact)
 	router.PATCH(options.BaseURL+"/v1/contacts/:contactId", wrapper.UpdateContact)
+	router.POST(options.BaseURL+"/v1/contacts/:contactId/erase", wrapper.EraseContact)
+	router.POST(options.BaseURL+"/v1/contacts/:contactId/export", wrapper.ExportContact)
 	router.GET(options.BaseURL+"/v1/contacts/:contactId/posts", wrapper.ListContactPosts)
 	router.POST(options.BaseURL+"/v1/contacts/identify", wrapper.IdentifyContact)
 	router.POST(options.BaseURL+"/v1/contacts/identify/batch", wrapper.IdentifyContacts)
@@ -4848,6 +5449,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/v1/posts/:postId/votes", wrapper.RetractVote)
 	router.GET(options.BaseURL+"/v1/posts/:postId/votes", wrapper.ListVotes)
 	router.POST(options.BaseURL+"/v1/posts/:postId/votes", wrapper.CastVote)
+	router.GET(options.BaseURL+"/v1/subject-requests/:subjectRequestId", wrapper.GetSubjectRequest)
+	router.GET(options.BaseURL+"/v1/subject-requests/:subjectRequestId/records", wrapper.ListSubjectRecords)
 	router.GET(options.BaseURL+"/v1/webhooks", wrapper.ListWebhooks)
 	router.POST(options.BaseURL+"/v1/webhooks", wrapper.CreateWebhook)
 	router.DELETE(options.BaseURL+"/v1/webhooks/:webhookId", wrapper.DeleteWebhook)
@@ -4949,6 +5552,28 @@ func (response RotateAPIKey201JSONResponse) VisitRotateAPIKeyResponse(w http.Res
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditRequestObject struct {
+	Params ListAuditParams
+}
+
+type ListAuditResponseObject interface {
+	VisitListAuditResponse(w http.ResponseWriter) error
+}
+
+type ListAudit200JSONResponse AuditList
+
+func (response ListAudit200JSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5576,6 +6201,51 @@ func (response UpdateContact200JSONResponse) VisitUpdateContactResponse(w http.R
 	return err
 }
 
+type EraseContactRequestObject struct {
+	ContactID ContactIDParam `json:"contactId"`
+	Body      *EraseContactJSONRequestBody
+}
+
+type EraseContactResponseObject interface {
+	VisitEraseContactResponse(w http.ResponseWriter) error
+}
+
+type EraseContact202JSONResponse SubjectRequestEnvelope
+
+func (response EraseContact202JSONResponse) VisitEraseContactResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportContactRequestObject struct {
+	ContactID ContactIDParam `json:"contactId"`
+}
+
+type ExportContactResponseObject interface {
+	VisitExportContactResponse(w http.ResponseWriter) error
+}
+
+type ExportContact202JSONResponse SubjectRequestEnvelope
+
+func (response ExportContact202JSONResponse) VisitExportContactResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListContactPostsRequestObject struct {
 	ContactID ContactIDParam `json:"contactId"`
 	Params    ListContactPostsParams
@@ -5994,6 +6664,51 @@ func (response CastVote201JSONResponse) VisitCastVoteResponse(w http.ResponseWri
 	return err
 }
 
+type GetSubjectRequestRequestObject struct {
+	SubjectRequestID SubjectRequestIDParam `json:"subjectRequestId"`
+}
+
+type GetSubjectRequestResponseObject interface {
+	VisitGetSubjectRequestResponse(w http.ResponseWriter) error
+}
+
+type GetSubjectRequest200JSONResponse SubjectRequestEnvelope
+
+func (response GetSubjectRequest200JSONResponse) VisitGetSubjectRequestResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSubjectRecordsRequestObject struct {
+	SubjectRequestID SubjectRequestIDParam `json:"subjectRequestId"`
+	Params           ListSubjectRecordsParams
+}
+
+type ListSubjectRecordsResponseObject interface {
+	VisitListSubjectRecordsResponse(w http.ResponseWriter) error
+}
+
+type ListSubjectRecords200JSONResponse SubjectRecordList
+
+func (response ListSubjectRecords200JSONResponse) VisitListSubjectRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListWebhooksRequestObject struct {
 	Params ListWebhooksParams
 }
@@ -6324,6 +7039,9 @@ type StrictServerInterface interface {
 	// RotateAPIKey Rotate an API key
 	// (POST /v1/api-keys/{keyId}/rotate)
 	RotateAPIKey(ctx context.Context, request RotateAPIKeyRequestObject) (RotateAPIKeyResponseObject, error)
+	// ListAudit Read the audit trail
+	// (GET /v1/audit)
+	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
 	// ListBoards List boards
 	// (GET /v1/boards)
 	ListBoards(ctx context.Context, request ListBoardsRequestObject) (ListBoardsResponseObject, error)
@@ -6405,6 +7123,12 @@ type StrictServerInterface interface {
 	// UpdateContact Change a contact
 	// (PATCH /v1/contacts/{contactId})
 	UpdateContact(ctx context.Context, request UpdateContactRequestObject) (UpdateContactResponseObject, error)
+	// EraseContact Erase a person
+	// (POST /v1/contacts/{contactId}/erase)
+	EraseContact(ctx context.Context, request EraseContactRequestObject) (EraseContactResponseObject, error)
+	// ExportContact Export all there is about a person
+	// (POST /v1/contacts/{contactId}/export)
+	ExportContact(ctx context.Context, request ExportContactRequestObject) (ExportContactResponseObject, error)
 	// ListContactPosts List a contact's posts
 	// (GET /v1/contacts/{contactId}/posts)
 	ListContactPosts(ctx context.Context, request ListContactPostsRequestObject) (ListContactPostsResponseObject, error)
@@ -6459,6 +7183,12 @@ type StrictServerInterface interface {
 	// CastVote Vote for a post
 	// (POST /v1/posts/{postId}/votes)
 	CastVote(ctx context.Context, request CastVoteRequestObject) (CastVoteResponseObject, error)
+	// GetSubjectRequest Read the receipt of an export or an erasure
+	// (GET /v1/subject-requests/{subjectRequestId})
+	GetSubjectRequest(ctx context.Context, request GetSubjectRequestRequestObject) (GetSubjectRequestResponseObject, error)
+	// ListSubjectRecords Read what an export has found
+	// (GET /v1/subject-requests/{subjectRequestId}/records)
+	ListSubjectRecords(ctx context.Context, request ListSubjectRecordsRequestObject) (ListSubjectRecordsResponseObject, error)
 	// ListWebhooks List webhooks
 	// (GET /v1/webhooks)
 	ListWebhooks(ctx context.Context, request ListWebhooksRequestObject) (ListWebhooksResponseObject, error)
@@ -6691,6 +7421,32 @@ func (sh *strictHandler) RotateAPIKey(ctx *gin.Context, keyID APIKeyIDParam) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(RotateAPIKeyResponseObject); ok {
 		if err := validResponse.VisitRotateAPIKeyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAudit operation middleware
+func (sh *strictHandler) ListAudit(ctx *gin.Context, params ListAuditParams) {
+	var request ListAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAudit(ctx, request.(ListAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAudit")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
+		if err := validResponse.VisitListAuditResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -7649,6 +8405,79 @@ func (sh *strictHandler) UpdateContact(ctx *gin.Context, contactID ContactIDPara
 	}
 }
 
+// EraseContact operation middleware
+func (sh *strictHandler) EraseContact(ctx *gin.Context, contactID ContactIDParam) {
+	var request EraseContactRequestObject
+
+	request.ContactID = contactID
+
+	var body EraseContactJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(ctx, err)
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EraseContact(ctx, request.(EraseContactRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EraseContact")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(EraseContactResponseObject); ok {
+		if err := validResponse.VisitEraseContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ExportContact operation middleware
+func (sh *strictHandler) ExportContact(ctx *gin.Context, contactID ContactIDParam) {
+	var request ExportContactRequestObject
+
+	request.ContactID = contactID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportContact(ctx, request.(ExportContactRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportContact")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ExportContactResponseObject); ok {
+		if err := validResponse.VisitExportContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListContactPosts operation middleware
 func (sh *strictHandler) ListContactPosts(ctx *gin.Context, contactID ContactIDParam, params ListContactPostsParams) {
 	var request ListContactPostsRequestObject
@@ -8221,6 +9050,59 @@ func (sh *strictHandler) CastVote(ctx *gin.Context, postID PostIDParam) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CastVoteResponseObject); ok {
 		if err := validResponse.VisitCastVoteResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSubjectRequest operation middleware
+func (sh *strictHandler) GetSubjectRequest(ctx *gin.Context, subjectRequestID SubjectRequestIDParam) {
+	var request GetSubjectRequestRequestObject
+
+	request.SubjectRequestID = subjectRequestID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSubjectRequest(ctx, request.(GetSubjectRequestRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSubjectRequest")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSubjectRequestResponseObject); ok {
+		if err := validResponse.VisitGetSubjectRequestResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSubjectRecords operation middleware
+func (sh *strictHandler) ListSubjectRecords(ctx *gin.Context, subjectRequestID SubjectRequestIDParam, params ListSubjectRecordsParams) {
+	var request ListSubjectRecordsRequestObject
+
+	request.SubjectRequestID = subjectRequestID
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSubjectRecords(ctx, request.(ListSubjectRecordsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSubjectRecords")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSubjectRecordsResponseObject); ok {
+		if err := validResponse.VisitListSubjectRecordsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

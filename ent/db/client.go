@@ -14,6 +14,7 @@ import (
 
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
+	"earshot/ent/db/auditentry"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
@@ -27,6 +28,8 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/recovery"
+	"earshot/ent/db/subjectrecord"
+	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -50,6 +53,8 @@ type Client struct {
 	APIKey *APIKeyClient
 	// Attempt is the client for interacting with the Attempt builders.
 	Attempt *AttemptClient
+	// AuditEntry is the client for interacting with the AuditEntry builders.
+	AuditEntry *AuditEntryClient
 	// Board is the client for interacting with the Board builders.
 	Board *BoardClient
 	// ChangelogEntry is the client for interacting with the ChangelogEntry builders.
@@ -76,6 +81,10 @@ type Client struct {
 	PostTag *PostTagClient
 	// Recovery is the client for interacting with the Recovery builders.
 	Recovery *RecoveryClient
+	// SubjectRecord is the client for interacting with the SubjectRecord builders.
+	SubjectRecord *SubjectRecordClient
+	// SubjectRequest is the client for interacting with the SubjectRequest builders.
+	SubjectRequest *SubjectRequestClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -97,6 +106,7 @@ func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.APIKey = NewAPIKeyClient(c.config)
 	c.Attempt = NewAttemptClient(c.config)
+	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.Board = NewBoardClient(c.config)
 	c.ChangelogEntry = NewChangelogEntryClient(c.config)
 	c.ChangelogLink = NewChangelogLinkClient(c.config)
@@ -110,6 +120,8 @@ func (c *Client) init() {
 	c.Post = NewPostClient(c.config)
 	c.PostTag = NewPostTagClient(c.config)
 	c.Recovery = NewRecoveryClient(c.config)
+	c.SubjectRecord = NewSubjectRecordClient(c.config)
+	c.SubjectRequest = NewSubjectRequestClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.User = NewUserClient(c.config)
 	c.Vote = NewVoteClient(c.config)
@@ -208,6 +220,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		config:         cfg,
 		APIKey:         NewAPIKeyClient(cfg),
 		Attempt:        NewAttemptClient(cfg),
+		AuditEntry:     NewAuditEntryClient(cfg),
 		Board:          NewBoardClient(cfg),
 		ChangelogEntry: NewChangelogEntryClient(cfg),
 		ChangelogLink:  NewChangelogLinkClient(cfg),
@@ -221,6 +234,8 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Post:           NewPostClient(cfg),
 		PostTag:        NewPostTagClient(cfg),
 		Recovery:       NewRecoveryClient(cfg),
+		SubjectRecord:  NewSubjectRecordClient(cfg),
+		SubjectRequest: NewSubjectRequestClient(cfg),
 		Tag:            NewTagClient(cfg),
 		User:           NewUserClient(cfg),
 		Vote:           NewVoteClient(cfg),
@@ -246,6 +261,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		config:         cfg,
 		APIKey:         NewAPIKeyClient(cfg),
 		Attempt:        NewAttemptClient(cfg),
+		AuditEntry:     NewAuditEntryClient(cfg),
 		Board:          NewBoardClient(cfg),
 		ChangelogEntry: NewChangelogEntryClient(cfg),
 		ChangelogLink:  NewChangelogLinkClient(cfg),
@@ -259,6 +275,8 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Post:           NewPostClient(cfg),
 		PostTag:        NewPostTagClient(cfg),
 		Recovery:       NewRecoveryClient(cfg),
+		SubjectRecord:  NewSubjectRecordClient(cfg),
+		SubjectRequest: NewSubjectRequestClient(cfg),
 		Tag:            NewTagClient(cfg),
 		User:           NewUserClient(cfg),
 		Vote:           NewVoteClient(cfg),
@@ -292,9 +310,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo, c.Organization, c.Post,
-		c.PostTag, c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
+		c.APIKey, c.Attempt, c.AuditEntry, c.Board, c.ChangelogEntry, c.ChangelogLink,
+		c.Comment, c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo,
+		c.Organization, c.Post, c.PostTag, c.Recovery, c.SubjectRecord,
+		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Use(hooks...)
 	}
@@ -304,9 +323,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.APIKey, c.Attempt, c.Board, c.ChangelogEntry, c.ChangelogLink, c.Comment,
-		c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo, c.Organization, c.Post,
-		c.PostTag, c.Recovery, c.Tag, c.User, c.Vote, c.Webhook,
+		c.APIKey, c.Attempt, c.AuditEntry, c.Board, c.ChangelogEntry, c.ChangelogLink,
+		c.Comment, c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo,
+		c.Organization, c.Post, c.PostTag, c.Recovery, c.SubjectRecord,
+		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -319,6 +339,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.APIKey.mutate(ctx, m)
 	case *AttemptMutation:
 		return c.Attempt.mutate(ctx, m)
+	case *AuditEntryMutation:
+		return c.AuditEntry.mutate(ctx, m)
 	case *BoardMutation:
 		return c.Board.mutate(ctx, m)
 	case *ChangelogEntryMutation:
@@ -345,6 +367,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.PostTag.mutate(ctx, m)
 	case *RecoveryMutation:
 		return c.Recovery.mutate(ctx, m)
+	case *SubjectRecordMutation:
+		return c.SubjectRecord.mutate(ctx, m)
+	case *SubjectRequestMutation:
+		return c.SubjectRequest.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
 	case *UserMutation:
@@ -653,6 +679,139 @@ func (c *AttemptClient) mutate(ctx context.Context, m *AttemptMutation) (Value, 
 		return (&AttemptDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Attempt mutation op: %q", m.Op())
+	}
+}
+
+// AuditEntryClient is a client for the AuditEntry schema.
+type AuditEntryClient struct {
+	config
+}
+
+// NewAuditEntryClient returns a client for the AuditEntry from the given config.
+func NewAuditEntryClient(c config) *AuditEntryClient {
+	return &AuditEntryClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `auditentry.Hooks(f(g(h())))`.
+func (c *AuditEntryClient) Use(hooks ...Hook) {
+	c.hooks.AuditEntry = append(c.hooks.AuditEntry, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `auditentry.Intercept(f(g(h())))`.
+func (c *AuditEntryClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AuditEntry = append(c.inters.AuditEntry, interceptors...)
+}
+
+// Create returns a builder for creating a AuditEntry entity.
+func (c *AuditEntryClient) Create() *AuditEntryCreate {
+	mutation := newAuditEntryMutation(c.config, OpCreate)
+	return &AuditEntryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AuditEntry entities.
+func (c *AuditEntryClient) CreateBulk(builders ...*AuditEntryCreate) *AuditEntryCreateBulk {
+	return &AuditEntryCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AuditEntryClient) MapCreateBulk(slice any, setFunc func(*AuditEntryCreate, int)) *AuditEntryCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AuditEntryCreateBulk{err: fmt.Errorf("calling to AuditEntryClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AuditEntryCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AuditEntryCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AuditEntry.
+func (c *AuditEntryClient) Update() *AuditEntryUpdate {
+	mutation := newAuditEntryMutation(c.config, OpUpdate)
+	return &AuditEntryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AuditEntryClient) UpdateOne(_m *AuditEntry) *AuditEntryUpdateOne {
+	mutation := newAuditEntryMutation(c.config, OpUpdateOne, withAuditEntry(_m))
+	return &AuditEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AuditEntryClient) UpdateOneID(id publicid.AuditEntry) *AuditEntryUpdateOne {
+	mutation := newAuditEntryMutation(c.config, OpUpdateOne, withAuditEntryID(id))
+	return &AuditEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AuditEntry.
+func (c *AuditEntryClient) Delete() *AuditEntryDelete {
+	mutation := newAuditEntryMutation(c.config, OpDelete)
+	return &AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AuditEntryClient) DeleteOne(_m *AuditEntry) *AuditEntryDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AuditEntryClient) DeleteOneID(id publicid.AuditEntry) *AuditEntryDeleteOne {
+	builder := c.Delete().Where(auditentry.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AuditEntryDeleteOne{builder}
+}
+
+// Query returns a query builder for AuditEntry.
+func (c *AuditEntryClient) Query() *AuditEntryQuery {
+	return &AuditEntryQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAuditEntry},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AuditEntry entity by its id.
+func (c *AuditEntryClient) Get(ctx context.Context, id publicid.AuditEntry) (*AuditEntry, error) {
+	return c.Query().Where(auditentry.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AuditEntryClient) GetX(ctx context.Context, id publicid.AuditEntry) *AuditEntry {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AuditEntryClient) Hooks() []Hook {
+	return c.hooks.AuditEntry
+}
+
+// Interceptors returns the client interceptors.
+func (c *AuditEntryClient) Interceptors() []Interceptor {
+	return c.inters.AuditEntry
+}
+
+func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AuditEntryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AuditEntryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AuditEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown AuditEntry mutation op: %q", m.Op())
 	}
 }
 
@@ -2609,6 +2768,288 @@ func (c *RecoveryClient) mutate(ctx context.Context, m *RecoveryMutation) (Value
 	}
 }
 
+// SubjectRecordClient is a client for the SubjectRecord schema.
+type SubjectRecordClient struct {
+	config
+}
+
+// NewSubjectRecordClient returns a client for the SubjectRecord from the given config.
+func NewSubjectRecordClient(c config) *SubjectRecordClient {
+	return &SubjectRecordClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `subjectrecord.Hooks(f(g(h())))`.
+func (c *SubjectRecordClient) Use(hooks ...Hook) {
+	c.hooks.SubjectRecord = append(c.hooks.SubjectRecord, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `subjectrecord.Intercept(f(g(h())))`.
+func (c *SubjectRecordClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SubjectRecord = append(c.inters.SubjectRecord, interceptors...)
+}
+
+// Create returns a builder for creating a SubjectRecord entity.
+func (c *SubjectRecordClient) Create() *SubjectRecordCreate {
+	mutation := newSubjectRecordMutation(c.config, OpCreate)
+	return &SubjectRecordCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SubjectRecord entities.
+func (c *SubjectRecordClient) CreateBulk(builders ...*SubjectRecordCreate) *SubjectRecordCreateBulk {
+	return &SubjectRecordCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SubjectRecordClient) MapCreateBulk(slice any, setFunc func(*SubjectRecordCreate, int)) *SubjectRecordCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SubjectRecordCreateBulk{err: fmt.Errorf("calling to SubjectRecordClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SubjectRecordCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SubjectRecordCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SubjectRecord.
+func (c *SubjectRecordClient) Update() *SubjectRecordUpdate {
+	mutation := newSubjectRecordMutation(c.config, OpUpdate)
+	return &SubjectRecordUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SubjectRecordClient) UpdateOne(_m *SubjectRecord) *SubjectRecordUpdateOne {
+	mutation := newSubjectRecordMutation(c.config, OpUpdateOne, withSubjectRecord(_m))
+	return &SubjectRecordUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SubjectRecordClient) UpdateOneID(id publicid.SubjectRecord) *SubjectRecordUpdateOne {
+	mutation := newSubjectRecordMutation(c.config, OpUpdateOne, withSubjectRecordID(id))
+	return &SubjectRecordUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SubjectRecord.
+func (c *SubjectRecordClient) Delete() *SubjectRecordDelete {
+	mutation := newSubjectRecordMutation(c.config, OpDelete)
+	return &SubjectRecordDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SubjectRecordClient) DeleteOne(_m *SubjectRecord) *SubjectRecordDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SubjectRecordClient) DeleteOneID(id publicid.SubjectRecord) *SubjectRecordDeleteOne {
+	builder := c.Delete().Where(subjectrecord.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SubjectRecordDeleteOne{builder}
+}
+
+// Query returns a query builder for SubjectRecord.
+func (c *SubjectRecordClient) Query() *SubjectRecordQuery {
+	return &SubjectRecordQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSubjectRecord},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SubjectRecord entity by its id.
+func (c *SubjectRecordClient) Get(ctx context.Context, id publicid.SubjectRecord) (*SubjectRecord, error) {
+	return c.Query().Where(subjectrecord.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SubjectRecordClient) GetX(ctx context.Context, id publicid.SubjectRecord) *SubjectRecord {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryRequest queries the request edge of a SubjectRecord.
+func (c *SubjectRecordClient) QueryRequest(_m *SubjectRecord) *SubjectRequestQuery {
+	query := (&SubjectRequestClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(subjectrecord.Table, subjectrecord.FieldID, id),
+			sqlgraph.To(subjectrequest.Table, subjectrequest.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, subjectrecord.RequestTable, subjectrecord.RequestColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SubjectRecordClient) Hooks() []Hook {
+	return c.hooks.SubjectRecord
+}
+
+// Interceptors returns the client interceptors.
+func (c *SubjectRecordClient) Interceptors() []Interceptor {
+	return c.inters.SubjectRecord
+}
+
+func (c *SubjectRecordClient) mutate(ctx context.Context, m *SubjectRecordMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SubjectRecordCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SubjectRecordUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SubjectRecordUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SubjectRecordDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown SubjectRecord mutation op: %q", m.Op())
+	}
+}
+
+// SubjectRequestClient is a client for the SubjectRequest schema.
+type SubjectRequestClient struct {
+	config
+}
+
+// NewSubjectRequestClient returns a client for the SubjectRequest from the given config.
+func NewSubjectRequestClient(c config) *SubjectRequestClient {
+	return &SubjectRequestClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `subjectrequest.Hooks(f(g(h())))`.
+func (c *SubjectRequestClient) Use(hooks ...Hook) {
+	c.hooks.SubjectRequest = append(c.hooks.SubjectRequest, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `subjectrequest.Intercept(f(g(h())))`.
+func (c *SubjectRequestClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SubjectRequest = append(c.inters.SubjectRequest, interceptors...)
+}
+
+// Create returns a builder for creating a SubjectRequest entity.
+func (c *SubjectRequestClient) Create() *SubjectRequestCreate {
+	mutation := newSubjectRequestMutation(c.config, OpCreate)
+	return &SubjectRequestCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SubjectRequest entities.
+func (c *SubjectRequestClient) CreateBulk(builders ...*SubjectRequestCreate) *SubjectRequestCreateBulk {
+	return &SubjectRequestCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SubjectRequestClient) MapCreateBulk(slice any, setFunc func(*SubjectRequestCreate, int)) *SubjectRequestCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SubjectRequestCreateBulk{err: fmt.Errorf("calling to SubjectRequestClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SubjectRequestCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SubjectRequestCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SubjectRequest.
+func (c *SubjectRequestClient) Update() *SubjectRequestUpdate {
+	mutation := newSubjectRequestMutation(c.config, OpUpdate)
+	return &SubjectRequestUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SubjectRequestClient) UpdateOne(_m *SubjectRequest) *SubjectRequestUpdateOne {
+	mutation := newSubjectRequestMutation(c.config, OpUpdateOne, withSubjectRequest(_m))
+	return &SubjectRequestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SubjectRequestClient) UpdateOneID(id publicid.SubjectRequest) *SubjectRequestUpdateOne {
+	mutation := newSubjectRequestMutation(c.config, OpUpdateOne, withSubjectRequestID(id))
+	return &SubjectRequestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SubjectRequest.
+func (c *SubjectRequestClient) Delete() *SubjectRequestDelete {
+	mutation := newSubjectRequestMutation(c.config, OpDelete)
+	return &SubjectRequestDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SubjectRequestClient) DeleteOne(_m *SubjectRequest) *SubjectRequestDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SubjectRequestClient) DeleteOneID(id publicid.SubjectRequest) *SubjectRequestDeleteOne {
+	builder := c.Delete().Where(subjectrequest.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SubjectRequestDeleteOne{builder}
+}
+
+// Query returns a query builder for SubjectRequest.
+func (c *SubjectRequestClient) Query() *SubjectRequestQuery {
+	return &SubjectRequestQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSubjectRequest},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SubjectRequest entity by its id.
+func (c *SubjectRequestClient) Get(ctx context.Context, id publicid.SubjectRequest) (*SubjectRequest, error) {
+	return c.Query().Where(subjectrequest.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SubjectRequestClient) GetX(ctx context.Context, id publicid.SubjectRequest) *SubjectRequest {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SubjectRequestClient) Hooks() []Hook {
+	return c.hooks.SubjectRequest
+}
+
+// Interceptors returns the client interceptors.
+func (c *SubjectRequestClient) Interceptors() []Interceptor {
+	return c.inters.SubjectRequest
+}
+
+func (c *SubjectRequestClient) mutate(ctx context.Context, m *SubjectRequestMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SubjectRequestCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SubjectRequestUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SubjectRequestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SubjectRequestDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown SubjectRequest mutation op: %q", m.Op())
+	}
+}
+
 // TagClient is a client for the Tag schema.
 type TagClient struct {
 	config
@@ -3208,14 +3649,15 @@ func (c *WebhookClient) mutate(ctx context.Context, m *WebhookMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Interaction, Logo, Organization, Post, PostTag, Recovery, Tag,
-		User, Vote, Webhook []ent.Hook
+		APIKey, Attempt, AuditEntry, Board, ChangelogEntry, ChangelogLink, Comment,
+		Contact, Delivery, Event, Interaction, Logo, Organization, Post, PostTag,
+		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote, Webhook []ent.Hook
 	}
 	inters struct {
-		APIKey, Attempt, Board, ChangelogEntry, ChangelogLink, Comment, Contact,
-		Delivery, Event, Interaction, Logo, Organization, Post, PostTag, Recovery, Tag,
-		User, Vote, Webhook []ent.Interceptor
+		APIKey, Attempt, AuditEntry, Board, ChangelogEntry, ChangelogLink, Comment,
+		Contact, Delivery, Event, Interaction, Logo, Organization, Post, PostTag,
+		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote,
+		Webhook []ent.Interceptor
 	}
 )
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
+	"earshot/ent/db/auditentry"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
@@ -19,6 +20,8 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/recovery"
+	"earshot/ent/db/subjectrecord"
+	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -93,6 +96,7 @@ func checkColumn(t, c string) error {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			apikey.Table:         apikey.ValidColumn,
 			attempt.Table:        attempt.ValidColumn,
+			auditentry.Table:     auditentry.ValidColumn,
 			board.Table:          board.ValidColumn,
 			changelogentry.Table: changelogentry.ValidColumn,
 			changeloglink.Table:  changeloglink.ValidColumn,
@@ -106,6 +110,8 @@ func checkColumn(t, c string) error {
 			post.Table:           post.ValidColumn,
 			posttag.Table:        posttag.ValidColumn,
 			recovery.Table:       recovery.ValidColumn,
+			subjectrecord.Table:  subjectrecord.ValidColumn,
+			subjectrequest.Table: subjectrequest.ValidColumn,
 			tag.Table:            tag.ValidColumn,
 			user.Table:           user.ValidColumn,
 			vote.Table:           vote.ValidColumn,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
+	"earshot/ent/db/auditentry"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
@@ -20,6 +21,8 @@ import (
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/recovery"
+	"earshot/ent/db/subjectrecord"
+	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -47,6 +50,7 @@ const (
 	// Node types.
 	TypeAPIKey         = "APIKey"
 	TypeAttempt        = "Attempt"
+	TypeAuditEntry     = "AuditEntry"
 	TypeBoard          = "Board"
 	TypeChangelogEntry = "ChangelogEntry"
 	TypeChangelogLink  = "ChangelogLink"
@@ -60,6 +64,8 @@ const (
 	TypePost           = "Post"
 	TypePostTag        = "PostTag"
 	TypeRecovery       = "Recovery"
+	TypeSubjectRecord  = "SubjectRecord"
+	TypeSubjectRequest = "SubjectRequest"
 	TypeTag            = "Tag"
 	TypeUser           = "User"
 	TypeVote           = "Vote"
@@ -2196,6 +2202,703 @@ func (m *AttemptMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Attempt edge %s", name)
+}
+
+// AuditEntryMutation represents an operation that mutates the AuditEntry nodes in the graph.
+type AuditEntryMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.AuditEntry
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	user_id         *publicid.User
+	api_key_id      *publicid.APIKey
+	action          *string
+	resource_kind   *string
+	resource_id     *string
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*AuditEntry, error)
+	predicates      []predicate.AuditEntry
+}
+
+var _ ent.Mutation = (*AuditEntryMutation)(nil)
+
+// auditentryOption allows management of the mutation configuration using functional options.
+type auditentryOption func(*AuditEntryMutation)
+
+// newAuditEntryMutation creates new mutation for the AuditEntry entity.
+func newAuditEntryMutation(c config, op Op, opts ...auditentryOption) *AuditEntryMutation {
+	m := &AuditEntryMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAuditEntry,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAuditEntryID sets the ID field of the mutation.
+func withAuditEntryID(id publicid.AuditEntry) auditentryOption {
+	return func(m *AuditEntryMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AuditEntry
+		)
+		m.oldValue = func(ctx context.Context) (*AuditEntry, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AuditEntry.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAuditEntry sets the old AuditEntry of the mutation.
+func withAuditEntry(node *AuditEntry) auditentryOption {
+	return func(m *AuditEntryMutation) {
+		m.oldValue = func(context.Context) (*AuditEntry, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AuditEntryMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AuditEntryMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AuditEntry entities.
+func (m *AuditEntryMutation) SetID(id publicid.AuditEntry) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AuditEntryMutation) ID() (id publicid.AuditEntry, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AuditEntryMutation) IDs(ctx context.Context) ([]publicid.AuditEntry, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.AuditEntry{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AuditEntry.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *AuditEntryMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *AuditEntryMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *AuditEntryMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *AuditEntryMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *AuditEntryMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *AuditEntryMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *AuditEntryMutation) SetUserID(pu publicid.User) {
+	m.user_id = &pu
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *AuditEntryMutation) UserID() (r publicid.User, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldUserID(ctx context.Context) (v *publicid.User, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *AuditEntryMutation) ClearUserID() {
+	m.user_id = nil
+	m.clearedFields[auditentry.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *AuditEntryMutation) ResetUserID() {
+	m.user_id = nil
+	delete(m.clearedFields, auditentry.FieldUserID)
+}
+
+// SetAPIKeyID sets the "api_key_id" field.
+func (m *AuditEntryMutation) SetAPIKeyID(pk publicid.APIKey) {
+	m.api_key_id = &pk
+}
+
+// APIKeyID returns the value of the "api_key_id" field in the mutation.
+func (m *AuditEntryMutation) APIKeyID() (r publicid.APIKey, exists bool) {
+	v := m.api_key_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAPIKeyID returns the old "api_key_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldAPIKeyID(ctx context.Context) (v *publicid.APIKey, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAPIKeyID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAPIKeyID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAPIKeyID: %w", err)
+	}
+	return oldValue.APIKeyID, nil
+}
+
+// ClearAPIKeyID clears the value of the "api_key_id" field.
+func (m *AuditEntryMutation) ClearAPIKeyID() {
+	m.api_key_id = nil
+	m.clearedFields[auditentry.FieldAPIKeyID] = struct{}{}
+}
+
+// APIKeyIDCleared returns if the "api_key_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) APIKeyIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldAPIKeyID]
+	return ok
+}
+
+// ResetAPIKeyID resets all changes to the "api_key_id" field.
+func (m *AuditEntryMutation) ResetAPIKeyID() {
+	m.api_key_id = nil
+	delete(m.clearedFields, auditentry.FieldAPIKeyID)
+}
+
+// SetAction sets the "action" field.
+func (m *AuditEntryMutation) SetAction(s string) {
+	m.action = &s
+}
+
+// Action returns the value of the "action" field in the mutation.
+func (m *AuditEntryMutation) Action() (r string, exists bool) {
+	v := m.action
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAction returns the old "action" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldAction(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAction is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAction requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAction: %w", err)
+	}
+	return oldValue.Action, nil
+}
+
+// ResetAction resets all changes to the "action" field.
+func (m *AuditEntryMutation) ResetAction() {
+	m.action = nil
+}
+
+// SetResourceKind sets the "resource_kind" field.
+func (m *AuditEntryMutation) SetResourceKind(s string) {
+	m.resource_kind = &s
+}
+
+// ResourceKind returns the value of the "resource_kind" field in the mutation.
+func (m *AuditEntryMutation) ResourceKind() (r string, exists bool) {
+	v := m.resource_kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceKind returns the old "resource_kind" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldResourceKind(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceKind: %w", err)
+	}
+	return oldValue.ResourceKind, nil
+}
+
+// ResetResourceKind resets all changes to the "resource_kind" field.
+func (m *AuditEntryMutation) ResetResourceKind() {
+	m.resource_kind = nil
+}
+
+// SetResourceID sets the "resource_id" field.
+func (m *AuditEntryMutation) SetResourceID(s string) {
+	m.resource_id = &s
+}
+
+// ResourceID returns the value of the "resource_id" field in the mutation.
+func (m *AuditEntryMutation) ResourceID() (r string, exists bool) {
+	v := m.resource_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceID returns the old "resource_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldResourceID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceID: %w", err)
+	}
+	return oldValue.ResourceID, nil
+}
+
+// ResetResourceID resets all changes to the "resource_id" field.
+func (m *AuditEntryMutation) ResetResourceID() {
+	m.resource_id = nil
+}
+
+// Where appends a list predicates to the AuditEntryMutation builder.
+func (m *AuditEntryMutation) Where(ps ...predicate.AuditEntry) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AuditEntryMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AuditEntryMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AuditEntry, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AuditEntryMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AuditEntryMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AuditEntry).
+func (m *AuditEntryMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AuditEntryMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.organization_id != nil {
+		fields = append(fields, auditentry.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, auditentry.FieldCreatedAt)
+	}
+	if m.user_id != nil {
+		fields = append(fields, auditentry.FieldUserID)
+	}
+	if m.api_key_id != nil {
+		fields = append(fields, auditentry.FieldAPIKeyID)
+	}
+	if m.action != nil {
+		fields = append(fields, auditentry.FieldAction)
+	}
+	if m.resource_kind != nil {
+		fields = append(fields, auditentry.FieldResourceKind)
+	}
+	if m.resource_id != nil {
+		fields = append(fields, auditentry.FieldResourceID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AuditEntryMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case auditentry.FieldOrganizationID:
+		return m.OrganizationID()
+	case auditentry.FieldCreatedAt:
+		return m.CreatedAt()
+	case auditentry.FieldUserID:
+		return m.UserID()
+	case auditentry.FieldAPIKeyID:
+		return m.APIKeyID()
+	case auditentry.FieldAction:
+		return m.Action()
+	case auditentry.FieldResourceKind:
+		return m.ResourceKind()
+	case auditentry.FieldResourceID:
+		return m.ResourceID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AuditEntryMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case auditentry.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case auditentry.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case auditentry.FieldUserID:
+		return m.OldUserID(ctx)
+	case auditentry.FieldAPIKeyID:
+		return m.OldAPIKeyID(ctx)
+	case auditentry.FieldAction:
+		return m.OldAction(ctx)
+	case auditentry.FieldResourceKind:
+		return m.OldResourceKind(ctx)
+	case auditentry.FieldResourceID:
+		return m.OldResourceID(ctx)
+	}
+	return nil, fmt.Errorf("unknown AuditEntry field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AuditEntryMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case auditentry.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case auditentry.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case auditentry.FieldUserID:
+		v, ok := value.(publicid.User)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case auditentry.FieldAPIKeyID:
+		v, ok := value.(publicid.APIKey)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAPIKeyID(v)
+		return nil
+	case auditentry.FieldAction:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAction(v)
+		return nil
+	case auditentry.FieldResourceKind:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceKind(v)
+		return nil
+	case auditentry.FieldResourceID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AuditEntry field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AuditEntryMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AuditEntryMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AuditEntryMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown AuditEntry numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AuditEntryMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(auditentry.FieldUserID) {
+		fields = append(fields, auditentry.FieldUserID)
+	}
+	if m.FieldCleared(auditentry.FieldAPIKeyID) {
+		fields = append(fields, auditentry.FieldAPIKeyID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AuditEntryMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AuditEntryMutation) ClearField(name string) error {
+	switch name {
+	case auditentry.FieldUserID:
+		m.ClearUserID()
+		return nil
+	case auditentry.FieldAPIKeyID:
+		m.ClearAPIKeyID()
+		return nil
+	}
+	return fmt.Errorf("unknown AuditEntry nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AuditEntryMutation) ResetField(name string) error {
+	switch name {
+	case auditentry.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case auditentry.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case auditentry.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case auditentry.FieldAPIKeyID:
+		m.ResetAPIKeyID()
+		return nil
+	case auditentry.FieldAction:
+		m.ResetAction()
+		return nil
+	case auditentry.FieldResourceKind:
+		m.ResetResourceKind()
+		return nil
+	case auditentry.FieldResourceID:
+		m.ResetResourceID()
+		return nil
+	}
+	return fmt.Errorf("unknown AuditEntry field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AuditEntryMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AuditEntryMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AuditEntryMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AuditEntryMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AuditEntryMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AuditEntryMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AuditEntryMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown AuditEntry unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AuditEntryMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown AuditEntry edge %s", name)
 }
 
 // BoardMutation represents an operation that mutates the Board nodes in the graph.
@@ -14931,6 +15634,1780 @@ func (m *RecoveryMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Recovery edge %s", name)
+}
+
+// SubjectRecordMutation represents an operation that mutates the SubjectRecord nodes in the graph.
+type SubjectRecordMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.SubjectRecord
+	organization_id *publicid.Organization
+	kind            *subjectrecord.Kind
+	item_id         *uuid.UUID
+	sealed          *[]byte
+	clearedFields   map[string]struct{}
+	request         *publicid.SubjectRequest
+	clearedrequest  bool
+	done            bool
+	oldValue        func(context.Context) (*SubjectRecord, error)
+	predicates      []predicate.SubjectRecord
+}
+
+var _ ent.Mutation = (*SubjectRecordMutation)(nil)
+
+// subjectrecordOption allows management of the mutation configuration using functional options.
+type subjectrecordOption func(*SubjectRecordMutation)
+
+// newSubjectRecordMutation creates new mutation for the SubjectRecord entity.
+func newSubjectRecordMutation(c config, op Op, opts ...subjectrecordOption) *SubjectRecordMutation {
+	m := &SubjectRecordMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSubjectRecord,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSubjectRecordID sets the ID field of the mutation.
+func withSubjectRecordID(id publicid.SubjectRecord) subjectrecordOption {
+	return func(m *SubjectRecordMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SubjectRecord
+		)
+		m.oldValue = func(ctx context.Context) (*SubjectRecord, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SubjectRecord.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSubjectRecord sets the old SubjectRecord of the mutation.
+func withSubjectRecord(node *SubjectRecord) subjectrecordOption {
+	return func(m *SubjectRecordMutation) {
+		m.oldValue = func(context.Context) (*SubjectRecord, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SubjectRecordMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SubjectRecordMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SubjectRecord entities.
+func (m *SubjectRecordMutation) SetID(id publicid.SubjectRecord) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SubjectRecordMutation) ID() (id publicid.SubjectRecord, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SubjectRecordMutation) IDs(ctx context.Context) ([]publicid.SubjectRecord, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.SubjectRecord{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SubjectRecord.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *SubjectRecordMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *SubjectRecordMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the SubjectRecord entity.
+// If the SubjectRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRecordMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *SubjectRecordMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetRequestID sets the "request_id" field.
+func (m *SubjectRecordMutation) SetRequestID(pr publicid.SubjectRequest) {
+	m.request = &pr
+}
+
+// RequestID returns the value of the "request_id" field in the mutation.
+func (m *SubjectRecordMutation) RequestID() (r publicid.SubjectRequest, exists bool) {
+	v := m.request
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequestID returns the old "request_id" field's value of the SubjectRecord entity.
+// If the SubjectRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRecordMutation) OldRequestID(ctx context.Context) (v publicid.SubjectRequest, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequestID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequestID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequestID: %w", err)
+	}
+	return oldValue.RequestID, nil
+}
+
+// ResetRequestID resets all changes to the "request_id" field.
+func (m *SubjectRecordMutation) ResetRequestID() {
+	m.request = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *SubjectRecordMutation) SetKind(s subjectrecord.Kind) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *SubjectRecordMutation) Kind() (r subjectrecord.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the SubjectRecord entity.
+// If the SubjectRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRecordMutation) OldKind(ctx context.Context) (v subjectrecord.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *SubjectRecordMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetItemID sets the "item_id" field.
+func (m *SubjectRecordMutation) SetItemID(u uuid.UUID) {
+	m.item_id = &u
+}
+
+// ItemID returns the value of the "item_id" field in the mutation.
+func (m *SubjectRecordMutation) ItemID() (r uuid.UUID, exists bool) {
+	v := m.item_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldItemID returns the old "item_id" field's value of the SubjectRecord entity.
+// If the SubjectRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRecordMutation) OldItemID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldItemID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldItemID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldItemID: %w", err)
+	}
+	return oldValue.ItemID, nil
+}
+
+// ResetItemID resets all changes to the "item_id" field.
+func (m *SubjectRecordMutation) ResetItemID() {
+	m.item_id = nil
+}
+
+// SetSealed sets the "sealed" field.
+func (m *SubjectRecordMutation) SetSealed(b []byte) {
+	m.sealed = &b
+}
+
+// Sealed returns the value of the "sealed" field in the mutation.
+func (m *SubjectRecordMutation) Sealed() (r []byte, exists bool) {
+	v := m.sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSealed returns the old "sealed" field's value of the SubjectRecord entity.
+// If the SubjectRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRecordMutation) OldSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSealed: %w", err)
+	}
+	return oldValue.Sealed, nil
+}
+
+// ClearSealed clears the value of the "sealed" field.
+func (m *SubjectRecordMutation) ClearSealed() {
+	m.sealed = nil
+	m.clearedFields[subjectrecord.FieldSealed] = struct{}{}
+}
+
+// SealedCleared returns if the "sealed" field was cleared in this mutation.
+func (m *SubjectRecordMutation) SealedCleared() bool {
+	_, ok := m.clearedFields[subjectrecord.FieldSealed]
+	return ok
+}
+
+// ResetSealed resets all changes to the "sealed" field.
+func (m *SubjectRecordMutation) ResetSealed() {
+	m.sealed = nil
+	delete(m.clearedFields, subjectrecord.FieldSealed)
+}
+
+// ClearRequest clears the "request" edge to the SubjectRequest entity.
+func (m *SubjectRecordMutation) ClearRequest() {
+	m.clearedrequest = true
+	m.clearedFields[subjectrecord.FieldRequestID] = struct{}{}
+}
+
+// RequestCleared reports if the "request" edge to the SubjectRequest entity was cleared.
+func (m *SubjectRecordMutation) RequestCleared() bool {
+	return m.clearedrequest
+}
+
+// RequestIDs returns the "request" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RequestID instead. It exists only for internal usage by the builders.
+func (m *SubjectRecordMutation) RequestIDs() (ids []publicid.SubjectRequest) {
+	if id := m.request; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRequest resets all changes to the "request" edge.
+func (m *SubjectRecordMutation) ResetRequest() {
+	m.request = nil
+	m.clearedrequest = false
+}
+
+// Where appends a list predicates to the SubjectRecordMutation builder.
+func (m *SubjectRecordMutation) Where(ps ...predicate.SubjectRecord) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SubjectRecordMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SubjectRecordMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SubjectRecord, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SubjectRecordMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SubjectRecordMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SubjectRecord).
+func (m *SubjectRecordMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SubjectRecordMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.organization_id != nil {
+		fields = append(fields, subjectrecord.FieldOrganizationID)
+	}
+	if m.request != nil {
+		fields = append(fields, subjectrecord.FieldRequestID)
+	}
+	if m.kind != nil {
+		fields = append(fields, subjectrecord.FieldKind)
+	}
+	if m.item_id != nil {
+		fields = append(fields, subjectrecord.FieldItemID)
+	}
+	if m.sealed != nil {
+		fields = append(fields, subjectrecord.FieldSealed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SubjectRecordMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case subjectrecord.FieldOrganizationID:
+		return m.OrganizationID()
+	case subjectrecord.FieldRequestID:
+		return m.RequestID()
+	case subjectrecord.FieldKind:
+		return m.Kind()
+	case subjectrecord.FieldItemID:
+		return m.ItemID()
+	case subjectrecord.FieldSealed:
+		return m.Sealed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SubjectRecordMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case subjectrecord.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case subjectrecord.FieldRequestID:
+		return m.OldRequestID(ctx)
+	case subjectrecord.FieldKind:
+		return m.OldKind(ctx)
+	case subjectrecord.FieldItemID:
+		return m.OldItemID(ctx)
+	case subjectrecord.FieldSealed:
+		return m.OldSealed(ctx)
+	}
+	return nil, fmt.Errorf("unknown SubjectRecord field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubjectRecordMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case subjectrecord.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case subjectrecord.FieldRequestID:
+		v, ok := value.(publicid.SubjectRequest)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequestID(v)
+		return nil
+	case subjectrecord.FieldKind:
+		v, ok := value.(subjectrecord.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case subjectrecord.FieldItemID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetItemID(v)
+		return nil
+	case subjectrecord.FieldSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSealed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRecord field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SubjectRecordMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SubjectRecordMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubjectRecordMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SubjectRecord numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SubjectRecordMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(subjectrecord.FieldSealed) {
+		fields = append(fields, subjectrecord.FieldSealed)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SubjectRecordMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SubjectRecordMutation) ClearField(name string) error {
+	switch name {
+	case subjectrecord.FieldSealed:
+		m.ClearSealed()
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRecord nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SubjectRecordMutation) ResetField(name string) error {
+	switch name {
+	case subjectrecord.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case subjectrecord.FieldRequestID:
+		m.ResetRequestID()
+		return nil
+	case subjectrecord.FieldKind:
+		m.ResetKind()
+		return nil
+	case subjectrecord.FieldItemID:
+		m.ResetItemID()
+		return nil
+	case subjectrecord.FieldSealed:
+		m.ResetSealed()
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRecord field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SubjectRecordMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.request != nil {
+		edges = append(edges, subjectrecord.EdgeRequest)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SubjectRecordMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case subjectrecord.EdgeRequest:
+		if id := m.request; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SubjectRecordMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SubjectRecordMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SubjectRecordMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedrequest {
+		edges = append(edges, subjectrecord.EdgeRequest)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SubjectRecordMutation) EdgeCleared(name string) bool {
+	switch name {
+	case subjectrecord.EdgeRequest:
+		return m.clearedrequest
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SubjectRecordMutation) ClearEdge(name string) error {
+	switch name {
+	case subjectrecord.EdgeRequest:
+		m.ClearRequest()
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRecord unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SubjectRecordMutation) ResetEdge(name string) error {
+	switch name {
+	case subjectrecord.EdgeRequest:
+		m.ResetRequest()
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRecord edge %s", name)
+}
+
+// SubjectRequestMutation represents an operation that mutates the SubjectRequest nodes in the graph.
+type SubjectRequestMutation struct {
+	config
+	op                 Op
+	typ                string
+	id                 *publicid.SubjectRequest
+	organization_id    *publicid.Organization
+	created_at         *time.Time
+	kind               *subjectrequest.Kind
+	contact_id         *publicid.Contact
+	text               *subjectrequest.Text
+	same_address       *[]publicid.Contact
+	appendsame_address []publicid.Contact
+	status             *subjectrequest.Status
+	stopped_reason     *string
+	stage              *string
+	position           *uuid.UUID
+	records            *int
+	addrecords         *int
+	finished_at        *time.Time
+	expires_at         *time.Time
+	clearedFields      map[string]struct{}
+	done               bool
+	oldValue           func(context.Context) (*SubjectRequest, error)
+	predicates         []predicate.SubjectRequest
+}
+
+var _ ent.Mutation = (*SubjectRequestMutation)(nil)
+
+// subjectrequestOption allows management of the mutation configuration using functional options.
+type subjectrequestOption func(*SubjectRequestMutation)
+
+// newSubjectRequestMutation creates new mutation for the SubjectRequest entity.
+func newSubjectRequestMutation(c config, op Op, opts ...subjectrequestOption) *SubjectRequestMutation {
+	m := &SubjectRequestMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSubjectRequest,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSubjectRequestID sets the ID field of the mutation.
+func withSubjectRequestID(id publicid.SubjectRequest) subjectrequestOption {
+	return func(m *SubjectRequestMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SubjectRequest
+		)
+		m.oldValue = func(ctx context.Context) (*SubjectRequest, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SubjectRequest.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSubjectRequest sets the old SubjectRequest of the mutation.
+func withSubjectRequest(node *SubjectRequest) subjectrequestOption {
+	return func(m *SubjectRequestMutation) {
+		m.oldValue = func(context.Context) (*SubjectRequest, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SubjectRequestMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SubjectRequestMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SubjectRequest entities.
+func (m *SubjectRequestMutation) SetID(id publicid.SubjectRequest) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SubjectRequestMutation) ID() (id publicid.SubjectRequest, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SubjectRequestMutation) IDs(ctx context.Context) ([]publicid.SubjectRequest, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.SubjectRequest{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SubjectRequest.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *SubjectRequestMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *SubjectRequestMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *SubjectRequestMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SubjectRequestMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SubjectRequestMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SubjectRequestMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *SubjectRequestMutation) SetKind(s subjectrequest.Kind) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *SubjectRequestMutation) Kind() (r subjectrequest.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldKind(ctx context.Context) (v subjectrequest.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *SubjectRequestMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetContactID sets the "contact_id" field.
+func (m *SubjectRequestMutation) SetContactID(pu publicid.Contact) {
+	m.contact_id = &pu
+}
+
+// ContactID returns the value of the "contact_id" field in the mutation.
+func (m *SubjectRequestMutation) ContactID() (r publicid.Contact, exists bool) {
+	v := m.contact_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactID returns the old "contact_id" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldContactID(ctx context.Context) (v publicid.Contact, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactID: %w", err)
+	}
+	return oldValue.ContactID, nil
+}
+
+// ResetContactID resets all changes to the "contact_id" field.
+func (m *SubjectRequestMutation) ResetContactID() {
+	m.contact_id = nil
+}
+
+// SetText sets the "text" field.
+func (m *SubjectRequestMutation) SetText(s subjectrequest.Text) {
+	m.text = &s
+}
+
+// Text returns the value of the "text" field in the mutation.
+func (m *SubjectRequestMutation) Text() (r subjectrequest.Text, exists bool) {
+	v := m.text
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldText returns the old "text" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldText(ctx context.Context) (v *subjectrequest.Text, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldText is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldText requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldText: %w", err)
+	}
+	return oldValue.Text, nil
+}
+
+// ClearText clears the value of the "text" field.
+func (m *SubjectRequestMutation) ClearText() {
+	m.text = nil
+	m.clearedFields[subjectrequest.FieldText] = struct{}{}
+}
+
+// TextCleared returns if the "text" field was cleared in this mutation.
+func (m *SubjectRequestMutation) TextCleared() bool {
+	_, ok := m.clearedFields[subjectrequest.FieldText]
+	return ok
+}
+
+// ResetText resets all changes to the "text" field.
+func (m *SubjectRequestMutation) ResetText() {
+	m.text = nil
+	delete(m.clearedFields, subjectrequest.FieldText)
+}
+
+// SetSameAddress sets the "same_address" field.
+func (m *SubjectRequestMutation) SetSameAddress(pu []publicid.Contact) {
+	m.same_address = &pu
+	m.appendsame_address = nil
+}
+
+// SameAddress returns the value of the "same_address" field in the mutation.
+func (m *SubjectRequestMutation) SameAddress() (r []publicid.Contact, exists bool) {
+	v := m.same_address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSameAddress returns the old "same_address" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldSameAddress(ctx context.Context) (v []publicid.Contact, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSameAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSameAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSameAddress: %w", err)
+	}
+	return oldValue.SameAddress, nil
+}
+
+// AppendSameAddress adds pu to the "same_address" field.
+func (m *SubjectRequestMutation) AppendSameAddress(pu []publicid.Contact) {
+	m.appendsame_address = append(m.appendsame_address, pu...)
+}
+
+// AppendedSameAddress returns the list of values that were appended to the "same_address" field in this mutation.
+func (m *SubjectRequestMutation) AppendedSameAddress() ([]publicid.Contact, bool) {
+	if len(m.appendsame_address) == 0 {
+		return nil, false
+	}
+	return m.appendsame_address, true
+}
+
+// ClearSameAddress clears the value of the "same_address" field.
+func (m *SubjectRequestMutation) ClearSameAddress() {
+	m.same_address = nil
+	m.appendsame_address = nil
+	m.clearedFields[subjectrequest.FieldSameAddress] = struct{}{}
+}
+
+// SameAddressCleared returns if the "same_address" field was cleared in this mutation.
+func (m *SubjectRequestMutation) SameAddressCleared() bool {
+	_, ok := m.clearedFields[subjectrequest.FieldSameAddress]
+	return ok
+}
+
+// ResetSameAddress resets all changes to the "same_address" field.
+func (m *SubjectRequestMutation) ResetSameAddress() {
+	m.same_address = nil
+	m.appendsame_address = nil
+	delete(m.clearedFields, subjectrequest.FieldSameAddress)
+}
+
+// SetStatus sets the "status" field.
+func (m *SubjectRequestMutation) SetStatus(s subjectrequest.Status) {
+	m.status = &s
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *SubjectRequestMutation) Status() (r subjectrequest.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldStatus(ctx context.Context) (v subjectrequest.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *SubjectRequestMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetStoppedReason sets the "stopped_reason" field.
+func (m *SubjectRequestMutation) SetStoppedReason(s string) {
+	m.stopped_reason = &s
+}
+
+// StoppedReason returns the value of the "stopped_reason" field in the mutation.
+func (m *SubjectRequestMutation) StoppedReason() (r string, exists bool) {
+	v := m.stopped_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStoppedReason returns the old "stopped_reason" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldStoppedReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStoppedReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStoppedReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStoppedReason: %w", err)
+	}
+	return oldValue.StoppedReason, nil
+}
+
+// ClearStoppedReason clears the value of the "stopped_reason" field.
+func (m *SubjectRequestMutation) ClearStoppedReason() {
+	m.stopped_reason = nil
+	m.clearedFields[subjectrequest.FieldStoppedReason] = struct{}{}
+}
+
+// StoppedReasonCleared returns if the "stopped_reason" field was cleared in this mutation.
+func (m *SubjectRequestMutation) StoppedReasonCleared() bool {
+	_, ok := m.clearedFields[subjectrequest.FieldStoppedReason]
+	return ok
+}
+
+// ResetStoppedReason resets all changes to the "stopped_reason" field.
+func (m *SubjectRequestMutation) ResetStoppedReason() {
+	m.stopped_reason = nil
+	delete(m.clearedFields, subjectrequest.FieldStoppedReason)
+}
+
+// SetStage sets the "stage" field.
+func (m *SubjectRequestMutation) SetStage(s string) {
+	m.stage = &s
+}
+
+// Stage returns the value of the "stage" field in the mutation.
+func (m *SubjectRequestMutation) Stage() (r string, exists bool) {
+	v := m.stage
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStage returns the old "stage" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldStage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStage: %w", err)
+	}
+	return oldValue.Stage, nil
+}
+
+// ResetStage resets all changes to the "stage" field.
+func (m *SubjectRequestMutation) ResetStage() {
+	m.stage = nil
+}
+
+// SetPosition sets the "position" field.
+func (m *SubjectRequestMutation) SetPosition(u uuid.UUID) {
+	m.position = &u
+}
+
+// Position returns the value of the "position" field in the mutation.
+func (m *SubjectRequestMutation) Position() (r uuid.UUID, exists bool) {
+	v := m.position
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPosition returns the old "position" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldPosition(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPosition requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPosition: %w", err)
+	}
+	return oldValue.Position, nil
+}
+
+// ClearPosition clears the value of the "position" field.
+func (m *SubjectRequestMutation) ClearPosition() {
+	m.position = nil
+	m.clearedFields[subjectrequest.FieldPosition] = struct{}{}
+}
+
+// PositionCleared returns if the "position" field was cleared in this mutation.
+func (m *SubjectRequestMutation) PositionCleared() bool {
+	_, ok := m.clearedFields[subjectrequest.FieldPosition]
+	return ok
+}
+
+// ResetPosition resets all changes to the "position" field.
+func (m *SubjectRequestMutation) ResetPosition() {
+	m.position = nil
+	delete(m.clearedFields, subjectrequest.FieldPosition)
+}
+
+// SetRecords sets the "records" field.
+func (m *SubjectRequestMutation) SetRecords(i int) {
+	m.records = &i
+	m.addrecords = nil
+}
+
+// Records returns the value of the "records" field in the mutation.
+func (m *SubjectRequestMutation) Records() (r int, exists bool) {
+	v := m.records
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRecords returns the old "records" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldRecords(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRecords is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRecords requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRecords: %w", err)
+	}
+	return oldValue.Records, nil
+}
+
+// AddRecords adds i to the "records" field.
+func (m *SubjectRequestMutation) AddRecords(i int) {
+	if m.addrecords != nil {
+		*m.addrecords += i
+	} else {
+		m.addrecords = &i
+	}
+}
+
+// AddedRecords returns the value that was added to the "records" field in this mutation.
+func (m *SubjectRequestMutation) AddedRecords() (r int, exists bool) {
+	v := m.addrecords
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRecords resets all changes to the "records" field.
+func (m *SubjectRequestMutation) ResetRecords() {
+	m.records = nil
+	m.addrecords = nil
+}
+
+// SetFinishedAt sets the "finished_at" field.
+func (m *SubjectRequestMutation) SetFinishedAt(t time.Time) {
+	m.finished_at = &t
+}
+
+// FinishedAt returns the value of the "finished_at" field in the mutation.
+func (m *SubjectRequestMutation) FinishedAt() (r time.Time, exists bool) {
+	v := m.finished_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFinishedAt returns the old "finished_at" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldFinishedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFinishedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFinishedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFinishedAt: %w", err)
+	}
+	return oldValue.FinishedAt, nil
+}
+
+// ClearFinishedAt clears the value of the "finished_at" field.
+func (m *SubjectRequestMutation) ClearFinishedAt() {
+	m.finished_at = nil
+	m.clearedFields[subjectrequest.FieldFinishedAt] = struct{}{}
+}
+
+// FinishedAtCleared returns if the "finished_at" field was cleared in this mutation.
+func (m *SubjectRequestMutation) FinishedAtCleared() bool {
+	_, ok := m.clearedFields[subjectrequest.FieldFinishedAt]
+	return ok
+}
+
+// ResetFinishedAt resets all changes to the "finished_at" field.
+func (m *SubjectRequestMutation) ResetFinishedAt() {
+	m.finished_at = nil
+	delete(m.clearedFields, subjectrequest.FieldFinishedAt)
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *SubjectRequestMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *SubjectRequestMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the SubjectRequest entity.
+// If the SubjectRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubjectRequestMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (m *SubjectRequestMutation) ClearExpiresAt() {
+	m.expires_at = nil
+	m.clearedFields[subjectrequest.FieldExpiresAt] = struct{}{}
+}
+
+// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
+func (m *SubjectRequestMutation) ExpiresAtCleared() bool {
+	_, ok := m.clearedFields[subjectrequest.FieldExpiresAt]
+	return ok
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *SubjectRequestMutation) ResetExpiresAt() {
+	m.expires_at = nil
+	delete(m.clearedFields, subjectrequest.FieldExpiresAt)
+}
+
+// Where appends a list predicates to the SubjectRequestMutation builder.
+func (m *SubjectRequestMutation) Where(ps ...predicate.SubjectRequest) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SubjectRequestMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SubjectRequestMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SubjectRequest, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SubjectRequestMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SubjectRequestMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SubjectRequest).
+func (m *SubjectRequestMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SubjectRequestMutation) Fields() []string {
+	fields := make([]string, 0, 13)
+	if m.organization_id != nil {
+		fields = append(fields, subjectrequest.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, subjectrequest.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, subjectrequest.FieldKind)
+	}
+	if m.contact_id != nil {
+		fields = append(fields, subjectrequest.FieldContactID)
+	}
+	if m.text != nil {
+		fields = append(fields, subjectrequest.FieldText)
+	}
+	if m.same_address != nil {
+		fields = append(fields, subjectrequest.FieldSameAddress)
+	}
+	if m.status != nil {
+		fields = append(fields, subjectrequest.FieldStatus)
+	}
+	if m.stopped_reason != nil {
+		fields = append(fields, subjectrequest.FieldStoppedReason)
+	}
+	if m.stage != nil {
+		fields = append(fields, subjectrequest.FieldStage)
+	}
+	if m.position != nil {
+		fields = append(fields, subjectrequest.FieldPosition)
+	}
+	if m.records != nil {
+		fields = append(fields, subjectrequest.FieldRecords)
+	}
+	if m.finished_at != nil {
+		fields = append(fields, subjectrequest.FieldFinishedAt)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, subjectrequest.FieldExpiresAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SubjectRequestMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case subjectrequest.FieldOrganizationID:
+		return m.OrganizationID()
+	case subjectrequest.FieldCreatedAt:
+		return m.CreatedAt()
+	case subjectrequest.FieldKind:
+		return m.Kind()
+	case subjectrequest.FieldContactID:
+		return m.ContactID()
+	case subjectrequest.FieldText:
+		return m.Text()
+	case subjectrequest.FieldSameAddress:
+		return m.SameAddress()
+	case subjectrequest.FieldStatus:
+		return m.Status()
+	case subjectrequest.FieldStoppedReason:
+		return m.StoppedReason()
+	case subjectrequest.FieldStage:
+		return m.Stage()
+	case subjectrequest.FieldPosition:
+		return m.Position()
+	case subjectrequest.FieldRecords:
+		return m.Records()
+	case subjectrequest.FieldFinishedAt:
+		return m.FinishedAt()
+	case subjectrequest.FieldExpiresAt:
+		return m.ExpiresAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SubjectRequestMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case subjectrequest.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case subjectrequest.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case subjectrequest.FieldKind:
+		return m.OldKind(ctx)
+	case subjectrequest.FieldContactID:
+		return m.OldContactID(ctx)
+	case subjectrequest.FieldText:
+		return m.OldText(ctx)
+	case subjectrequest.FieldSameAddress:
+		return m.OldSameAddress(ctx)
+	case subjectrequest.FieldStatus:
+		return m.OldStatus(ctx)
+	case subjectrequest.FieldStoppedReason:
+		return m.OldStoppedReason(ctx)
+	case subjectrequest.FieldStage:
+		return m.OldStage(ctx)
+	case subjectrequest.FieldPosition:
+		return m.OldPosition(ctx)
+	case subjectrequest.FieldRecords:
+		return m.OldRecords(ctx)
+	case subjectrequest.FieldFinishedAt:
+		return m.OldFinishedAt(ctx)
+	case subjectrequest.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown SubjectRequest field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubjectRequestMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case subjectrequest.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case subjectrequest.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case subjectrequest.FieldKind:
+		v, ok := value.(subjectrequest.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case subjectrequest.FieldContactID:
+		v, ok := value.(publicid.Contact)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactID(v)
+		return nil
+	case subjectrequest.FieldText:
+		v, ok := value.(subjectrequest.Text)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetText(v)
+		return nil
+	case subjectrequest.FieldSameAddress:
+		v, ok := value.([]publicid.Contact)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSameAddress(v)
+		return nil
+	case subjectrequest.FieldStatus:
+		v, ok := value.(subjectrequest.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case subjectrequest.FieldStoppedReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStoppedReason(v)
+		return nil
+	case subjectrequest.FieldStage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStage(v)
+		return nil
+	case subjectrequest.FieldPosition:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPosition(v)
+		return nil
+	case subjectrequest.FieldRecords:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRecords(v)
+		return nil
+	case subjectrequest.FieldFinishedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFinishedAt(v)
+		return nil
+	case subjectrequest.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRequest field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SubjectRequestMutation) AddedFields() []string {
+	var fields []string
+	if m.addrecords != nil {
+		fields = append(fields, subjectrequest.FieldRecords)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SubjectRequestMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case subjectrequest.FieldRecords:
+		return m.AddedRecords()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubjectRequestMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case subjectrequest.FieldRecords:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRecords(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRequest numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SubjectRequestMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(subjectrequest.FieldText) {
+		fields = append(fields, subjectrequest.FieldText)
+	}
+	if m.FieldCleared(subjectrequest.FieldSameAddress) {
+		fields = append(fields, subjectrequest.FieldSameAddress)
+	}
+	if m.FieldCleared(subjectrequest.FieldStoppedReason) {
+		fields = append(fields, subjectrequest.FieldStoppedReason)
+	}
+	if m.FieldCleared(subjectrequest.FieldPosition) {
+		fields = append(fields, subjectrequest.FieldPosition)
+	}
+	if m.FieldCleared(subjectrequest.FieldFinishedAt) {
+		fields = append(fields, subjectrequest.FieldFinishedAt)
+	}
+	if m.FieldCleared(subjectrequest.FieldExpiresAt) {
+		fields = append(fields, subjectrequest.FieldExpiresAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SubjectRequestMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SubjectRequestMutation) ClearField(name string) error {
+	switch name {
+	case subjectrequest.FieldText:
+		m.ClearText()
+		return nil
+	case subjectrequest.FieldSameAddress:
+		m.ClearSameAddress()
+		return nil
+	case subjectrequest.FieldStoppedReason:
+		m.ClearStoppedReason()
+		return nil
+	case subjectrequest.FieldPosition:
+		m.ClearPosition()
+		return nil
+	case subjectrequest.FieldFinishedAt:
+		m.ClearFinishedAt()
+		return nil
+	case subjectrequest.FieldExpiresAt:
+		m.ClearExpiresAt()
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRequest nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SubjectRequestMutation) ResetField(name string) error {
+	switch name {
+	case subjectrequest.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case subjectrequest.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case subjectrequest.FieldKind:
+		m.ResetKind()
+		return nil
+	case subjectrequest.FieldContactID:
+		m.ResetContactID()
+		return nil
+	case subjectrequest.FieldText:
+		m.ResetText()
+		return nil
+	case subjectrequest.FieldSameAddress:
+		m.ResetSameAddress()
+		return nil
+	case subjectrequest.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case subjectrequest.FieldStoppedReason:
+		m.ResetStoppedReason()
+		return nil
+	case subjectrequest.FieldStage:
+		m.ResetStage()
+		return nil
+	case subjectrequest.FieldPosition:
+		m.ResetPosition()
+		return nil
+	case subjectrequest.FieldRecords:
+		m.ResetRecords()
+		return nil
+	case subjectrequest.FieldFinishedAt:
+		m.ResetFinishedAt()
+		return nil
+	case subjectrequest.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	}
+	return fmt.Errorf("unknown SubjectRequest field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SubjectRequestMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SubjectRequestMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SubjectRequestMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SubjectRequestMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SubjectRequestMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SubjectRequestMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SubjectRequestMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SubjectRequest unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SubjectRequestMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SubjectRequest edge %s", name)
 }
 
 // TagMutation represents an operation that mutates the Tag nodes in the graph.

@@ -5,6 +5,7 @@ package db
 import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
+	"earshot/ent/db/auditentry"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
@@ -18,6 +19,8 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/recovery"
+	"earshot/ent/db/subjectrecord"
+	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -52,6 +55,19 @@ func init() {
 	attemptDescID := attemptFields[0].Descriptor()
 	// attempt.DefaultID holds the default value on creation for the id field.
 	attempt.DefaultID = attemptDescID.Default.(func() publicid.Attempt)
+	auditentryMixin := schema.AuditEntry{}.Mixin()
+	auditentryMixinFields1 := auditentryMixin[1].Fields()
+	_ = auditentryMixinFields1
+	auditentryFields := schema.AuditEntry{}.Fields()
+	_ = auditentryFields
+	// auditentryDescCreatedAt is the schema descriptor for created_at field.
+	auditentryDescCreatedAt := auditentryMixinFields1[0].Descriptor()
+	// auditentry.DefaultCreatedAt holds the default value on creation for the created_at field.
+	auditentry.DefaultCreatedAt = auditentryDescCreatedAt.Default.(func() time.Time)
+	// auditentryDescID is the schema descriptor for id field.
+	auditentryDescID := auditentryFields[0].Descriptor()
+	// auditentry.DefaultID holds the default value on creation for the id field.
+	auditentry.DefaultID = auditentryDescID.Default.(func() publicid.AuditEntry)
 	boardMixin := schema.Board{}.Mixin()
 	boardMixinFields1 := boardMixin[1].Fields()
 	_ = boardMixinFields1
@@ -335,6 +351,29 @@ func init() {
 	recoveryDescID := recoveryFields[0].Descriptor()
 	// recovery.DefaultID holds the default value on creation for the id field.
 	recovery.DefaultID = recoveryDescID.Default.(func() publicid.Recovery)
+	subjectrecordFields := schema.SubjectRecord{}.Fields()
+	_ = subjectrecordFields
+	// subjectrecordDescID is the schema descriptor for id field.
+	subjectrecordDescID := subjectrecordFields[0].Descriptor()
+	// subjectrecord.DefaultID holds the default value on creation for the id field.
+	subjectrecord.DefaultID = subjectrecordDescID.Default.(func() publicid.SubjectRecord)
+	subjectrequestMixin := schema.SubjectRequest{}.Mixin()
+	subjectrequestMixinFields1 := subjectrequestMixin[1].Fields()
+	_ = subjectrequestMixinFields1
+	subjectrequestFields := schema.SubjectRequest{}.Fields()
+	_ = subjectrequestFields
+	// subjectrequestDescCreatedAt is the schema descriptor for created_at field.
+	subjectrequestDescCreatedAt := subjectrequestMixinFields1[0].Descriptor()
+	// subjectrequest.DefaultCreatedAt holds the default value on creation for the created_at field.
+	subjectrequest.DefaultCreatedAt = subjectrequestDescCreatedAt.Default.(func() time.Time)
+	// subjectrequestDescRecords is the schema descriptor for records field.
+	subjectrequestDescRecords := subjectrequestFields[9].Descriptor()
+	// subjectrequest.DefaultRecords holds the default value on creation for the records field.
+	subjectrequest.DefaultRecords = subjectrequestDescRecords.Default.(int)
+	// subjectrequestDescID is the schema descriptor for id field.
+	subjectrequestDescID := subjectrequestFields[0].Descriptor()
+	// subjectrequest.DefaultID holds the default value on creation for the id field.
+	subjectrequest.DefaultID = subjectrequestDescID.Default.(func() publicid.SubjectRequest)
 	tagMixin := schema.Tag{}.Mixin()
 	tagMixinFields1 := tagMixin[1].Fields()
 	_ = tagMixinFields1

@@ -18,6 +18,8 @@ type Tx struct {
 	APIKey *APIKeyClient
 	// Attempt is the client for interacting with the Attempt builders.
 	Attempt *AttemptClient
+	// AuditEntry is the client for interacting with the AuditEntry builders.
+	AuditEntry *AuditEntryClient
 	// Board is the client for interacting with the Board builders.
 	Board *BoardClient
 	// ChangelogEntry is the client for interacting with the ChangelogEntry builders.
@@ -44,6 +46,10 @@ type Tx struct {
 	PostTag *PostTagClient
 	// Recovery is the client for interacting with the Recovery builders.
 	Recovery *RecoveryClient
+	// SubjectRecord is the client for interacting with the SubjectRecord builders.
+	SubjectRecord *SubjectRecordClient
+	// SubjectRequest is the client for interacting with the SubjectRequest builders.
+	SubjectRequest *SubjectRequestClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -185,6 +191,7 @@ func (tx *Tx) Client() *Client {
 func (tx *Tx) init() {
 	tx.APIKey = NewAPIKeyClient(tx.config)
 	tx.Attempt = NewAttemptClient(tx.config)
+	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.Board = NewBoardClient(tx.config)
 	tx.ChangelogEntry = NewChangelogEntryClient(tx.config)
 	tx.ChangelogLink = NewChangelogLinkClient(tx.config)
@@ -198,6 +205,8 @@ func (tx *Tx) init() {
 	tx.Post = NewPostClient(tx.config)
 	tx.PostTag = NewPostTagClient(tx.config)
 	tx.Recovery = NewRecoveryClient(tx.config)
+	tx.SubjectRecord = NewSubjectRecordClient(tx.config)
+	tx.SubjectRequest = NewSubjectRequestClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.User = NewUserClient(tx.config)
 	tx.Vote = NewVoteClient(tx.config)

@@ -65,7 +65,9 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string
 		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
 			return err
 		}
-		secret, key, err = insertKey(ctx, c.APIKey, in, nil, nil)
+		if secret, key, err = insertKey(ctx, c.APIKey, in, nil, nil); err == nil {
+			c.Audit("createApiKey", key.ID)
+		}
 		return err
 	})
 	return secret, key, err
@@ -124,7 +126,9 @@ func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewA
 			return err
 		}
 		// Else a key could get around its own budget.
-		secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit, creatorsOf(c, in.User))
+		if secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit, creatorsOf(c, in.User)); err == nil {
+			c.Audit("createApiKey", key.ID)
+		}
 		return err
 	})
 	return secret, key, err
@@ -180,23 +184,34 @@ func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error 
 		if err := by.mayManageKeysOf(key.Edges.User); err != nil {
 			return err
 		}
-		_, err = revokeKey(ctx, c.APIKey, id)
+		_, err = revokeKey(ctx, c, id)
 		return err
 	})
 }
 
-// RevokeAPIKey makes a key useless within a second, everywhere. Revoking it
+// RevokeAPIKey makes a key, which an operator names, useless within a second, everywhere. Revoking it
 // again changes nothing.
-func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey) (*db.APIKey, error) {
-	return revokeKey(ctx, s.store.Client().APIKey, id)
+func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey) (revoked *db.APIKey, err error) {
+	found, err := onlyKey(ctx, s.store.Client().APIKey.Query().Where(apikey.ID(id)))
+	if err != nil {
+		return nil, err
+	}
+	err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) (err error) {
+		revoked, err = revokeKey(ctx, c, id)
+		return err
+	})
+	return revoked, err
 }
 
-func revokeKey(ctx context.Context, client *db.APIKeyClient, id publicid.APIKey) (*db.APIKey, error) {
-	err := client.Update().Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(store.Now()).Exec(ctx)
+func revokeKey(ctx context.Context, c *change.Change, id publicid.APIKey) (*db.APIKey, error) {
+	n, err := c.APIKey.Update().Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(store.Now()).Save(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "revoke the API key")
 	}
-	return onlyKey(ctx, client.Query().Where(apikey.ID(id)).WithUser())
+	if n > 0 {
+		c.Audit("revokeApiKey", id)
+	}
+	return onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).WithUser())
 }
 
 func onlyKey(ctx context.Context, query *db.APIKeyQuery) (*db.APIKey, error) {

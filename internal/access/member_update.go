@@ -65,6 +65,7 @@ func updateMember(ctx context.Context, c *change.Change, id publicid.User, in Me
 	if change.Unchanged(update.Mutation()) {
 		return old, nil
 	}
+	c.Audit("updateMember", id)
 	changed, err := update.SetUpdatedAt(store.Now()).Save(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "change the member")
@@ -95,6 +96,7 @@ func removeMember(ctx context.Context, c *change.Change, id publicid.User) error
 	if err := mustLeaveOwner(ctx, c, old); err != nil {
 		return err
 	}
+	c.Audit("deleteMember", id)
 	at := store.Now()
 	if err := c.User.UpdateOne(old).ClearRole().SetUpdatedAt(at).Exec(ctx); err != nil {
 		return errors.Wrap(err, "remove the member")

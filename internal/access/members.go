@@ -148,6 +148,7 @@ func createMember(ctx context.Context, c *change.Change, in NewMember) (*db.User
 	if err != nil {
 		return nil, errors.Wrap(err, "write the member")
 	}
+	c.Audit("createMember", made.ID)
 	return made, nil
 }
 

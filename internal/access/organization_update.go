@@ -105,6 +105,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) 
 		if err != nil {
 			return errors.Wrap(err, "load the organization")
 		}
+		c.Audit("updateOrganization", old.ID)
 		if in.Logo != nil {
 			if err := putLogo(ctx, c, mediaType, in.Logo); err != nil {
 				return err

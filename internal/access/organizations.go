@@ -9,6 +9,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/user"
+	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -62,6 +63,11 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 			SetOrganizationID(made.ID).SetEmail(in.OwnerEmail).SetName(in.OwnerName).SetRole(user.RoleOwner).Save(ctx)
 		if err != nil {
 			return errors.Wrap(err, "insert the owner")
+		}
+		line := tx.AuditEntry.Create().SetOrganizationID(made.ID).SetAction("createOrganization").
+			SetResourceKind(change.ResourceKind(made.ID)).SetResourceID(made.ID.String())
+		if err := line.Exec(ctx); err != nil {
+			return errors.Wrap(err, "insert the line of the audit trail")
 		}
 		return nil
 	})

@@ -28,7 +28,21 @@ func managerOf(ctx context.Context, c *change.Change) (manager, error) {
 	if c.Caller.User == nil {
 		return manager{}, nil
 	}
-	key, err := c.APIKey.Query().Where(apikey.ID(c.Caller.Key.ID)).WithUser().Only(ctx)
+	return callerNow(ctx, c.APIKey, c.Caller)
+}
+
+// MustAdminister refuses a caller who is neither an owner nor an admin, as the database knows them
+// now.
+func MustAdminister(ctx context.Context, keys *db.APIKeyClient) error {
+	by, err := callerNow(ctx, keys, change.CallerOf(ctx))
+	if err != nil {
+		return err
+	}
+	return by.mayManage(user.RoleAdmin)
+}
+
+func callerNow(ctx context.Context, keys *db.APIKeyClient, caller *change.Caller) (manager, error) {
+	key, err := keys.Query().Where(apikey.ID(caller.Key.ID)).WithUser().Only(ctx)
 	if db.IsNotFound(err) {
 		return manager{}, BadKey()
 	}

@@ -53,6 +53,7 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 			}
 		}
 		creators := othersThan(old.UserID, append(creatorsOf(c, old.UserID), old.CreatedBy...))
+		c.Audit("rotateApiKey", id)
 		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit, creators)
 		return err
 	})

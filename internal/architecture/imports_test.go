@@ -79,12 +79,17 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/feedback", "internal/problem",
 		"internal/publicid", "internal/seal", "internal/store",
 	},
+	// It does to all of a person what the others do to parts.
+	"internal/subjects": {
+		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/page", "internal/problem",
+		"internal/publicid", "internal/seal", "internal/store",
+	},
 	// Who shares what with whom, without any I/O.
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
 		"internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/telemetry",
-		"internal/webhooks", "webhook",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/subjects",
+		"internal/telemetry", "internal/webhooks", "webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
 	// What asks Temporal for runs. It knows workflows by their names and arguments.
@@ -97,7 +102,7 @@ var allowed = map[string][]string{
 	"api": {
 		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
 		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
-		"internal/publicid", "internal/telemetry", "internal/webhooks",
+		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/webhooks",
 	},
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {

@@ -21,9 +21,12 @@ type Change struct {
 	subscribedOnly bool
 
 	recorded   []recorded
+	audited    []audited
 	deliveries []PendingDelivery
 	schedules  []ScheduledEntry
 	recoveries []RunningRecovery
+	// subjectRequests are to be done after the commit.
+	subjectRequests []RunningSubjectRequest
 	// streaks are the webhooks whose streak the change ended.
 	streaks []publicid.Webhook
 	// asked are interactions that wait for a confirmation from now on, confirmed those that do no
@@ -49,6 +52,11 @@ func (c *Change) AskToConfirm(i PendingInteraction) { c.asked = append(c.asked, 
 
 // Confirmed tells whoever waits for it, after the commit, that an interaction counts.
 func (c *Change) Confirmed(i PendingInteraction) { c.confirmed = append(c.confirmed, i) }
+
+// StartSubjectRequest has an export or an erasure done, after the commit.
+func (c *Change) StartSubjectRequest(r RunningSubjectRequest) {
+	c.subjectRequests = append(c.subjectRequests, r)
+}
 
 // LockOrganization has the changes under a cap of the organization made one at a time.
 func (c *Change) LockOrganization(ctx context.Context) error {

@@ -16,6 +16,8 @@ type Dispatcher interface {
 	PublishWhenDue(entries []ScheduledEntry)
 	// RunRecoveries runs recoveries.
 	RunRecoveries(recoveries []RunningRecovery)
+	// RunSubjectRequests does exports and erasures.
+	RunSubjectRequests(requests []RunningSubjectRequest)
 	// EndFailureStreaks tells whoever follows the webhooks' streaks that they are over.
 	EndFailureStreaks(webhooks []publicid.Webhook)
 	// ConfirmInteractions has the links to interactions be mailed, and waits for their use.
@@ -40,6 +42,13 @@ type PendingDelivery struct {
 // away. Whoever waits for it reads the entry.
 type ScheduledEntry struct {
 	Entry        publicid.ChangelogEntry
+	Organization publicid.Organization
+}
+
+// RunningSubjectRequest names an export or an erasure that is to be done. Whoever does it reads
+// the row.
+type RunningSubjectRequest struct {
+	Request      publicid.SubjectRequest
 	Organization publicid.Organization
 }
 

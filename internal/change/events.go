@@ -33,10 +33,15 @@ func (c *Change) Record(t event.Type, p event.Payload) error {
 	return nil
 }
 
-// make does the whole of a change: fn, and then what it recorded.
+// make does the whole of a change: fn, and then its lines of the audit trail and its events.
 func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
 	if err := fn(c); err != nil {
 		return err
+	}
+	for _, a := range c.audited {
+		if err := c.writeAudit(ctx, a); err != nil {
+			return err
+		}
 	}
 	for _, r := range c.recorded {
 		if err := c.write(ctx, r); err != nil {

@@ -123,6 +123,9 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	if len(c.recoveries) > 0 {
 		r.dispatch.RunRecoveries(c.recoveries)
 	}
+	if len(c.subjectRequests) > 0 {
+		r.dispatch.RunSubjectRequests(c.subjectRequests)
+	}
 	if len(c.streaks) > 0 {
 		r.dispatch.EndFailureStreaks(c.streaks)
 	}

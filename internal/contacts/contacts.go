@@ -98,6 +98,9 @@ func (s *Service) capOf(plan organization.Plan) int {
 	}
 }
 
+// Describe is a contact as events show it.
+func Describe(c *db.Contact) event.Contact { return eventContact(c) }
+
 func eventContact(c *db.Contact) event.Contact {
 	return event.Contact{
 		ID: c.ID, ExternalUserID: c.ExternalUserID, Email: c.Email, Name: c.Name, Plan: c.Plan,

@@ -39,6 +39,9 @@ func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Conta
 		if made == nil && err == nil {
 			return externalIDTaken()
 		}
+		if err == nil {
+			c.Audit("createContact", made.ID)
+		}
 		return err
 	})
 	return made, err

@@ -58,6 +58,7 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 		if changed = old; len(changes) == 0 {
 			return nil
 		}
+		c.Audit("updateContact", id)
 		changed, err = update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) && !store.EndedByOthers(err) {
 			return externalIDTaken()
@@ -90,30 +91,42 @@ func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in Con
 // without it.
 func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
-		// Its posts first: who changes a post locks that before the contact. Then
-		// those that were attached meanwhile.
-		if err := lockPostsOf(ctx, c, id); err != nil {
-			return err
-		}
-		old, err := lockContact(ctx, c, id)
+		old, err := LockWithPosts(ctx, c, id)
 		if err != nil {
 			return err
 		}
 		if err := judge(ctx, c, old); err != nil {
 			return err
 		}
-		if err := lockPostsOf(ctx, c, id); err != nil {
-			return err
-		}
-		if err := c.Post.Update().Where(post.ContactID(id)).ClearContactID().SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
-			return errors.Wrap(err, "take the contact off its posts")
-		}
-		if err := c.Contact.DeleteOne(old).Exec(ctx); err != nil {
-			return errors.Wrap(err, "delete the contact")
-		}
-		return c.Record(event.ContactDeleted, &event.ContactDeletedPayload{
-			Contact: event.DeletedContact{ID: id, ExternalUserID: old.ExternalUserID},
-		})
+		c.Audit("deleteContact", id)
+		return Remove(ctx, c, old)
+	})
+}
+
+// LockWithPosts loads and locks a contact that is to be removed, and its posts.
+func LockWithPosts(ctx context.Context, c *change.Change, id publicid.Contact) (*db.Contact, error) {
+	// Its posts first: who changes a post locks that before the contact. Then
+	// those that were attached meanwhile.
+	if err := lockPostsOf(ctx, c, id); err != nil {
+		return nil, err
+	}
+	found, err := lockContact(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return found, lockPostsOf(ctx, c, id)
+}
+
+// Remove deletes a contact that LockWithPosts has locked, and records contact.deleted.
+func Remove(ctx context.Context, c *change.Change, old *db.Contact) error {
+	if err := c.Post.Update().Where(post.ContactID(old.ID)).ClearContactID().SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
+		return errors.Wrap(err, "take the contact off its posts")
+	}
+	if err := c.Contact.DeleteOne(old).Exec(ctx); err != nil {
+		return errors.Wrap(err, "delete the contact")
+	}
+	return c.Record(event.ContactDeleted, &event.ContactDeletedPayload{
+		Contact: event.DeletedContact{ID: old.ID, ExternalUserID: old.ExternalUserID},
 	})
 }
 

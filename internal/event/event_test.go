@@ -3,6 +3,7 @@ package event_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,6 +177,55 @@ func TestEveryPayloadHasTheBytesOfTheSpecification(t *testing.T) {
 			require.Equal(t, f.text, string(text))
 		})
 	}
+}
+
+func TestThePayloadOfEachEventSaysWhatItIsAboutInItsFirstBytes(t *testing.T) {
+	t.Parallel()
+	for _, f := range frozen {
+		_, rest, _ := strings.Cut(f.text, `:{"id":"`)
+		require.Equal(t, rest[:30], event.Subject([]byte(f.text)), f.name)
+		require.Equal(t, rest[:30], event.Subject([]byte(f.text[:min(len(f.text), event.SubjectBytes)])), f.name)
+	}
+	require.Empty(t, event.Subject(nil))
+}
+
+func TestAnErasedPayloadHasTheSameMembersAndNothingOfThePersonButItsID(t *testing.T) {
+	t.Parallel()
+	var members func(value any) any
+	members = func(value any) any {
+		if object, ok := value.(map[string]any); ok {
+			names := map[string]any{}
+			for name, inner := range object {
+				if name != "metadata" && name != "from" && name != "to" {
+					names[name] = members(inner)
+				}
+			}
+			return names
+		}
+		return nil
+	}
+	for _, f := range frozen {
+		out, err := event.Erase(f.of, []byte(f.text))
+		require.NoError(t, err)
+		again, err := event.Erase(f.of, out)
+		require.NoError(t, err)
+		require.Equal(t, string(out), string(again), "twice is once")
+		var before, after any
+		require.NoError(t, json.Unmarshal([]byte(f.text), &before))
+		require.NoError(t, json.Unmarshal(out, &after))
+		require.Equal(t, members(before), members(after), f.name)
+		require.Equal(t, event.Subject([]byte(f.text)), event.Subject(out), f.name)
+		if f.of == event.ContactDeleted {
+			require.Equal(t, f.text, string(out), "receivers delete by it")
+			continue
+		}
+		for _, known := range []string{"ines", "Marques", "acct-8412", "team", "4900", "EUR", "analyst", "dashboards as PDF", "dashboards-as-pdf", "landscape", "Both"} {
+			require.NotContains(t, string(out), known, f.name)
+		}
+	}
+	_, err := event.Erase(event.ContactCreated, []byte(`{"contact":"ines"}`))
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "ines")
 }
 
 func TestEveryEventOfTheCatalogueHasAPayload(t *testing.T) {

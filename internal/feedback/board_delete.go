@@ -44,6 +44,7 @@ func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmNam
 		if err := purgePosts(ctx, c, id); err != nil {
 			return err
 		}
+		c.Audit("deleteBoard", id)
 		if err := c.Board.DeleteOne(found).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the board")
 		}

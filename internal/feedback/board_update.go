@@ -62,6 +62,7 @@ func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPa
 		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}
+		c.Audit("updateBoard", id)
 		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return slugTaken()

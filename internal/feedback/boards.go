@@ -58,6 +58,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 		if err := withSlug(in.Slug, slugFrom(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
 			return err
 		}
+		c.Audit("createBoard", id)
 		var err error
 		made, err = c.Board.Get(ctx, id)
 		return err

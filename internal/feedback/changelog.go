@@ -75,6 +75,7 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 		if err := insertEntry(ctx, c, row, in.Slug); err != nil {
 			return err
 		}
+		c.Audit("createChangelogEntry", row.ID)
 		return announce(c, changelogentry.StateDraft, nil, row)
 	})
 	return made, err
@@ -192,6 +193,7 @@ func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, pos
 		if slices.Equal(wanted, changed.PostIDs) {
 			return nil
 		}
+		c.Audit("replaceLinkedPosts", id)
 		if err := keepPosts(ctx, c, wanted); err != nil {
 			return err
 		}
@@ -278,6 +280,7 @@ func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) e
 		if old.State == changelogentry.StateScheduled {
 			c.PublishWhenDue(change.ScheduledEntry{Entry: id, Organization: old.OrganizationID})
 		}
+		c.Audit("deleteChangelogEntry", id)
 		if err := c.ChangelogEntry.DeleteOne(old).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the changelog entry")
 		}

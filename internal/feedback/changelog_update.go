@@ -76,6 +76,7 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 		if change.Unchanged(update.Mutation()) {
 			return nil
 		}
+		c.Audit("updateChangelogEntry", id)
 		changed.ChangelogEntry, err = update.SetUpdatedAt(at).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return slugTaken()

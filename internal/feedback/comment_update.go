@@ -66,6 +66,7 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error 
 		if err != nil {
 			return errors.Wrap(err, "delete the comment")
 		}
+		c.Audit("deleteComment", id)
 		return count(ctx, c, p, 0, -1)
 	})
 }

@@ -31,6 +31,7 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		if err != nil {
 			return err
 		}
+		c.Audit("deletePost", id)
 		if err := unlinkPost(ctx, c, id); err != nil {
 			return err
 		}

@@ -38,6 +38,7 @@ func (s *Service) MergePosts(ctx context.Context, id publicid.Post, sourceIDs []
 			return err
 		}
 		if len(fresh) > 0 {
+			c.Audit("mergePosts", id)
 			if target, err = merge(ctx, c, target, fresh); err != nil {
 				return err
 			}

@@ -102,6 +102,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		if changed.Post = old; !retagged && change.Unchanged(update.Mutation()) {
 			return nil
 		}
+		c.Audit("updatePost", id)
 		at := store.Now()
 		changed.Post, err = update.SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {

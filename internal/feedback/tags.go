@@ -98,6 +98,7 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		if err := mustHaveRoomForTag(ctx, c, on); err != nil {
 			return err
 		}
+		c.Audit("createTag", id)
 		made, err = c.Tag.Get(ctx, id)
 		return err
 	})
@@ -164,6 +165,7 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}
+		c.Audit("updateTag", id)
 		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return tagTaken()
@@ -183,6 +185,7 @@ func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.
 		if n == 0 {
 			return problem.Missing("tag")
 		}
+		c.Audit("deleteTag", id)
 		return nil
 	})
 }

@@ -20,6 +20,9 @@ type (
 	attemptKind        struct{}
 	recoveryKind       struct{}
 	interactionKind    struct{}
+	auditEntryKind     struct{}
+	subjectRequestKind struct{}
+	subjectRecordKind  struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -38,6 +41,9 @@ func (deliveryKind) prefix() string       { return "dlv" }
 func (attemptKind) prefix() string        { return "att" }
 func (recoveryKind) prefix() string       { return "rcv" }
 func (interactionKind) prefix() string    { return "ixn" }
+func (auditEntryKind) prefix() string     { return "aud" }
+func (subjectRequestKind) prefix() string { return "dsr" }
+func (subjectRecordKind) prefix() string  { return "rec" }
 
 type (
 	// Organization is the id of an organization.
@@ -72,6 +78,12 @@ type (
 	Recovery struct{ id[recoveryKind] }
 	// Interaction is the id of what an end-user has yet to confirm by e-mail.
 	Interaction struct{ id[interactionKind] }
+	// AuditEntry is the id of one line of the audit trail.
+	AuditEntry struct{ id[auditEntryKind] }
+	// SubjectRequest is the id of a data-subject request: the export or the erasure of a person.
+	SubjectRequest struct{ id[subjectRequestKind] }
+	// SubjectRecord is the id of what a data-subject request has found.
+	SubjectRecord struct{ id[subjectRecordKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -131,6 +143,18 @@ func NewRecovery() Recovery { return Recovery{fresh[recoveryKind]()} }
 
 // NewInteraction makes a fresh id.
 func NewInteraction() Interaction { return Interaction{fresh[interactionKind]()} }
+
+// NewAuditEntry makes a fresh id.
+func NewAuditEntry() AuditEntry { return AuditEntry{fresh[auditEntryKind]()} }
+
+// AuditEntryAt is DeliveryAt for the audit trail.
+func AuditEntryAt(at time.Time) AuditEntry { return AuditEntry{firstAt[auditEntryKind](at)} }
+
+// NewSubjectRequest makes a fresh id.
+func NewSubjectRequest() SubjectRequest { return SubjectRequest{fresh[subjectRequestKind]()} }
+
+// NewSubjectRecord makes a fresh id.
+func NewSubjectRecord() SubjectRecord { return SubjectRecord{fresh[subjectRecordKind]()} }
 
 // parser is what every kind's pointer offers.
 type parser[T any] interface {

@@ -74,6 +74,10 @@ var kinds = []kind{
 	kindOf("dlv", publicid.NewDelivery),
 	kindOf("att", publicid.NewAttempt),
 	kindOf("ixn", publicid.NewInteraction),
+	kindOf("rcv", publicid.NewRecovery),
+	kindOf("aud", publicid.NewAuditEntry),
+	kindOf("dsr", publicid.NewSubjectRequest),
+	kindOf("rec", publicid.NewSubjectRecord),
 }
 
 func TestEveryKindSurvivesARoundTrip(t *testing.T) {

@@ -194,6 +194,9 @@ func (*life) PublishWhenDue([]changes.ScheduledEntry) {}
 // RunRecoveries is done by the step that asks for one.
 func (*life) RunRecoveries([]changes.RunningRecovery) {}
 
+// RunSubjectRequests is nobody's here.
+func (*life) RunSubjectRequests([]changes.RunningSubjectRequest) {}
+
 // EndFailureStreaks only tells who looks at the row anyway.
 func (*life) EndFailureStreaks([]publicid.Webhook) {}
 

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/event"
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
+	"earshot/ent/db/subjectrecord"
 	"earshot/internal/publicid"
 )
 
@@ -42,6 +43,13 @@ type (
 		db.Event
 		Extent
 	}
+	// ListedSubjectRecord is a record of an export.
+	ListedSubjectRecord struct {
+		db.SubjectRecord
+		Extent
+		// Sealed takes the place of the entity's, which Ent shows to nobody by its name.
+		Sealed []byte `json:"sealed"`
+	}
 	// ListedEntry is an entry of the changelog.
 	ListedEntry struct {
 		db.ChangelogEntry
@@ -56,7 +64,9 @@ var (
 	ContactPages = newPageReader[ListedContact, predicate.Contact](db.TypeContact, contact.Table, contact.Columns, []string{contact.FieldMetadata})
 	CommentPages = newPageReader[ListedComment, predicate.Comment](db.TypeComment, comment.Table, comment.Columns,
 		[]string{comment.FieldBodyText, comment.FieldBodyJSON})
-	EventPages = newPageReader[ListedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
+	EventPages         = newPageReader[ListedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
+	SubjectRecordPages = newPageReader[ListedSubjectRecord, predicate.SubjectRecord](db.TypeSubjectRecord, subjectrecord.Table,
+		subjectrecord.Columns, []string{subjectrecord.FieldSealed})
 	EntryPages = newPageReader[ListedEntry, predicate.ChangelogEntry](db.TypeChangelogEntry, changelogentry.Table, changelogentry.Columns,
 		[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})
 )

@@ -28,6 +28,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
 	"earshot/internal/store"
+	"earshot/internal/subjects"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 	"earshot/mcp"
@@ -45,6 +46,7 @@ type App struct {
 	Contacts *contacts.Service
 	Feedback *feedback.Service
 	Webhooks *webhooks.Service
+	Subjects *subjects.Service
 	// Interactions are those of end-users on public boards.
 	Interactions *interactions.Service
 	Changes      *change.Runner
@@ -115,8 +117,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Changes, &a.Connection, &a.Metrics),
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Changes, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {
 		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))

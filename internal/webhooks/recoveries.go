@@ -68,6 +68,7 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 		if err != nil {
 			return errors.Wrap(err, "insert the recovery")
 		}
+		c.Audit("recoverWebhook", id)
 		c.StartRecovery(change.RunningRecovery{Recovery: made.ID, Webhook: id, Organization: made.OrganizationID})
 		return nil
 	})

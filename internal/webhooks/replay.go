@@ -49,6 +49,7 @@ func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id pu
 		if err != nil {
 			return errors.Wrap(err, "insert the delivery")
 		}
+		c.Audit("replayDelivery", id)
 		return nil
 	})
 	return made, err
@@ -82,6 +83,7 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 		if err := mustTake(hook, &old.EventType); err != nil {
 			return err
 		}
+		c.Audit("replayDelivery", id)
 		// Created when its id was: lists go by the one and filter by the other.
 		_, err = store.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
 			OnConflict(sql.DoNothing()).Exec(ctx))

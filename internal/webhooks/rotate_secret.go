@@ -52,6 +52,7 @@ func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap
 			return errors.Wrap(err, "replace the secret")
 		}
 		changed.URL = old.URL
+		c.Audit("rotateWebhookSecret", id)
 		return nil
 	})
 	return changed, secret, err

@@ -34,6 +34,7 @@ func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook) (*db.Deli
 		if err != nil {
 			return errors.Wrap(err, "insert the delivery")
 		}
+		c.Audit("testWebhook", id)
 		return nil
 	})
 	return made, err

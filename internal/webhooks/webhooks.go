@@ -44,6 +44,7 @@ func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Web
 			return problem.OverPlan("webhook", limit, n)
 		}
 		id, at := publicid.NewWebhook(), store.Now()
+		c.Audit("createWebhook", id)
 		made, err = c.Webhook.Create().
 			SetID(id).SetURL(change.OriginOf(*in.URL)).SetURLSealed(s.sealURL(id, *in.URL)).SetEvents(distinct(*in.Events)).
 			SetNillableDescription(change.Value(in.Description)).SetMetadata(in.Metadata).
@@ -153,6 +154,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}
+		c.Audit("updateWebhook", id)
 		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
 			return errors.Wrap(err, "update the webhook")
 		}
@@ -196,6 +198,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error 
 			return errors.Wrap(err, "delete the webhook")
 		}
 		c.EndStreak(hook)
+		c.Audit("deleteWebhook", id)
 		return nil
 	})
 }

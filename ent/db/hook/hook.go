@@ -32,6 +32,18 @@ func (f AttemptFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.AttemptMutation", m)
 }
 
+// The AuditEntryFunc type is an adapter to allow the use of ordinary
+// function as AuditEntry mutator.
+type AuditEntryFunc func(context.Context, *db.AuditEntryMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AuditEntryFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.AuditEntryMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.AuditEntryMutation", m)
+}
+
 // The BoardFunc type is an adapter to allow the use of ordinary
 // function as Board mutator.
 type BoardFunc func(context.Context, *db.BoardMutation) (db.Value, error)
@@ -186,6 +198,30 @@ func (f RecoveryFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, erro
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.RecoveryMutation", m)
+}
+
+// The SubjectRecordFunc type is an adapter to allow the use of ordinary
+// function as SubjectRecord mutator.
+type SubjectRecordFunc func(context.Context, *db.SubjectRecordMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SubjectRecordFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.SubjectRecordMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubjectRecordMutation", m)
+}
+
+// The SubjectRequestFunc type is an adapter to allow the use of ordinary
+// function as SubjectRequest mutator.
+type SubjectRequestFunc func(context.Context, *db.SubjectRequestMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SubjectRequestFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.SubjectRequestMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubjectRequestMutation", m)
 }
 
 // The TagFunc type is an adapter to allow the use of ordinary

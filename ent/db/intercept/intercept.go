@@ -9,6 +9,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
+	"earshot/ent/db/auditentry"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
@@ -23,6 +24,8 @@ import (
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/recovery"
+	"earshot/ent/db/subjectrecord"
+	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -139,6 +142,33 @@ func (f TraverseAttempt) Traverse(ctx context.Context, q db.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *db.AttemptQuery", q)
+}
+
+// The AuditEntryFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AuditEntryFunc func(context.Context, *db.AuditEntryQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f AuditEntryFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.AuditEntryQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.AuditEntryQuery", q)
+}
+
+// The TraverseAuditEntry type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAuditEntry func(context.Context, *db.AuditEntryQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAuditEntry) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAuditEntry) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.AuditEntryQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.AuditEntryQuery", q)
 }
 
 // The BoardFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -492,6 +522,60 @@ func (f TraverseRecovery) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.RecoveryQuery", q)
 }
 
+// The SubjectRecordFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SubjectRecordFunc func(context.Context, *db.SubjectRecordQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f SubjectRecordFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.SubjectRecordQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.SubjectRecordQuery", q)
+}
+
+// The TraverseSubjectRecord type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSubjectRecord func(context.Context, *db.SubjectRecordQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSubjectRecord) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSubjectRecord) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.SubjectRecordQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.SubjectRecordQuery", q)
+}
+
+// The SubjectRequestFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SubjectRequestFunc func(context.Context, *db.SubjectRequestQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f SubjectRequestFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.SubjectRequestQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.SubjectRequestQuery", q)
+}
+
+// The TraverseSubjectRequest type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSubjectRequest func(context.Context, *db.SubjectRequestQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSubjectRequest) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSubjectRequest) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.SubjectRequestQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.SubjectRequestQuery", q)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary function as a Querier.
 type TagFunc func(context.Context, *db.TagQuery) (db.Value, error)
 
@@ -607,6 +691,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.APIKeyQuery, predicate.APIKey, apikey.OrderOption]{typ: db.TypeAPIKey, tq: q}, nil
 	case *db.AttemptQuery:
 		return &query[*db.AttemptQuery, predicate.Attempt, attempt.OrderOption]{typ: db.TypeAttempt, tq: q}, nil
+	case *db.AuditEntryQuery:
+		return &query[*db.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: db.TypeAuditEntry, tq: q}, nil
 	case *db.BoardQuery:
 		return &query[*db.BoardQuery, predicate.Board, board.OrderOption]{typ: db.TypeBoard, tq: q}, nil
 	case *db.ChangelogEntryQuery:
@@ -633,6 +719,10 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.PostTagQuery, predicate.PostTag, posttag.OrderOption]{typ: db.TypePostTag, tq: q}, nil
 	case *db.RecoveryQuery:
 		return &query[*db.RecoveryQuery, predicate.Recovery, recovery.OrderOption]{typ: db.TypeRecovery, tq: q}, nil
+	case *db.SubjectRecordQuery:
+		return &query[*db.SubjectRecordQuery, predicate.SubjectRecord, subjectrecord.OrderOption]{typ: db.TypeSubjectRecord, tq: q}, nil
+	case *db.SubjectRequestQuery:
+		return &query[*db.SubjectRequestQuery, predicate.SubjectRequest, subjectrequest.OrderOption]{typ: db.TypeSubjectRequest, tq: q}, nil
 	case *db.TagQuery:
 		return &query[*db.TagQuery, predicate.Tag, tag.OrderOption]{typ: db.TypeTag, tq: q}, nil
 	case *db.UserQuery:

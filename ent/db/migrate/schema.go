@@ -85,6 +85,50 @@ var (
 			},
 		},
 	}
+	// AuditEntriesColumns holds the columns for the "audit_entries" table.
+	AuditEntriesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "api_key_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "action", Type: field.TypeString},
+		{Name: "resource_kind", Type: field.TypeString},
+		{Name: "resource_id", Type: field.TypeString},
+	}
+	// AuditEntriesTable holds the schema information for the "audit_entries" table.
+	AuditEntriesTable = &schema.Table{
+		Name:       "audit_entries",
+		Columns:    AuditEntriesColumns,
+		PrimaryKey: []*schema.Column{AuditEntriesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "auditentry_organization_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[1], AuditEntriesColumns[0]},
+			},
+			{
+				Name:    "auditentry_organization_id_user_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[1], AuditEntriesColumns[3], AuditEntriesColumns[0]},
+			},
+			{
+				Name:    "auditentry_organization_id_api_key_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[1], AuditEntriesColumns[4], AuditEntriesColumns[0]},
+			},
+			{
+				Name:    "auditentry_organization_id_action_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[1], AuditEntriesColumns[5], AuditEntriesColumns[0]},
+			},
+			{
+				Name:    "auditentry_organization_id_resource_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[1], AuditEntriesColumns[7], AuditEntriesColumns[0]},
+			},
+		},
+	}
 	// BoardsColumns holds the columns for the "boards" table.
 	BoardsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -751,6 +795,95 @@ var (
 			},
 		},
 	}
+	// SubjectRecordsColumns holds the columns for the "subject_records" table.
+	SubjectRecordsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "event", "delivery"}},
+		{Name: "item_id", Type: field.TypeUUID},
+		{Name: "sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "request_id", Type: field.TypeUUID},
+	}
+	// SubjectRecordsTable holds the schema information for the "subject_records" table.
+	SubjectRecordsTable = &schema.Table{
+		Name:       "subject_records",
+		Columns:    SubjectRecordsColumns,
+		PrimaryKey: []*schema.Column{SubjectRecordsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "subject_records_subject_requests_request",
+				Columns:    []*schema.Column{SubjectRecordsColumns[5]},
+				RefColumns: []*schema.Column{SubjectRequestsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "subjectrecord_request_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{SubjectRecordsColumns[5], SubjectRecordsColumns[0]},
+			},
+			{
+				Name:    "subjectrecord_request_id_item_id",
+				Unique:  true,
+				Columns: []*schema.Column{SubjectRecordsColumns[5], SubjectRecordsColumns[3]},
+			},
+		},
+	}
+	// SubjectRequestsColumns holds the columns for the "subject_requests" table.
+	SubjectRequestsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"export", "erase"}},
+		{Name: "contact_id", Type: field.TypeUUID},
+		{Name: "text", Type: field.TypeEnum, Nullable: true, Enums: []string{"keep", "blank"}},
+		{Name: "same_address", Type: field.TypeJSON, Nullable: true},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"running", "completed", "stopped"}, Default: "running"},
+		{Name: "stopped_reason", Type: field.TypeString, Nullable: true},
+		{Name: "stage", Type: field.TypeString},
+		{Name: "position", Type: field.TypeUUID, Nullable: true},
+		{Name: "records", Type: field.TypeInt, Default: 0},
+		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+	}
+	// SubjectRequestsTable holds the schema information for the "subject_requests" table.
+	SubjectRequestsTable = &schema.Table{
+		Name:       "subject_requests",
+		Columns:    SubjectRequestsColumns,
+		PrimaryKey: []*schema.Column{SubjectRequestsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "subjectrequest_contact_id_kind",
+				Unique:  true,
+				Columns: []*schema.Column{SubjectRequestsColumns[4], SubjectRequestsColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'running'",
+				},
+			},
+			{
+				Name:    "subjectrequest_contact_id",
+				Unique:  false,
+				Columns: []*schema.Column{SubjectRequestsColumns[4]},
+			},
+			{
+				Name:    "subjectrequest_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{SubjectRequestsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'running'",
+				},
+			},
+			{
+				Name:    "subjectrequest_expires_at",
+				Unique:  false,
+				Columns: []*schema.Column{SubjectRequestsColumns[13]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "expires_at IS NOT NULL",
+				},
+			},
+		},
+	}
 	// TagsColumns holds the columns for the "tags" table.
 	TagsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -970,6 +1103,7 @@ var (
 	Tables = []*schema.Table{
 		APIKeysTable,
 		AttemptsTable,
+		AuditEntriesTable,
 		BoardsTable,
 		ChangelogEntriesTable,
 		ChangelogLinksTable,
@@ -983,6 +1117,8 @@ var (
 		PostsTable,
 		PostTagsTable,
 		RecoveriesTable,
+		SubjectRecordsTable,
+		SubjectRequestsTable,
 		TagsTable,
 		UsersTable,
 		VotesTable,
@@ -1007,6 +1143,7 @@ func init() {
 	PostTagsTable.ForeignKeys[0].RefTable = PostsTable
 	PostTagsTable.ForeignKeys[1].RefTable = TagsTable
 	RecoveriesTable.ForeignKeys[0].RefTable = WebhooksTable
+	SubjectRecordsTable.ForeignKeys[0].RefTable = SubjectRequestsTable
 	TagsTable.ForeignKeys[0].RefTable = BoardsTable
 	VotesTable.ForeignKeys[0].RefTable = PostsTable
 	VotesTable.ForeignKeys[1].RefTable = UsersTable

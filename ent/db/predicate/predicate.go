@@ -12,6 +12,9 @@ type APIKey func(*sql.Selector)
 // Attempt is the predicate function for attempt builders.
 type Attempt func(*sql.Selector)
 
+// AuditEntry is the predicate function for auditentry builders.
+type AuditEntry func(*sql.Selector)
+
 // Board is the predicate function for board builders.
 type Board func(*sql.Selector)
 
@@ -50,6 +53,12 @@ type PostTag func(*sql.Selector)
 
 // Recovery is the predicate function for recovery builders.
 type Recovery func(*sql.Selector)
+
+// SubjectRecord is the predicate function for subjectrecord builders.
+type SubjectRecord func(*sql.Selector)
+
+// SubjectRequest is the predicate function for subjectrequest builders.
+type SubjectRequest func(*sql.Selector)
 
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)

@@ -1,0 +1,51 @@
+package change
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-faster/errors"
+)
+
+// audited is a line of the audit trail that is to be written.
+type audited struct {
+	action   string
+	resource fmt.Stringer
+}
+
+// resourceKinds are what lines of the audit trail are about, by what their ids begin with.
+var resourceKinds = map[string]string{
+	"org": "organization", "usr": "member", "key": "api_key", "brd": "board", "tag": "tag", "pst": "post", "cmt": "comment",
+	"chg": "changelog_entry", "ctc": "contact", "whk": "webhook", "dlv": "delivery",
+}
+
+// Audit leaves a line in the audit trail, in the change's transaction: the operation, by its name in
+// the contract, and the resource that its path names or that it made. A use case calls it once it
+// knows that it changes something. Without a caller it is the operator who acts: the service itself
+// leaves no lines.
+//
+// What end-users do at thousands a second leaves none: docs/decisions.md says why.
+func (c *Change) Audit(action string, resource fmt.Stringer) {
+	c.audited = append(c.audited, audited{action, resource})
+}
+
+// ResourceKind is what a line of the audit trail calls the resource of an id.
+func ResourceKind(id fmt.Stringer) string {
+	text := id.String()
+	kind := resourceKinds[text[:3]]
+	if kind == "" {
+		panic("the audit trail has no name for what " + text + " is") // a use case's mistake
+	}
+	return kind
+}
+
+func (c *Change) writeAudit(ctx context.Context, a audited) error {
+	line := c.AuditEntry.Create().SetAction(a.action).SetResourceKind(ResourceKind(a.resource)).SetResourceID(a.resource.String())
+	if c.Caller.User != nil {
+		line.SetUserID(c.Caller.User.ID).SetAPIKeyID(c.Caller.Key.ID)
+	}
+	if err := line.Exec(ctx); err != nil {
+		return errors.Wrap(err, "insert the line of the audit trail")
+	}
+	return nil
+}

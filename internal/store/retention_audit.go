@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/publicid"
+)
+
+// This file removes lines of the audit trail, and receipts and records of data-subject requests, of
+// all organizations, whatever the deployment keeps of deliveries.
+
+const (
+	// AuditRetention is how long the audit trail goes back, and how long receipts are kept.
+	AuditRetention = 365 * 24 * time.Hour
+	// ExportRetention is how long the records of an export are kept: a copy of everything about
+	// somebody is there to be handed on, not to be had.
+	ExportRetention = 7 * 24 * time.Hour
+)
+
+// The numbers of rows stand in the texts as in retention.go.
+const (
+	oldAuditEntriesSQL = `
+DELETE FROM audit_entries WHERE id IN (
+  SELECT id FROM audit_entries WHERE id < $1 ORDER BY id LIMIT 500 FOR UPDATE SKIP LOCKED)`
+	oldSubjectRecordsSQL = `
+DELETE FROM subject_records WHERE id IN (
+  SELECT r.id FROM subject_requests q JOIN subject_records r ON r.request_id = q.id
+  WHERE q.expires_at <= $1 LIMIT 500 FOR UPDATE OF r SKIP LOCKED)`
+	oldSubjectRequestsSQL = `
+DELETE FROM subject_requests WHERE id IN (
+  SELECT id FROM subject_requests WHERE finished_at <= $1 LIMIT 500 FOR UPDATE SKIP LOCKED)`
+)
+
+// RemoveAuditEntries removes one page of lines that are too old, and returns how many. Whole says
+// that there may be more.
+func (s *Store) RemoveAuditEntries(ctx context.Context) (removed int, whole bool, err error) {
+	return s.removePage(ctx, oldAuditEntriesSQL, publicid.AuditEntryAt(Now().Add(-AuditRetention)).UUID())
+}
+
+// RemoveSubjectRecords is RemoveAuditEntries for the records of exports.
+func (s *Store) RemoveSubjectRecords(ctx context.Context) (removed int, whole bool, err error) {
+	return s.removePage(ctx, oldSubjectRecordsSQL, Now())
+}
+
+// RemoveSubjectRequests is RemoveAuditEntries for receipts.
+func (s *Store) RemoveSubjectRequests(ctx context.Context) (removed int, whole bool, err error) {
+	return s.removePage(ctx, oldSubjectRequestsSQL, Now().Add(-AuditRetention))
+}
+
+func (s *Store) removePage(ctx context.Context, statement string, before any) (removed int, whole bool, err error) {
+	done, err := s.pool.Exec(ctx, statement, before)
+	if err != nil {
+		return 0, false, errors.Wrap(err, "remove what is expired")
+	}
+	removed = int(done.RowsAffected())
+	return removed, removed == 500, nil
+}

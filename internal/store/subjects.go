@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// This file has what exports and erasures of persons do by hand-written SQL: it changes what Ent
+// holds for immutable, and walks through events. All but the last two are limited to the
+// organization that they are given.
+
+// ErasePerson takes a contact's address off what tells of it: the hashes of its votes and comments,
+// and those of who voted or wrote with the address and is no other contact and no member; and the
+// guest as whom it wrote. The counts stay.
+func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
+	var hash []byte
+	if of.EmailHash != nil {
+		hash = *of.EmailHash
+	}
+	for _, statement := range []string{
+		`UPDATE votes SET email_hash = NULL WHERE organization_id = $1
+  AND (contact_id = $2 OR email_hash = $3 AND contact_id IS NULL AND user_id IS NULL)`,
+		`UPDATE comments c SET email_hash = NULL WHERE organization_id = $1
+  AND (contact_id = $2 OR email_hash = $3 AND contact_id IS NULL
+    AND NOT EXISTS (SELECT FROM users u WHERE u.organization_id = $1 AND u.id = c.author_user_id AND u.kind = 'member'))`,
+		`UPDATE users u SET name = '', contact_id = NULL, email_hash = NULL WHERE organization_id = $1 AND kind = 'guest'
+  AND (contact_id = $2 OR email_hash = $3
+    AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.id = u.contact_id))`,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
+			return errors.Wrap(err, "erase the person")
+		}
+	}
+	return nil
+}
+
+// NoteTexts notes what a contact and its guest have written, for an erasure to come to: the ids.
+func NoteTexts(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, of *db.Contact) error {
+	var hash []byte
+	if of.EmailHash != nil {
+		hash = *of.EmailHash
+	}
+	for _, statement := range []string{
+		`INSERT INTO subject_records (id, organization_id, request_id, kind, item_id)
+SELECT gen_random_uuid(), $1, $4, 'post', id FROM posts WHERE organization_id = $1
+  AND (contact_id = $2 OR author_user_id IN (` + guestsSQL + `))`,
+		`INSERT INTO subject_records (id, organization_id, request_id, kind, item_id)
+SELECT gen_random_uuid(), $1, $4, 'comment', id FROM comments c WHERE organization_id = $1
+  AND (contact_id = $2 OR email_hash = $3 AND contact_id IS NULL
+    AND NOT EXISTS (SELECT FROM users u WHERE u.organization_id = $1 AND u.id = c.author_user_id AND u.kind = 'member'))`,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash, request); err != nil {
+			return errors.Wrap(err, "note what the person wrote")
+		}
+	}
+	return nil
+}
+
+// guestsSQL are the guests that a contact is, and no other one.
+const guestsSQL = `SELECT u.id FROM users u WHERE u.organization_id = $1 AND u.kind = 'guest' AND (u.contact_id = $2
+  OR u.email_hash = $3 AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.id = u.contact_id))`
+
+// GuestsOf are the guests that a contact is.
+func GuestsOf(ctx context.Context, tx *db.Tx, of *db.Contact) ([]publicid.User, error) {
+	var hash []byte
+	if of.EmailHash != nil {
+		hash = *of.EmailHash
+	}
+	return oneColumn[publicid.User](ctx, tx, guestsSQL, of.OrganizationID, of.ID, hash)
+}
+
+// FirstNoted is the least of the ids that a request has noted, which say when they were made; the
+// zero one where there is none.
+func FirstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest) (first uuid.UUID, err error) {
+	found, err := oneColumn[uuid.UUID](ctx, tx, `SELECT item_id FROM subject_records WHERE request_id = $1 ORDER BY item_id LIMIT 1`, request)
+	if len(found) > 0 {
+		first = found[0]
+	}
+	return first, err
+}
+
+// EventHead is the beginning of an event.
+type EventHead struct {
+	ID   publicid.Event
+	Type string
+	// Head is the payload's; empty in an event of another organization.
+	Head []byte
+}
+
+// EventHeads reads the beginnings of the events behind a place, in the order of their ids, to walk
+// through all of them: those of other organizations with nothing but their ids.
+func EventHeads(
+	ctx context.Context, tx *db.Tx, of publicid.Organization, after uuid.UUID, head, limit int,
+) (found []EventHead, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT id, type, CASE WHEN organization_id = $1 THEN substring(payload, 1, $3) END
+FROM events WHERE id > $2 ORDER BY id LIMIT $4`, of, after, head, limit)
+	if err != nil {
+		return nil, errors.Wrap(err, "walk through the events")
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var e EventHead
+		if err := rows.Scan(&e.ID, &e.Type, &e.Head); err != nil {
+			return nil, errors.Wrap(err, "read the beginning of an event")
+		}
+		found = append(found, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "walk through the events")
+	}
+	return found, nil
+}
+
+// ReplacePayload gives an event another payload, which attempts and reads show from then on.
+func ReplacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id publicid.Event, payload []byte) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE events SET payload = $3 WHERE organization_id = $1 AND id = $2`, of, id, payload); err != nil {
+		return errors.Wrap(err, "replace a payload")
+	}
+	return nil
+}
+
+// eventsOfRequest are the deliveries of the events that an erasure has changed.
+const eventsOfRequest = `subject_records r JOIN deliveries d ON d.event_id = r.item_id WHERE r.request_id = $1 AND r.kind = 'event'`
+
+// ClearAnswers removes what receivers answered to the deliveries of a request's events, which may
+// quote them, at most limit answers, and tells how many.
+func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, limit int) (int64, error) {
+	done, err := tx.ExecContext(ctx, `UPDATE attempts SET response_body = NULL WHERE id IN (
+  SELECT a.id FROM attempts a WHERE a.response_body IS NOT NULL
+    AND a.delivery_id IN (SELECT d.id FROM `+eventsOfRequest+`) LIMIT $2)`, request, limit)
+	if err != nil {
+		return 0, errors.Wrap(err, "clear what receivers answered")
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return 0, errors.Wrap(err, "count what was cleared")
+	}
+	return n, nil
+}
+
+// OnTheirWay counts the deliveries of a request's events that somebody may be attempting, or may
+// have begun to, with what the payload was: those under way, and else all that are pending.
+func OnTheirWay(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, pending bool) (int, error) {
+	found, err := oneColumn[int](ctx, tx,
+		`SELECT count(*)::int FROM `+eventsOfRequest+` AND (d.lease_until > now() OR d.status = 'pending' AND $2)`, request, pending)
+	if err != nil {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+func oneColumn[T any](ctx context.Context, tx *db.Tx, query string, args ...any) (all []T, err error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, errors.Wrap(err, "ask for a data-subject request")
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var one T
+		if err := rows.Scan(&one); err != nil {
+			return nil, errors.Wrap(err, "read of a data-subject request")
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "ask for a data-subject request")
+	}
+	return all, nil
+}
+
+// RunningSubjectRequest is an export or an erasure that somebody should be doing.
+type RunningSubjectRequest struct {
+	ID           publicid.SubjectRequest
+	Organization publicid.Organization
+	CreatedAt    time.Time
+}
+
+const runningSubjectRequestsSQL = `
+SELECT id, organization_id, created_at FROM subject_requests
+WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
+ORDER BY created_at, id LIMIT $4`
+
+// RunningSubjectRequests are RunningRecoveries for exports and erasures. It is for the sweep.
+func (s *Store) RunningSubjectRequests(
+	ctx context.Context, grace time.Duration, last RunningSubjectRequest, limit int,
+) ([]RunningSubjectRequest, error) {
+	rows, err := s.pool.Query(ctx, runningSubjectRequestsSQL, grace.Seconds(), last.CreatedAt, last.ID.UUID().String(), limit)
+	if err != nil {
+		return nil, errors.Wrap(err, "find running data-subject requests")
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RunningSubjectRequest, err error) {
+		return r, row.Scan(&r.ID, &r.Organization, &r.CreatedAt)
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "read running data-subject requests")
+	}
+	return found, nil
+}

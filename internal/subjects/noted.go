@@ -1,0 +1,76 @@
+package subjects
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+
+	"earshot/ent/db"
+	"earshot/ent/db/subjectrecord"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// subjectOf is the id of the contact, post, vote or comment that an event is about; zero where it is
+// about something else, or another organization's.
+func subjectOf(h store.EventHead) uuid.UUID {
+	text := event.Subject(h.Head)
+	switch event.Type(h.Type) {
+	case event.ContactCreated, event.ContactUpdated, event.ContactDeleted:
+		return publicid.Read[publicid.Contact](text).UUID()
+	case event.PostCreated, event.PostStatusChanged:
+		return publicid.Read[publicid.Post](text).UUID()
+	case event.VoteCreated:
+		return publicid.Read[publicid.Vote](text).UUID()
+	case event.CommentCreated:
+		return publicid.Read[publicid.Comment](text).UUID()
+	}
+	return uuid.Nil
+}
+
+// noted tells which of the subjects of events are the person, or are noted.
+func (t *step) noted(ctx context.Context, subjects map[publicid.Event]uuid.UUID) (map[uuid.UUID]bool, error) {
+	distinct := map[uuid.UUID]bool{}
+	for _, id := range subjects {
+		distinct[id] = true
+	}
+	found := map[uuid.UUID]bool{t.request.ContactID.UUID(): true}
+	rows, err := t.SubjectRecord.Query().
+		Where(subjectrecord.RequestID(t.request.ID), subjectrecord.ItemIDIn(slices.Collect(maps.Keys(distinct))...)).
+		Select(subjectrecord.FieldItemID).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for what events are about")
+	}
+	for _, r := range rows {
+		found[r.ItemID] = true
+	}
+	return found, nil
+}
+
+// noteEvents notes events, for the answers that receivers gave to them.
+func (t *step) noteEvents(ctx context.Context, events []publicid.Event) error {
+	rows := make([]*db.SubjectRecordCreate, len(events))
+	for i, id := range events {
+		rows[i] = t.SubjectRecord.Create().SetRequestID(t.request.ID).SetKind(subjectrecord.KindEvent).SetItemID(id.UUID())
+	}
+	if err := t.SubjectRecord.CreateBulk(rows...).Exec(ctx); err != nil {
+		return errors.Wrap(err, "note events")
+	}
+	return nil
+}
+
+// notedPage reads the next page of what is noted of a kind.
+func (t *step) notedPage(ctx context.Context, kind subjectrecord.Kind) ([]*db.SubjectRecord, error) {
+	rows, err := t.SubjectRecord.Query().
+		Where(subjectrecord.RequestID(t.request.ID), subjectrecord.KindEQ(kind),
+			subjectrecord.IDGT(publicid.Of[publicid.SubjectRecord](t.position()))).
+		Order(db.Asc(subjectrecord.FieldID)).Limit(rowsPage).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "read what is noted")
+	}
+	return rows, nil
+}

@@ -1,0 +1,360 @@
+package subjects_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/user"
+	"earshot/internal/access"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+func TestAnExport(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{})
+	for name, test := range map[string]func(*testing.T, *tenant){
+		"holds all there is about a person, and nothing of anybody else":          exportHoldsAll,
+		"has what was done with the address without a contact":                    exportByAddress,
+		"is sealed in the database, and can't be read before it is completed":     exportIsSealed,
+		"that runs is the one that is asked for again":                            exportOnce,
+		"of a contact that is deleted meanwhile stops, and keeps nothing":         exportStops,
+		"is removed after a week, and its receipt after a year":                   exportExpires,
+		"has each record once, however many go on with it, and wherever they die": exportRaces,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newTenant(t, app))
+		})
+	}
+}
+
+func exportHoldsAll(t *testing.T, n *tenant) {
+	unchanged := n.counts(t)
+	request := n.export(t, n.noor)
+	all := n.records(t, request)
+	require.Len(t, all["contact"], 1)
+	c := all["contact"][0]
+	require.Equal(t, []any{n.noor, address, fullName, "pro"}, []any{c["id"], c["email"], c["name"], c["plan"]})
+	require.Equal(t, secret, c["metadata"].(object)["likes"])
+	require.Len(t, all["post"], 1)
+	require.Equal(t, "For the night.", all["post"][0]["body"].(object)["text"])
+	require.Len(t, all["vote"], 2)
+	require.Len(t, all["comment"], 2)
+	types := map[string]int{}
+	for _, e := range all["event"] {
+		types[e["type"].(string)]++
+	}
+	require.Equal(t, map[string]int{
+		"contact.created": 1, "contact.updated": 1, "post.created": 1, "post.status_changed": 1, "vote.created": 2, "comment.created": 2,
+	}, types)
+	require.Len(t, all["delivery"], len(all["event"]), "one webhook subscribes to all of them")
+	text := fmt.Sprint(all)
+	require.NotContains(t, text, "bo@customer.example")
+	require.NotContains(t, text, n.bo)
+	receipt := n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
+	require.Equal(t, "completed", receipt["status"])
+	require.EqualValues(t, fmt.Sprint(1+1+2+2+8+8), fmt.Sprint(receipt["records"]))
+	require.Equal(t, unchanged, n.counts(t))
+}
+
+func exportByAddress(t *testing.T, n *tenant) {
+	hash := hashOf(n, address)
+	third := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"})
+	n.publicVote(t, third, hash)
+	// Another contact with the address has an export of its own.
+	same := n.ID(t, "/v1/contacts", object{"email": address})
+	n.Make(t, http.MethodPost, "/v1/posts/"+n.other+"/votes", object{"contactId": same})
+	receipt := n.Make(t, http.MethodPost, "/v1/contacts/"+n.noor+"/export", nil)
+	require.Equal(t, []any{same}, receipt["sameAddressContactIds"])
+	all := n.records(t, n.Finished(t, receipt["id"].(string)))
+	require.Len(t, all["vote"], 3)
+}
+
+// publicVote inserts a vote of the public flow, which knows a voter by the hash alone.
+func (n *tenant) publicVote(t *testing.T, post string, hash []byte) {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Post](post)
+	require.NoError(t, err)
+	query[int](t, n, `WITH v AS (INSERT INTO votes (id, organization_id, post_id, email_hash, created_at) VALUES ($1, $2, $3, $4, now()) RETURNING 1)
+, p AS (UPDATE posts SET vote_count = vote_count + 1 WHERE id = $3) SELECT 1 FROM v`,
+		publicid.NewVote().UUID(), n.Organization.ID.UUID(), id.UUID(), hash)
+}
+
+func hashOf(n *tenant, email string) []byte {
+	mac := hmac.New(sha256.New, n.App.Config.EmailHashKey)
+	mac.Write([]byte(email))
+	return mac.Sum(nil)
+}
+
+func exportIsSealed(t *testing.T, n *tenant) {
+	request := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
+	a := n.Do(t, http.MethodGet, "/v1/subject-requests/"+request+"/records", nil)
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, "export_running", a.Details()["reason"])
+	n.Finished(t, request)
+	require.NotEmpty(t, query[string](t, n, "SELECT id::text FROM subject_records WHERE organization_id = $1", n.Organization.ID.UUID()))
+	for _, table := range n.traces(t, address, fullName) {
+		require.NotContains(t, table, "subject_re")
+	}
+}
+
+func exportOnce(t *testing.T, n *tenant) {
+	first := n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/export", nil)
+	unchanged := n.Watch(t)
+	again := n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/export", nil)
+	require.Equal(t, http.StatusAccepted, again.Status)
+	require.Equal(t, string(first.Raw), string(again.Raw))
+	unchanged(t)
+	n.Finished(t, first.Data()["id"].(string))
+	unchanged = n.Watch(t)
+	n.Finished(t, first.Data()["id"].(string))
+	unchanged(t)
+	require.NotEqual(t, first.Data()["id"], n.ID(t, "/v1/contacts/"+n.noor+"/export", nil), "the last one is over")
+}
+
+func exportStops(t *testing.T, n *tenant) {
+	request := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
+	id, err := publicid.Parse[publicid.SubjectRequest](request)
+	require.NoError(t, err)
+	_, err = n.App.Subjects.Continue(t.Context(), id)
+	require.NoError(t, err)
+	n.Make(t, http.MethodDelete, "/v1/contacts/"+n.noor, nil)
+	n.Finished(t, request)
+	receipt := n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
+	require.Equal(t, []any{"stopped", "contact_deleted"}, []any{receipt["status"], receipt["stoppedReason"]})
+	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request+"/records", nil).Status)
+	require.Empty(t, query[string](t, n, "SELECT id::text FROM subject_records WHERE organization_id = $1", n.Organization.ID.UUID()))
+}
+
+func exportExpires(t *testing.T, n *tenant) {
+	request := n.export(t, n.noor)
+	id, err := publicid.Parse[publicid.SubjectRequest](request)
+	require.NoError(t, err)
+	records := func() []int {
+		return query[int](t, n, "SELECT count(*)::int FROM subject_records WHERE request_id = $1", id.UUID())
+	}
+	_, _, err = n.App.Store.RemoveSubjectRecords(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, []int{0}, records(), "a week isn't over")
+	query[int](t, n, "UPDATE subject_requests SET expires_at = now() WHERE id = $1 RETURNING 1", id.UUID())
+	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request+"/records", nil).Status)
+	_, _, err = n.App.Store.RemoveSubjectRecords(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int{0}, records())
+	_, _, err = n.App.Store.RemoveSubjectRequests(t.Context())
+	require.NoError(t, err)
+	n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
+	query[int](t, n, "UPDATE subject_requests SET finished_at = $2 WHERE id = $1 RETURNING 1", id.UUID(), time.Now().AddDate(-1, 0, -1))
+	_, _, err = n.App.Store.RemoveSubjectRequests(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request, nil).Status)
+}
+
+// exportRaces has workers go on at once, as after a kill whose activity is made again while the
+// first one is still there.
+func exportRaces(t *testing.T, n *tenant) {
+	request := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { n.Finished(t, request) })
+	}
+	all.Wait()
+	found := n.records(t, request)
+	require.Equal(t, []int{1, 1, 2, 2, 8, 8}, []int{
+		len(found["contact"]), len(found["post"]), len(found["vote"]), len(found["comment"]), len(found["event"]), len(found["delivery"]),
+	})
+}
+
+func TestAnErasure(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(*testing.T, *tenant){
+		"leaves no trace of address, name, traits and hash in the whole database":       eraseLeavesNoTrace,
+		"blanks what the person wrote where that is asked for, in events too":           eraseBlanks,
+		"leaves another contact with the address, and a member who has it, as they are": eraseLeavesOthers,
+		"removes the exports of the person":                                             eraseRemovesExports,
+		"waits for attempts that carry what was there, and clears their answers":        eraseWaits,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newTenant(t, testkit.Start(t, testkit.Options{})))
+		})
+	}
+}
+
+// hexOf is a hash as a row shows it.
+func hexOf(n *tenant) string { return hex.EncodeToString(hashOf(n, address)) }
+
+func (n *tenant) erase(t *testing.T, body any) string {
+	t.Helper()
+	return n.ID(t, "/v1/contacts/"+n.noor+"/erase", body)
+}
+
+// answered has the receiver of each delivery quote what it was sent, and the delivery end.
+func (n *tenant) answered(t *testing.T) {
+	t.Helper()
+	query[int](t, n, `WITH d AS (
+  UPDATE deliveries SET status = 'succeeded', next_attempt_at = NULL, attempt_count = 1 RETURNING id, organization_id, event_id
+), a AS (
+  INSERT INTO attempts (id, organization_id, delivery_id, number, started_at, duration_ms, response_status, response_body)
+  SELECT gen_random_uuid(), d.organization_id, d.id, 1, now(), 5, 200, e.payload FROM d JOIN events e ON e.id = d.event_id RETURNING 1
+) SELECT count(*)::int FROM a`)
+}
+
+func eraseLeavesNoTrace(t *testing.T, n *tenant) {
+	n.publicVote(t, n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"}), hashOf(n, address))
+	n.answered(t)
+	traces := []string{address, fullName, secret, hexOf(n), "u-noor"}
+	for _, text := range traces {
+		require.NotEmpty(t, n.traces(t, text), "the search finds what there is")
+	}
+	counts := n.counts(t)
+	request := n.erase(t, nil)
+	require.Empty(t, query[string](t, n, "SELECT id::text FROM contacts WHERE email = $1", address), "the contact is gone at once")
+	n.Finished(t, request)
+	require.Empty(t, n.traces(t, traces[:4]...))
+	require.Equal(t, []string{"events: u-noor"}, n.traces(t, "u-noor"), "contact.deleted alone, which receivers delete by")
+	require.Equal(t, counts, n.counts(t))
+	require.NotEmpty(t, n.traces(t, "bo@customer.example"), "who didn't ask")
+	require.NotEmpty(t, n.traces(t, "For the night."), "the text stays")
+	events, err := n.App.Store.Client().Event.Query().All(n.Context(t.Context()))
+	require.NoError(t, err)
+	testkit.ByContract(t, events)
+	receipt := n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
+	require.Equal(t, []any{"completed", "keep", n.noor}, []any{receipt["status"], receipt["text"], receipt["contactId"]})
+	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", nil).Status)
+}
+
+func eraseBlanks(t *testing.T, n *tenant) {
+	counts := n.counts(t)
+	n.answered(t)
+	n.Finished(t, n.erase(t, object{"text": "blank"}))
+	require.Empty(t, n.traces(t, "Dark mode", "dark-mode", "For the night.", "Please, by "+n.noor))
+	require.NotEmpty(t, n.traces(t, "Please, by "+n.bo))
+	require.Equal(t, counts, n.counts(t))
+	p := n.Make(t, http.MethodGet, "/v1/posts/"+n.post, nil)
+	require.Equal(t, []any{"[erased]", "erased-" + strings.TrimPrefix(n.post, "pst_"), ""}, []any{p["title"], p["slug"], p["body"].(object)["text"]})
+	events, err := n.App.Store.Client().Event.Query().All(n.Context(t.Context()))
+	require.NoError(t, err)
+	testkit.ByContract(t, events)
+	require.Empty(t, query[int](t, n, "SELECT 1 FROM subject_records"))
+}
+
+func eraseLeavesOthers(t *testing.T, n *tenant) {
+	member, err := n.App.Access.EnlistMember(n.Context(t.Context()), access.NewMember{Email: address, Name: "Colleague", Role: "member"})
+	require.NoError(t, err)
+	colleague := n.As(t, member)
+	third := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"})
+	colleague.Make(t, http.MethodPost, "/v1/posts/"+third+"/votes", nil)
+	same := n.ID(t, "/v1/contacts", object{"email": address})
+	fourth := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Blue mode"})
+	n.Make(t, http.MethodPost, "/v1/posts/"+fourth+"/votes", object{"contactId": same})
+	n.answered(t)
+	receipt := n.Make(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", nil)
+	require.Equal(t, []any{same}, receipt["sameAddressContactIds"])
+	n.Finished(t, receipt["id"].(string))
+	require.Equal(t, address, n.Make(t, http.MethodGet, "/v1/contacts/"+same, nil)["email"])
+	hashed := query[string](t, n, "SELECT post_id::text FROM votes WHERE email_hash = $1 ORDER BY post_id", hashOf(n, address))
+	require.Len(t, hashed, 2, "that of the member and that of the other contact")
+}
+
+func eraseRemovesExports(t *testing.T, n *tenant) {
+	done := n.export(t, n.noor)
+	running := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
+	n.answered(t)
+	n.Finished(t, n.erase(t, nil))
+	for _, request := range []string{done, n.Finished(t, running)} {
+		require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request+"/records", nil).Status)
+	}
+	require.Empty(t, query[int](t, n, "SELECT 1 FROM subject_records"))
+}
+
+func eraseWaits(t *testing.T, n *tenant) {
+	n.answered(t)
+	// One is being sent what was there.
+	query[int](t, n, `UPDATE deliveries SET status = 'pending', lease_until = now() + interval '1 hour' WHERE event_type = 'contact.updated' RETURNING 1`)
+	id, err := publicid.Parse[publicid.SubjectRequest](n.erase(t, nil))
+	require.NoError(t, err)
+	next := func() bool {
+		p, err := n.App.Subjects.Continue(t.Context(), id)
+		require.NoError(t, err)
+		return p.Wait
+	}
+	for !next() {
+	}
+	require.True(t, next(), "it is still under way")
+	// Now it is recorded.
+	query[int](t, n, `UPDATE attempts SET response_body = $1 WHERE delivery_id IN (SELECT id FROM deliveries WHERE event_type = 'contact.updated') RETURNING 1`,
+		[]byte(address))
+	query[int](t, n, `UPDATE deliveries SET status = 'succeeded', lease_until = NULL WHERE event_type = 'contact.updated' RETURNING 1`)
+	n.Finished(t, id.String())
+	require.Empty(t, n.traces(t, address))
+}
+
+func TestExportsAndErasuresAreForOwnersAndAdmins(t *testing.T) {
+	t.Parallel()
+	n := newTenant(t, testkit.Start(t, testkit.Options{}))
+	request := n.export(t, n.noor)
+	for _, role := range []user.Role{user.RoleMember, user.RoleAdmin} {
+		m, err := n.App.Access.EnlistMember(n.Context(t.Context()),
+			access.NewMember{Email: string(role) + "@example.com", Name: "M", Role: string(role)})
+		require.NoError(t, err)
+		as := n.As(t, m)
+		asked := map[string]string{
+			http.MethodPost: "/v1/contacts/" + n.noor + "/export",
+			http.MethodGet:  "/v1/subject-requests/" + request + "/records",
+		}
+		for method, path := range asked {
+			a := as.Do(t, method, path, nil)
+			require.Equal(t, role == user.RoleAdmin, a.Status < 300, "%s %s as %s: %s", method, path, role, a.Raw)
+			if role == user.RoleMember {
+				require.Equal(t, "role_insufficient", a.Details()["reason"])
+			}
+		}
+		if role == user.RoleMember {
+			unchanged := n.Watch(t)
+			require.Equal(t, http.StatusForbidden, as.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", nil).Status)
+			unchanged(t)
+		}
+	}
+}
+
+func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
+	t.Parallel()
+	first := testkit.Start(t, testkit.Options{})
+	n := newTenant(t, first)
+	receiver := testkit.NewReceiver(t)
+	n.Register(t, receiver, "contact.deleted", "contact.updated")
+	n.answered(t)
+	n.Make(t, http.MethodPatch, "/v1/contacts/"+n.noor, object{"plan": "team"}) // pending until there is a worker
+	request := n.erase(t, nil)
+	id, err := publicid.Parse[publicid.SubjectRequest](request)
+	require.NoError(t, err)
+	for range 2 { // and there it died
+		_, err = first.Subjects.Continue(t.Context(), id)
+		require.NoError(t, err)
+	}
+	// Another Temporal, which knows of nothing: the sweep finds the rows.
+	second := testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL})
+	require.Eventually(t, func() bool {
+		receipt, err := second.Subjects.Request(n.Context(t.Context()), id)
+		return err == nil && receipt.Status == "completed"
+	}, testkit.Wait, 50*time.Millisecond)
+	bodies := ""
+	for _, r := range receiver.Await(t, 2) {
+		require.NoError(t, r.Invalid)
+		bodies += string(r.Body)
+	}
+	require.Contains(t, bodies, `"event":"contact.deleted"`)
+	require.Contains(t, bodies, `"externalUserId":"u-noor"`)
+	require.Empty(t, n.traces(t, fullName, address))
+}
