@@ -10,7 +10,7 @@ import (
 
 func (s *server) ListAudit(ctx context.Context, r gen.ListAuditRequestObject) (gen.ListAuditResponseObject, error) {
 	p, err := s.Access.Audit(ctx, access.AuditQuery{
-		Query: pageQuery(r.Params.Cursor, r.Params.Limit), Actor: r.Params.Actor, Action: (*string)(r.Params.Action),
+		Query: pageQuery(r.Params.Cursor, r.Params.Limit), Actor: r.Params.Actor, Actions: r.Params.Actions,
 		Resource: r.Params.Resource, Since: r.Params.Since, Until: r.Params.Until,
 	})
 	if err != nil {

@@ -77,6 +77,9 @@ var prepare = map[string]func(t *testing.T, p *place){
 	"rotateApiKey": func(t *testing.T, p *place) {
 		p.ids["keyId"] = p.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
 	},
+	"eraseContact": func(t *testing.T, p *place) {
+		p.ids["contactId"] = p.ID(t, "/v1/contacts", object{"name": "Noor"})
+	},
 	"recoverWebhook": func(t *testing.T, p *place) {
 		p.ids["webhookId"] = p.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
 	},

@@ -20,7 +20,7 @@ func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestOb
 }
 
 func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObject) (gen.EraseContactResponseObject, error) {
-	blank := r.Body != nil && r.Body.Text != nil && *r.Body.Text == gen.ErasedTextBlank
+	blank := r.Body.Text != nil && *r.Body.Text == gen.ErasedTextBlank
 	made, err := s.Subjects.Erase(ctx, publicid.Read[publicid.Contact](r.ContactID), blank)
 	if err != nil {
 		return nil, err

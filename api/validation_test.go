@@ -148,6 +148,8 @@ func TestMembersThatTheContractDoesNotKnowAreIgnored(t *testing.T) {
 		case "deleteBoard":
 			body["confirmName"] = "Empty"
 			ids["boardId"] = n.ID(t, "/v1/boards", object{"name": "Empty"})
+		case "eraseContact":
+			ids["contactId"] = n.ID(t, "/v1/contacts", object{"name": "Noor"})
 		}
 		maps.Copy(body, object{"id": 1, "createdAt": nil, "unheard": object{"of": []any{nil}}})
 		a := n.Do(t, o.method, o.filled(t, ids), body)

@@ -54,120 +54,6 @@ func (e APIKeyScope) Valid() bool {
 	}
 }
 
-// Defines values for AuditAction.
-const (
-	AuditActionCreateAPIKey         AuditAction = "createApiKey"
-	AuditActionCreateBoard          AuditAction = "createBoard"
-	AuditActionCreateChangelogEntry AuditAction = "createChangelogEntry"
-	AuditActionCreateContact        AuditAction = "createContact"
-	AuditActionCreateMember         AuditAction = "createMember"
-	AuditActionCreateOrganization   AuditAction = "createOrganization"
-	AuditActionCreateTag            AuditAction = "createTag"
-	AuditActionCreateWebhook        AuditAction = "createWebhook"
-	AuditActionDeleteBoard          AuditAction = "deleteBoard"
-	AuditActionDeleteChangelogEntry AuditAction = "deleteChangelogEntry"
-	AuditActionDeleteComment        AuditAction = "deleteComment"
-	AuditActionDeleteContact        AuditAction = "deleteContact"
-	AuditActionDeleteMember         AuditAction = "deleteMember"
-	AuditActionDeletePost           AuditAction = "deletePost"
-	AuditActionDeleteTag            AuditAction = "deleteTag"
-	AuditActionDeleteWebhook        AuditAction = "deleteWebhook"
-	AuditActionEraseContact         AuditAction = "eraseContact"
-	AuditActionExportContact        AuditAction = "exportContact"
-	AuditActionMergePosts           AuditAction = "mergePosts"
-	AuditActionRecoverWebhook       AuditAction = "recoverWebhook"
-	AuditActionReplaceLinkedPosts   AuditAction = "replaceLinkedPosts"
-	AuditActionReplayDelivery       AuditAction = "replayDelivery"
-	AuditActionRevokeAPIKey         AuditAction = "revokeApiKey"
-	AuditActionRotateAPIKey         AuditAction = "rotateApiKey"
-	AuditActionRotateWebhookSecret  AuditAction = "rotateWebhookSecret"
-	AuditActionTestWebhook          AuditAction = "testWebhook"
-	AuditActionUpdateBoard          AuditAction = "updateBoard"
-	AuditActionUpdateChangelogEntry AuditAction = "updateChangelogEntry"
-	AuditActionUpdateContact        AuditAction = "updateContact"
-	AuditActionUpdateMember         AuditAction = "updateMember"
-	AuditActionUpdateOrganization   AuditAction = "updateOrganization"
-	AuditActionUpdatePost           AuditAction = "updatePost"
-	AuditActionUpdateTag            AuditAction = "updateTag"
-	AuditActionUpdateWebhook        AuditAction = "updateWebhook"
-)
-
-// Valid indicates whether the value is a known member of the AuditAction enum.
-func (e AuditAction) Valid() bool {
-	switch e {
-	case AuditActionCreateAPIKey:
-		return true
-	case AuditActionCreateBoard:
-		return true
-	case AuditActionCreateChangelogEntry:
-		return true
-	case AuditActionCreateContact:
-		return true
-	case AuditActionCreateMember:
-		return true
-	case AuditActionCreateOrganization:
-		return true
-	case AuditActionCreateTag:
-		return true
-	case AuditActionCreateWebhook:
-		return true
-	case AuditActionDeleteBoard:
-		return true
-	case AuditActionDeleteChangelogEntry:
-		return true
-	case AuditActionDeleteComment:
-		return true
-	case AuditActionDeleteContact:
-		return true
-	case AuditActionDeleteMember:
-		return true
-	case AuditActionDeletePost:
-		return true
-	case AuditActionDeleteTag:
-		return true
-	case AuditActionDeleteWebhook:
-		return true
-	case AuditActionEraseContact:
-		return true
-	case AuditActionExportContact:
-		return true
-	case AuditActionMergePosts:
-		return true
-	case AuditActionRecoverWebhook:
-		return true
-	case AuditActionReplaceLinkedPosts:
-		return true
-	case AuditActionReplayDelivery:
-		return true
-	case AuditActionRevokeAPIKey:
-		return true
-	case AuditActionRotateAPIKey:
-		return true
-	case AuditActionRotateWebhookSecret:
-		return true
-	case AuditActionTestWebhook:
-		return true
-	case AuditActionUpdateBoard:
-		return true
-	case AuditActionUpdateChangelogEntry:
-		return true
-	case AuditActionUpdateContact:
-		return true
-	case AuditActionUpdateMember:
-		return true
-	case AuditActionUpdateOrganization:
-		return true
-	case AuditActionUpdatePost:
-		return true
-	case AuditActionUpdateTag:
-		return true
-	case AuditActionUpdateWebhook:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for AuditEntryActorKind.
 const (
 	AuditEntryActorKindMember   AuditEntryActorKind = "member"
@@ -693,16 +579,17 @@ type APIKeyWithSecretEnvelope struct {
 	Data APIKeyWithSecret `json:"data"`
 }
 
-// AuditAction An operation that leaves an entry, by its `operationId`. `createOrganization` and `updateOrganization` are the operator's.
-type AuditAction string
-
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	// Action The operation, by its `operationId`. Open: more may be added.
+	// Action The operation, by its `operationId`; `createOrganization` and `updateOrganization` are the operator's. Open: more
+	// may be added.
+	//
 	//
 	// Examples: createWebhook
 	Action string `json:"action"`
-	Actor  struct {
+
+	// Actor Who did it.
+	Actor struct {
 		// APIKeyID The key.
 		APIKeyID nullable.Nullable[string] `json:"apiKeyId"`
 
@@ -717,7 +604,9 @@ type AuditEntry struct {
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID The id of an entry of the audit trail.
-	ID       AuditEntryID `json:"id"`
+	ID AuditEntryID `json:"id"`
+
+	// Resource What it was done to.
 	Resource struct {
 		// ID Its id. It may be gone.
 		ID string `json:"id"`
@@ -2060,7 +1949,9 @@ type SubjectRequest struct {
 	FinishedAt nullable.Nullable[time.Time] `json:"finishedAt"`
 
 	// ID The id of the receipt of an export or an erasure.
-	ID   SubjectRequestID   `json:"id"`
+	ID SubjectRequestID `json:"id"`
+
+	// Kind What was asked for.
 	Kind SubjectRequestKind `json:"kind"`
 
 	// Records How many records the export has so far; 0 for an erasure.
@@ -2081,7 +1972,7 @@ type SubjectRequest struct {
 	Text nullable.Nullable[ErasedText] `json:"text"`
 }
 
-// SubjectRequestKind defines model for SubjectRequest.Kind.
+// SubjectRequestKind What was asked for.
 type SubjectRequestKind string
 
 // SubjectRequestStatus `running` while there is something to do; `completed` and `stopped` are final.
@@ -2637,11 +2528,11 @@ type ListAPIKeysParams struct {
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
-	// Actor Only what a member (`usr_…`) or a key (`key_…`) did, or `operator`.
+	// Actor Only what a member (`usr_…`) or a key (`key_…`) did, who may be gone, or `operator`.
 	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
 
-	// Action Only this operation.
-	Action *AuditAction `form:"action,omitempty" json:"action,omitempty"`
+	// Actions Only these operations, separated by commas: `exportContact,eraseContact`.
+	Actions *[]string `form:"actions,omitempty" json:"actions,omitempty"`
 
 	// Resource Only what was done to the resource of this id, which may be gone.
 	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
@@ -6626,9 +6517,9 @@ func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request,
 
 		}
 
-		if params.Action != nil {
+		if params.Actions != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "actions", *params.Actions, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

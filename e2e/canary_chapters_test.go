@@ -103,6 +103,7 @@ func (s *story) feedback() {
 	}
 	s.must(http.MethodPost, "/v1/posts/"+post+"/votes", nil)
 	s.must(http.MethodPost, "/v1/posts/"+post+"/comments", map[string]any{"body": text("comment's text")})
+	s.must(http.MethodPost, "/v1/contacts/"+contact+"/export", nil)
 	s.first("/v1/boards/" + board + "/posts?q=" + c.plant("search"))
 	s.first("/v1/contacts?q=" + c.plant("search") + "&email=" + c.plant("search") + "%40example.com")
 	s.must(http.MethodPost, "/v1/boards/"+board+"/changelog", map[string]any{

@@ -180,7 +180,8 @@ func (s *story) searchHistories() {
 		require.Empty(s.t, s.planted.in(text), "in the history of %s, a run of %s", id, run.GetType().GetName())
 	}
 	for _, name := range []string{
-		"deliver_webhooks", "failure_streak", "mail_admins", "publish_changelog", "recover_webhook", "replay_delivery", "sweep_outbox",
+		"deliver_webhooks", "failure_streak", "mail_admins", "publish_changelog", "recover_webhook", "replay_delivery", "subject_request",
+		"sweep_outbox",
 	} {
 		require.True(s.t, types[name], "no run of %s", name)
 	}

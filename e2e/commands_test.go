@@ -110,7 +110,7 @@ func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 	require.Len(t, trail, 2)
 	require.Equal(t, []any{"deleteMember", "createMember"}, []any{trail[0]["action"], trail[1]["action"]})
 	require.Equal(t, map[string]any{"kind": "operator", "memberId": nil, "apiKeyId": nil}, trail[0]["actor"])
-	out, err = p.command("audit", "--actor", "operator", "--action", "createApiKey", "--limit", "1")
+	out, err = p.command("audit", "--actor", "operator", "--actions", "createApiKey,rotateApiKey", "--limit", "1")
 	require.NoError(t, err, out)
 	require.Regexp(t, `operator +createApiKey +key_`, out)
 }

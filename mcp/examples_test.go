@@ -31,6 +31,7 @@ func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other s
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil)
 	ids["dlv"] = log.Body["data"].([]any)[0].(object)["id"].(string)
 	ids["rcv"] = n.Recovered(t, ids["whk"])
+	ids["dsr"] = n.Finished(t, n.ID(t, "/v1/contacts/"+ids["ctc"]+"/export", nil))
 	return ids, other
 }
 

@@ -146,6 +146,17 @@ func deliveries() []step {
 		{"rotateApiKey", object{"keyId": "$key", "overlapSeconds": 60}, ""},
 		{"revokeApiKey", object{"keyId": "$key"}, ""},
 		{"listApiKeys", object{}, ""},
+		{"exportContact", object{"contactId": "$contact"}, "request"},
+		{"getSubjectRequest", object{"subjectRequestId": "$request"}, ""},
+		{"listSubjectRecords", object{"subjectRequestId": "$request"}, ""}, // it runs
+		{"exportContact", object{"contactId": "$contact"}, ""},             // the one that runs
+		{"listSubjectRecords", object{"subjectRequestId": "$request", "limit": 100}, ""},
+		{"eraseContact", object{"contactId": "$second", "text": "blank"}, ""},
+		{"eraseContact", object{"contactId": "$second"}, ""}, // gone
+		{"listAudit", object{"limit": 5}, "audit"},
+		{"listAudit", object{"limit": 5, "cursor": "$audit"}, ""},
+		{"listAudit", object{"actor": "operator", "actions": []any{"createApiKey", "createMember"}}, ""},
+		{"listAudit", object{"resource": "$second", "since": "2026-03-12T10:41:07Z"}, ""},
 	}
 }
 
@@ -157,16 +168,7 @@ func ending() []step {
 		{"updatePost", object{"postId": "$post", "title": "Late", "If-Match": "*"}, ""},
 		{"deletePost", object{"postId": "$post"}, ""},
 		{"deleteChangelogEntry", object{"entryId": "$entry"}, ""},
-		{"exportContact", object{"contactId": "$contact"}, "request"},
-		{"exportContact", object{"contactId": "$contact"}, ""}, // the one that runs
-		{"getSubjectRequest", object{"subjectRequestId": "$request"}, ""},
-		{"listSubjectRecords", object{"subjectRequestId": "$request"}, ""}, // it runs
 		{"deleteContact", object{"contactId": "$contact"}, ""},
-		{"eraseContact", object{"contactId": "$second", "text": "blank"}, ""},
-		{"eraseContact", object{"contactId": "$second"}, ""}, // gone
-		{"listAudit", object{"limit": 5}, ""},
-		{"listAudit", object{"actor": "operator", "action": "createApiKey"}, ""},
-		{"listAudit", object{"resource": "$second", "since": "2026-03-12T10:41:07Z"}, ""},
 		{"deleteWebhook", object{"webhookId": "$webhook"}, ""},
 		{"deleteBoard", object{"boardId": "$board", "confirmName": "Ideas"}, ""},
 		{"deleteBoard", object{"boardId": "$other", "confirmName": "More ideas"}, ""},

@@ -52,7 +52,7 @@ func recordSubjectRequest(t *testing.T) {
 	b.app.Runs(t, "WorkflowId = '"+export+"' AND ExecutionStatus = 'Completed'", 1)
 	writeHistory(t, b.app.Temporal, workflows.SubjectRequestName, "export", export)
 	b.receiver.Await(t, 1)
-	erasure := b.tenant.ID(t, "/v1/contacts/"+contact+"/erase", nil)
+	erasure := b.tenant.ID(t, "/v1/contacts/"+contact+"/erase", map[string]any{})
 	b.app.Runs(t, "WorkflowId = '"+erasure+"'", 1)
 	close(answer)
 	writeHistory(t, b.app.Temporal, workflows.SubjectRequestName, "erasure_that_waits", erasure)

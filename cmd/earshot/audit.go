@@ -14,9 +14,10 @@ import (
 
 func newAuditCommand() *cobra.Command {
 	var (
-		org, actor, action, resource, since, until string
-		limit                                      int
-		asJSON                                     bool
+		org, actor, resource, since, until string
+		actions                            []string
+		limit                              int
+		asJSON                             bool
 	)
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -30,7 +31,10 @@ func newAuditCommand() *cobra.Command {
 			}
 			return value
 		}
-		q := access.AuditQuery{Actor: given("actor", &actor), Action: given("action", &action), Resource: given("resource", &resource)}
+		q := access.AuditQuery{Actor: given("actor", &actor), Resource: given("resource", &resource)}
+		if len(actions) > 0 {
+			q.Actions = &actions
+		}
 		var err error
 		if q.Since, err = momentOf("since", given("since", &since)); err != nil {
 			return err
@@ -63,7 +67,7 @@ func newAuditCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
 	f.StringVar(&actor, "actor", "", "only what a member (usr_…) or a key (key_…) did, or operator")
-	f.StringVar(&action, "action", "", "only this operation, as createWebhook")
+	f.StringSliceVar(&actions, "actions", nil, "only these operations, as exportContact,eraseContact")
 	f.StringVar(&resource, "resource", "", "only what was done to the resource of this id")
 	f.StringVar(&since, "since", "", "only from this moment on, as 2026-03-12T00:00:00Z")
 	f.StringVar(&until, "until", "", "only before this moment")

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -99,8 +100,9 @@ type EventHead struct {
 func EventHeads(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, after uuid.UUID, head, limit int,
 ) (found []EventHead, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, type, CASE WHEN organization_id = $1 THEN substring(payload, 1, $3) END
-FROM events WHERE id > $2 ORDER BY id LIMIT $4`, of, after, head, limit)
+	// The number of rows stands in the text as in retention.go.
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT id, type, CASE WHEN organization_id = $1 THEN substring(payload, 1, %d) END
+FROM events WHERE id > $2 ORDER BY id LIMIT %d`, head, limit), of, after)
 	if err != nil {
 		return nil, errors.Wrap(err, "walk through the events")
 	}
@@ -126,15 +128,18 @@ func ReplacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id
 	return nil
 }
 
-// eventsOfRequest are the deliveries of the events that an erasure has changed.
-const eventsOfRequest = `subject_records r JOIN deliveries d ON d.event_id = r.item_id WHERE r.request_id = $1 AND r.kind = 'event'`
+// The deliveries of the events that an erasure has changed.
+const (
+	eventsOfRequest = `subject_records r JOIN deliveries d ON d.event_id = r.item_id`
+	ofRequest       = `r.request_id = $1 AND r.kind = 'event'`
+)
 
 // ClearAnswers removes what receivers answered to the deliveries of a request's events, which may
 // quote them, at most limit answers, and tells how many.
 func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, limit int) (int64, error) {
-	done, err := tx.ExecContext(ctx, `UPDATE attempts SET response_body = NULL WHERE id IN (
-  SELECT a.id FROM attempts a WHERE a.response_body IS NOT NULL
-    AND a.delivery_id IN (SELECT d.id FROM `+eventsOfRequest+`) LIMIT $2)`, request, limit)
+	done, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE attempts SET response_body = NULL WHERE id IN (
+  SELECT a.id FROM %s JOIN attempts a ON a.delivery_id = d.id WHERE %s AND a.response_body IS NOT NULL LIMIT %d)`,
+		eventsOfRequest, ofRequest, limit), request)
 	if err != nil {
 		return 0, errors.Wrap(err, "clear what receivers answered")
 	}
@@ -149,7 +154,7 @@ func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectReques
 // have begun to, with what the payload was: those under way, and else all that are pending.
 func OnTheirWay(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, pending bool) (int, error) {
 	found, err := oneColumn[int](ctx, tx,
-		`SELECT count(*)::int FROM `+eventsOfRequest+` AND (d.lease_until > now() OR d.status = 'pending' AND $2)`, request, pending)
+		`SELECT count(*)::int FROM `+eventsOfRequest+` WHERE `+ofRequest+` AND (d.lease_until > now() OR d.status = 'pending' AND $2)`, request, pending)
 	if err != nil {
 		return 0, err
 	}

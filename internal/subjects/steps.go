@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// rowsPage is how many posts, votes or comments a transaction comes to: at 300 KB, the largest
-	// that a post can be, they are 15 MB.
+	// rowsPage is how many posts, votes, comments or events a transaction comes to: at 300 KB, the
+	// largest that a post or a payload can be, they are 15 MB.
 	rowsPage = 50
 	// eventsPage is how many events it walks past, by their first bytes: some milliseconds.
 	eventsPage = 2000
@@ -124,8 +124,8 @@ func (t *step) position() uuid.UUID {
 	return *t.request.Position
 }
 
-// walk reads the next page of the organization's events that name the person, or one of what the
-// request has noted: their ids. Over says that there are no more.
+// walk finds the next events of the organization that name the person, or one of what the request
+// has noted: their ids, and the last event that it has looked at. Over says that there are no more.
 func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID, over bool, err error) {
 	after := t.position()
 	if t.request.Position == nil {
@@ -139,7 +139,6 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 	}
 	subjects := make(map[publicid.Event]uuid.UUID, len(heads))
 	for _, h := range heads {
-		last = h.ID.UUID()
 		if subject := subjectOf(h); subject != uuid.Nil {
 			subjects[h.ID] = subject
 		}
@@ -149,8 +148,11 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 		return nil, after, false, err
 	}
 	for _, h := range heads {
+		last = h.ID.UUID()
 		if subject, ok := subjects[h.ID]; ok && noted[subject] {
-			found = append(found, h.ID)
+			if found = append(found, h.ID); len(found) == rowsPage {
+				return found, last, false, nil
+			}
 		}
 	}
 	return found, last, len(heads) < eventsPage, nil

@@ -163,6 +163,9 @@ func exportExpires(t *testing.T, n *tenant) {
 // exportRaces has workers go on at once, as after a kill whose activity is made again while the
 // first one is still there.
 func exportRaces(t *testing.T, n *tenant) {
+	for i := range 120 { // more than two pages of events
+		n.Make(t, http.MethodPatch, "/v1/contacts/"+n.noor, object{"mrrCents": i, "currency": "EUR"})
+	}
 	request := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
 	var all sync.WaitGroup
 	for range 4 {
@@ -170,7 +173,7 @@ func exportRaces(t *testing.T, n *tenant) {
 	}
 	all.Wait()
 	found := n.records(t, request)
-	require.Equal(t, []int{1, 1, 2, 2, 8, 8}, []int{
+	require.Equal(t, []int{1, 1, 2, 2, 128, 128}, []int{
 		len(found["contact"]), len(found["post"]), len(found["vote"]), len(found["comment"]), len(found["event"]), len(found["delivery"]),
 	})
 }
@@ -218,7 +221,7 @@ func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 		require.NotEmpty(t, n.traces(t, text), "the search finds what there is")
 	}
 	counts := n.counts(t)
-	request := n.erase(t, nil)
+	request := n.erase(t, object{})
 	require.Empty(t, query[string](t, n, "SELECT id::text FROM contacts WHERE email = $1", address), "the contact is gone at once")
 	n.Finished(t, request)
 	require.Empty(t, n.traces(t, traces[:4]...))
@@ -231,7 +234,7 @@ func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 	testkit.ByContract(t, events)
 	receipt := n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
 	require.Equal(t, []any{"completed", "keep", n.noor}, []any{receipt["status"], receipt["text"], receipt["contactId"]})
-	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", nil).Status)
+	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", object{}).Status)
 }
 
 func eraseBlanks(t *testing.T, n *tenant) {
@@ -259,7 +262,7 @@ func eraseLeavesOthers(t *testing.T, n *tenant) {
 	fourth := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Blue mode"})
 	n.Make(t, http.MethodPost, "/v1/posts/"+fourth+"/votes", object{"contactId": same})
 	n.answered(t)
-	receipt := n.Make(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", nil)
+	receipt := n.Make(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", object{})
 	require.Equal(t, []any{same}, receipt["sameAddressContactIds"])
 	n.Finished(t, receipt["id"].(string))
 	require.Equal(t, address, n.Make(t, http.MethodGet, "/v1/contacts/"+same, nil)["email"])
@@ -271,7 +274,7 @@ func eraseRemovesExports(t *testing.T, n *tenant) {
 	done := n.export(t, n.noor)
 	running := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
 	n.answered(t)
-	n.Finished(t, n.erase(t, nil))
+	n.Finished(t, n.erase(t, object{}))
 	for _, request := range []string{done, n.Finished(t, running)} {
 		require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request+"/records", nil).Status)
 	}
@@ -282,7 +285,7 @@ func eraseWaits(t *testing.T, n *tenant) {
 	n.answered(t)
 	// One is being sent what was there.
 	query[int](t, n, `UPDATE deliveries SET status = 'pending', lease_until = now() + interval '1 hour' WHERE event_type = 'contact.updated' RETURNING 1`)
-	id, err := publicid.Parse[publicid.SubjectRequest](n.erase(t, nil))
+	id, err := publicid.Parse[publicid.SubjectRequest](n.erase(t, object{}))
 	require.NoError(t, err)
 	next := func() bool {
 		p, err := n.App.Subjects.Continue(t.Context(), id)
@@ -322,7 +325,7 @@ func TestExportsAndErasuresAreForOwnersAndAdmins(t *testing.T) {
 		}
 		if role == user.RoleMember {
 			unchanged := n.Watch(t)
-			require.Equal(t, http.StatusForbidden, as.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", nil).Status)
+			require.Equal(t, http.StatusForbidden, as.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", object{}).Status)
 			unchanged(t)
 		}
 	}
@@ -336,7 +339,7 @@ func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
 	n.Register(t, receiver, "contact.deleted", "contact.updated")
 	n.answered(t)
 	n.Make(t, http.MethodPatch, "/v1/contacts/"+n.noor, object{"plan": "team"}) // pending until there is a worker
-	request := n.erase(t, nil)
+	request := n.erase(t, object{})
 	id, err := publicid.Parse[publicid.SubjectRequest](request)
 	require.NoError(t, err)
 	for range 2 { // and there it died
@@ -344,7 +347,8 @@ func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
 		require.NoError(t, err)
 	}
 	// Another Temporal, which knows of nothing: the sweep finds the rows.
-	second := testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL})
+	logs := testkit.NewLogs()
+	second := testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL, Logs: logs.Logger()})
 	require.Eventually(t, func() bool {
 		receipt, err := second.Subjects.Request(n.Context(t.Context()), id)
 		return err == nil && receipt.Status == "completed"
@@ -357,4 +361,15 @@ func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
 	require.Contains(t, bodies, `"event":"contact.deleted"`)
 	require.Contains(t, bodies, `"externalUserId":"u-noor"`)
 	require.Empty(t, n.traces(t, fullName, address))
+	told := logs.String()
+	events := second.Temporal.GetWorkflowHistory(t.Context(), request, "", false, 0)
+	for events.HasNext() {
+		e, err := events.Next()
+		require.NoError(t, err)
+		told += e.String()
+	}
+	require.Contains(t, told, request)
+	for _, text := range []string{fullName, address, secret, hexOf(n), "u-noor", n.noor} {
+		require.NotContains(t, told, text, "in the log, or in the run's history")
+	}
 }
