@@ -115,6 +115,13 @@ func newStory(t *testing.T) *story {
 // whole uses every operation.
 func (s *story) whole() {
 	s.t.Helper()
+	s.begin()
+	s.goOn()
+}
+
+// begin makes what the rest is about.
+func (s *story) begin() {
+	s.t.Helper()
 	s.tell("getMe", 200, nil)
 	s.make("createBoard", 200, "boardId", object{"name": "Feature requests"})
 	s.tell("listBoards", 200, nil)
@@ -139,6 +146,11 @@ func (s *story) whole() {
 	s.tell("getContact", 200, nil)
 	s.tell("updateContact", 200, object{"plan": "business"})
 	s.tell("listContacts", 200, nil)
+}
+
+// goOn uses it, and takes it away again.
+func (s *story) goOn() {
+	s.t.Helper()
 	s.make("createWebhook", 201, "webhookId", object{"url": "https://example.com/hook", "events": event.Types})
 	s.tell("listWebhooks", 200, nil)
 	s.tell("getWebhook", 200, nil)

@@ -38,7 +38,7 @@ func (t *step) blankPosts(ctx context.Context) error {
 			return errors.Wrap(err, "blank a post")
 		}
 	}
-	t.nextAfter(len(rows), rowsPage, lastOf(rows), stageComments)
+	t.nextAfter(len(rows), lastOf(rows), stageComments)
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (t *step) blankComments(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "blank the comments")
 	}
-	t.nextAfter(len(rows), rowsPage, lastOf(rows), stageEvents)
+	t.nextAfter(len(rows), lastOf(rows), stageEvents)
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (t *step) exportPosts(ctx context.Context) error {
 			return err
 		}
 	}
-	t.nextAfter(len(rows), rowsPage, func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageVotes)
+	t.nextAfter(len(rows), func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageVotes)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (t *step) exportVotes(ctx context.Context) error {
 			return err
 		}
 	}
-	t.nextAfter(len(rows), rowsPage, func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageComments)
+	t.nextAfter(len(rows), func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageComments)
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (t *step) exportComments(ctx context.Context) error {
 			return err
 		}
 	}
-	t.nextAfter(len(rows), rowsPage, func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageEvents)
+	t.nextAfter(len(rows), func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageEvents)
 	return nil
 }
 

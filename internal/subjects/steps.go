@@ -108,8 +108,8 @@ func (t *step) run(ctx context.Context) (*db.SubjectRequest, error) {
 func (t *step) next(stage string) { t.update.SetStage(stage).ClearPosition() }
 
 // nextAfter goes on behind the last row of a page, or with the next stage where that was the last page.
-func (t *step) nextAfter(rows, limit int, last func() uuid.UUID, stage string) {
-	if rows < limit {
+func (t *step) nextAfter(rows int, last func() uuid.UUID, stage string) {
+	if rows < rowsPage {
 		t.next(stage)
 	} else {
 		t.update.SetPosition(last())
