@@ -23,6 +23,7 @@ var cascades = []string{
 	"post_tags_posts_post",
 	"post_tags_tags_tag",
 	"recoveries_webhooks_webhook",
+	"subject_records_subject_requests_request",
 }
 
 func TestOnlyTheseReferencesDeleteRowsByThemselves(t *testing.T) {
