@@ -121,6 +121,14 @@ var patterns = map[string]func(p *place, low, high int) string{
 	"^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$": func(*place, int, int) string { return "#09afaf" },
 	`^[^\x00-\x1f\x7f-\x9f]*$`:           func(p *place, _, size int) string { return p.text(size) },
 	"^[A-Z]{3}$":                         func(*place, int, int) string { return "AZZ" },
+	"^https?://[a-z0-9.-]+(:[0-9]{1,5})?$": func(p *place, _, size int) string {
+		p.n++
+		host := fmt.Sprintf("h%d", p.n)
+		for len("https://")+len(host)+len(".a:65535") < size {
+			host += ".a"
+		}
+		return "https://" + host + ":65535"
+	},
 }
 
 // formats have the texts that are only just of the format.

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"earshot/internal/problem"
 )
 
 // MountPages serves pages that need no key at a path and everything below it, whatever the
@@ -12,4 +15,20 @@ func (a *API) MountPages(pages http.Handler, paths ...string) {
 	for _, path := range paths {
 		a.engine.Any(path, func(c *gin.Context) { pages.ServeHTTP(c.Writer, c.Request) })
 	}
+}
+
+// WriteProblem answers a page's request with an error in the envelope of operations.
+func WriteProblem(w http.ResponseWriter, p *problem.Error) {
+	body, err := json.Marshal(errorAnswer{errorBody{p.Code, p.Message, p.Details}})
+	if err != nil {
+		http.Error(w, "", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	if wait, ok := retryAfter[p.Code]; ok {
+		header.Set("Retry-After", wait)
+	}
+	w.WriteHeader(statuses[p.Code])
+	_, _ = w.Write(body) // a client that left isn't told
 }

@@ -23,6 +23,7 @@ import (
 	"earshot/internal/subjects"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
+	"earshot/internal/widget"
 )
 
 // Options of the HTTP interface.
@@ -52,6 +53,7 @@ type UseCases struct {
 	Feedback *feedback.Service
 	Webhooks *webhooks.Service
 	Subjects *subjects.Service
+	Widget   *widget.Service
 }
 
 type server struct {

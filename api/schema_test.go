@@ -123,6 +123,10 @@ func addItems(s *openapi3.Schema, add func(string, any)) {
 		add("minItems", []any{})
 	}
 	if s.MaxItems != nil {
-		add("maxItems", slices.Repeat([]any{"x"}, int(*s.MaxItems)+1))
+		item := "x"
+		if match := patterns[s.Items.Value.Pattern]; match != nil {
+			item = match(&place{}, 1, 1)
+		}
+		add("maxItems", slices.Repeat([]any{item}, int(*s.MaxItems)+1))
 	}
 }

@@ -1875,6 +1875,12 @@ type ReplaceLinkedPostsRequest struct {
 	PostIDs []string `json:"postIds"`
 }
 
+// ReplaceWidgetOriginsRequest defines model for ReplaceWidgetOriginsRequest.
+type ReplaceWidgetOriginsRequest struct {
+	// Origins The origins of the pages that may hold the widget.
+	Origins WidgetOriginList `json:"origins"`
+}
+
 // RetractedVote defines model for RetractedVote.
 type RetractedVote struct {
 	// ID The vote that was taken off; null if there was none.
@@ -2415,6 +2421,55 @@ type WebhookWithSecretEnvelope struct {
 	Data WebhookWithSecret `json:"data"`
 }
 
+// WidgetOriginList The origins of the pages that may hold the widget.
+type WidgetOriginList = []string
+
+// WidgetOrigins defines model for WidgetOrigins.
+type WidgetOrigins struct {
+	// Origins The origins of the pages that may hold the widget.
+	Origins WidgetOriginList `json:"origins"`
+}
+
+// WidgetOriginsEnvelope defines model for WidgetOriginsEnvelope.
+type WidgetOriginsEnvelope struct {
+	Data WidgetOrigins `json:"data"`
+}
+
+// WidgetSecret defines model for WidgetSecret.
+type WidgetSecret = WidgetSecretFields
+
+// WidgetSecretFields A secret of the widget, without the secret itself.
+type WidgetSecretFields struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The secret's id, which tokens name as `kid`.
+	ID string `json:"id"`
+}
+
+// WidgetSecretList defines model for WidgetSecretList.
+type WidgetSecretList struct {
+	// Data The secrets, oldest first.
+	Data []WidgetSecret `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// WidgetSecretWithSecret defines model for WidgetSecretWithSecret.
+type WidgetSecretWithSecret struct {
+	// Embedded struct due to allOf(#/components/schemas/WidgetSecretFields)
+	WidgetSecretFields `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// Secret The key of the signatures. It is shown this once.
+	Secret string `json:"secret"`
+}
+
+// WidgetSecretWithSecretEnvelope defines model for WidgetSecretWithSecretEnvelope.
+type WidgetSecretWithSecretEnvelope struct {
+	Data WidgetSecretWithSecret `json:"data"`
+}
+
 // APIKeyIDParam defines model for ApiKeyIdParam.
 type APIKeyIDParam = string
 
@@ -2471,6 +2526,9 @@ type WebhookIDParam = string
 
 // WholeLimitParam defines model for WholeLimitParam.
 type WholeLimitParam = int
+
+// WidgetSecretIDParam defines model for WidgetSecretIdParam.
+type WidgetSecretIDParam = string
 
 // Conflict Every error has this shape.
 type Conflict = Error
@@ -2800,6 +2858,15 @@ type ListRecoveriesParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListWidgetSecretsParams defines parameters for ListWidgetSecrets.
+type ListWidgetSecretsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = CreateAPIKeyRequest
 
@@ -2880,6 +2947,9 @@ type RecoverWebhookJSONRequestBody = RecoverWebhookRequest
 
 // RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
 type RotateWebhookSecretJSONRequestBody = RotateWebhookSecretRequest
+
+// ReplaceWidgetOriginsJSONRequestBody defines body for ReplaceWidgetOrigins for application/json ContentType.
+type ReplaceWidgetOriginsJSONRequestBody = ReplaceWidgetOriginsRequest
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -4146,6 +4216,74 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
 	TestWebhook(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWidgetOrigins Read the widget's origins
+	//
+	// Returns the origins of the pages that may hold your widget. Without any, no page may.
+	//
+	// Corresponds with GET /v1/widget/origins (the `GetWidgetOrigins` operationId).
+	GetWidgetOrigins(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceWidgetOriginsWithBody Set the widget's origins
+	//
+	// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+	// list has no page hold it. It counts within a second.
+	//
+	// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+	// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+	ReplaceWidgetOriginsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceWidgetOrigins Set the widget's origins
+	//
+	// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+	// list has no page hold it. It counts within a second.
+	//
+	// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+	// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+	ReplaceWidgetOrigins(ctx context.Context, body ReplaceWidgetOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWidgetSecrets List the widget's secrets
+	//
+	// Lists the secrets that are valid, oldest first, without the secrets themselves. There are two at most.
+	//
+	// Corresponds with GET /v1/widget/secrets (the `ListWidgetSecrets` operationId).
+	ListWidgetSecrets(ctx context.Context, params *ListWidgetSecretsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWidgetSecret Make a secret for the widget
+	//
+	// Makes a secret with which your server signs the tokens that tell the widget who looks at it. The answer is the
+	// only one that ever holds the `secret` itself, so store it. The `id` goes into each token as `kid`.
+	//
+	// Two secrets may be valid at once, so that you can change from one to the other: make the second, sign with it,
+	// and delete the first an hour later, when no token is left that was signed with it. A third one is 409 with
+	// `details.reason = "widget_secret_limit"`.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Corresponds with POST /v1/widget/secrets (the `CreateWidgetSecret` operationId).
+	CreateWidgetSecret(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWidgetSecret Delete a secret of the widget
+	//
+	// Ends the secret for good: tokens that were signed with it are refused from then on. This is possible in the
+	// read-only billing state too.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Corresponds with DELETE /v1/widget/secrets/{secretId} (the `DeleteWidgetSecret` operationId).
+	DeleteWidgetSecret(ctx context.Context, secretID WidgetSecretIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListAPIKeys List API keys
@@ -6280,6 +6418,134 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, webhookID WebhookIDPar
 // Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
 func (c *Client) TestWebhook(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTestWebhookRequest(c.Server, webhookID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWidgetOrigins Read the widget's origins
+//
+// Returns the origins of the pages that may hold your widget. Without any, no page may.
+//
+// Corresponds with GET /v1/widget/origins (the `GetWidgetOrigins` operationId).
+func (c *Client) GetWidgetOrigins(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWidgetOriginsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceWidgetOriginsWithBody Set the widget's origins
+//
+// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+// list has no page hold it. It counts within a second.
+//
+// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+func (c *Client) ReplaceWidgetOriginsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceWidgetOriginsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceWidgetOrigins Set the widget's origins
+//
+// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+// list has no page hold it. It counts within a second.
+//
+// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+func (c *Client) ReplaceWidgetOrigins(ctx context.Context, body ReplaceWidgetOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceWidgetOriginsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWidgetSecrets List the widget's secrets
+//
+// Lists the secrets that are valid, oldest first, without the secrets themselves. There are two at most.
+//
+// Corresponds with GET /v1/widget/secrets (the `ListWidgetSecrets` operationId).
+func (c *Client) ListWidgetSecrets(ctx context.Context, params *ListWidgetSecretsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWidgetSecretsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWidgetSecret Make a secret for the widget
+//
+// Makes a secret with which your server signs the tokens that tell the widget who looks at it. The answer is the
+// only one that ever holds the `secret` itself, so store it. The `id` goes into each token as `kid`.
+//
+// Two secrets may be valid at once, so that you can change from one to the other: make the second, sign with it,
+// and delete the first an hour later, when no token is left that was signed with it. A third one is 409 with
+// `details.reason = "widget_secret_limit"`.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Corresponds with POST /v1/widget/secrets (the `CreateWidgetSecret` operationId).
+func (c *Client) CreateWidgetSecret(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWidgetSecretRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWidgetSecret Delete a secret of the widget
+//
+// Ends the secret for good: tokens that were signed with it are refused from then on. This is possible in the
+// read-only billing state too.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Corresponds with DELETE /v1/widget/secrets/{secretId} (the `DeleteWidgetSecret` operationId).
+func (c *Client) DeleteWidgetSecret(ctx context.Context, secretID WidgetSecretIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWidgetSecretRequest(c.Server, secretID)
 	if err != nil {
 		return nil, err
 	}
@@ -10010,6 +10276,200 @@ func NewTestWebhookRequest(server string, webhookID WebhookIDParam) (*http.Reque
 	return req, nil
 }
 
+// NewGetWidgetOriginsRequest constructs an http.Request for the GetWidgetOrigins method
+func NewGetWidgetOriginsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/widget/origins")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReplaceWidgetOriginsRequest calls the generic ReplaceWidgetOrigins builder with application/json body
+func NewReplaceWidgetOriginsRequest(server string, body ReplaceWidgetOriginsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceWidgetOriginsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewReplaceWidgetOriginsRequestWithBody constructs an http.Request for the ReplaceWidgetOrigins method, with any body, and a specified content type
+func NewReplaceWidgetOriginsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/widget/origins")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListWidgetSecretsRequest constructs an http.Request for the ListWidgetSecrets method
+func NewListWidgetSecretsRequest(server string, params *ListWidgetSecretsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/widget/secrets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateWidgetSecretRequest constructs an http.Request for the CreateWidgetSecret method
+func NewCreateWidgetSecretRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/widget/secrets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteWidgetSecretRequest constructs an http.Request for the DeleteWidgetSecret method
+func NewDeleteWidgetSecretRequest(server string, secretID WidgetSecretIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "secretId", secretID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/widget/secrets/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -11327,6 +11787,82 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/webhooks/{webhookId}/test (the `TestWebhook` operationId).
 	TestWebhookWithResponse(ctx context.Context, webhookID WebhookIDParam, reqEditors ...RequestEditorFn) (*TestWebhookResponse, error)
+
+	// GetWidgetOriginsWithResponse Read the widget's origins
+	//
+	// Returns the origins of the pages that may hold your widget. Without any, no page may.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/widget/origins (the `GetWidgetOrigins` operationId).
+	GetWidgetOriginsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetWidgetOriginsResponse, error)
+
+	// ReplaceWidgetOriginsWithBodyWithResponse Set the widget's origins
+	//
+	// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+	// list has no page hold it. It counts within a second.
+	//
+	// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+	// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+	ReplaceWidgetOriginsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceWidgetOriginsResponse, error)
+
+	// ReplaceWidgetOriginsWithResponse Set the widget's origins
+	//
+	// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+	// list has no page hold it. It counts within a second.
+	//
+	// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+	// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+	ReplaceWidgetOriginsWithResponse(ctx context.Context, body ReplaceWidgetOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceWidgetOriginsResponse, error)
+
+	// ListWidgetSecretsWithResponse List the widget's secrets
+	//
+	// Lists the secrets that are valid, oldest first, without the secrets themselves. There are two at most.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/widget/secrets (the `ListWidgetSecrets` operationId).
+	ListWidgetSecretsWithResponse(ctx context.Context, params *ListWidgetSecretsParams, reqEditors ...RequestEditorFn) (*ListWidgetSecretsResponse, error)
+
+	// CreateWidgetSecretWithResponse Make a secret for the widget
+	//
+	// Makes a secret with which your server signs the tokens that tell the widget who looks at it. The answer is the
+	// only one that ever holds the `secret` itself, so store it. The `id` goes into each token as `kid`.
+	//
+	// Two secrets may be valid at once, so that you can change from one to the other: make the second, sign with it,
+	// and delete the first an hour later, when no token is left that was signed with it. A third one is 409 with
+	// `details.reason = "widget_secret_limit"`.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/widget/secrets (the `CreateWidgetSecret` operationId).
+	CreateWidgetSecretWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CreateWidgetSecretResponse, error)
+
+	// DeleteWidgetSecretWithResponse Delete a secret of the widget
+	//
+	// Ends the secret for good: tokens that were signed with it are refused from then on. This is possible in the
+	// read-only billing state too.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/widget/secrets/{secretId} (the `DeleteWidgetSecret` operationId).
+	DeleteWidgetSecretWithResponse(ctx context.Context, secretID WidgetSecretIDParam, reqEditors ...RequestEditorFn) (*DeleteWidgetSecretResponse, error)
 }
 
 type ListAPIKeysResponse struct {
@@ -18219,6 +18755,470 @@ func (r TestWebhookResponse) ContentType() string {
 	return ""
 }
 
+type GetWidgetOriginsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WidgetOriginsEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON200() *WidgetOriginsEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetWidgetOriginsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWidgetOriginsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWidgetOriginsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWidgetOriginsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWidgetOriginsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceWidgetOriginsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WidgetOriginsEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *InProgress
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON200() *WidgetOriginsEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON409() *InProgress {
+	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ReplaceWidgetOriginsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceWidgetOriginsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceWidgetOriginsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceWidgetOriginsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceWidgetOriginsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListWidgetSecretsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WidgetSecretList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON200() *WidgetSecretList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListWidgetSecretsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWidgetSecretsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWidgetSecretsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWidgetSecretsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWidgetSecretsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateWidgetSecretResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WidgetSecretWithSecretEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON201() *WidgetSecretWithSecretEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CreateWidgetSecretResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWidgetSecretResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWidgetSecretResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWidgetSecretResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWidgetSecretResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWidgetSecretResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *InProgress
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON409() *InProgress {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r DeleteWidgetSecretResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWidgetSecretResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWidgetSecretResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWidgetSecretResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWidgetSecretResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListAPIKeysWithResponse List API keys
 //
 // Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
@@ -20061,6 +21061,118 @@ func (c *ClientWithResponses) TestWebhookWithResponse(ctx context.Context, webho
 		return nil, err
 	}
 	return ParseTestWebhookResponse(rsp)
+}
+
+// GetWidgetOriginsWithResponse Read the widget's origins
+//
+// Returns the origins of the pages that may hold your widget. Without any, no page may.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/widget/origins (the `GetWidgetOrigins` operationId).
+func (c *ClientWithResponses) GetWidgetOriginsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetWidgetOriginsResponse, error) {
+	rsp, err := c.GetWidgetOrigins(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWidgetOriginsResponse(rsp)
+}
+
+// ReplaceWidgetOriginsWithBodyWithResponse Set the widget's origins
+//
+// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+// list has no page hold it. It counts within a second.
+//
+// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+func (c *ClientWithResponses) ReplaceWidgetOriginsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceWidgetOriginsResponse, error) {
+	rsp, err := c.ReplaceWidgetOriginsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceWidgetOriginsResponse(rsp)
+}
+
+// ReplaceWidgetOriginsWithResponse Set the widget's origins
+//
+// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
+// list has no page hold it. It counts within a second.
+//
+// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
+// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/widget/origins (the `ReplaceWidgetOrigins` operationId).
+func (c *ClientWithResponses) ReplaceWidgetOriginsWithResponse(ctx context.Context, body ReplaceWidgetOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceWidgetOriginsResponse, error) {
+	rsp, err := c.ReplaceWidgetOrigins(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceWidgetOriginsResponse(rsp)
+}
+
+// ListWidgetSecretsWithResponse List the widget's secrets
+//
+// Lists the secrets that are valid, oldest first, without the secrets themselves. There are two at most.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/widget/secrets (the `ListWidgetSecrets` operationId).
+func (c *ClientWithResponses) ListWidgetSecretsWithResponse(ctx context.Context, params *ListWidgetSecretsParams, reqEditors ...RequestEditorFn) (*ListWidgetSecretsResponse, error) {
+	rsp, err := c.ListWidgetSecrets(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWidgetSecretsResponse(rsp)
+}
+
+// CreateWidgetSecretWithResponse Make a secret for the widget
+//
+// Makes a secret with which your server signs the tokens that tell the widget who looks at it. The answer is the
+// only one that ever holds the `secret` itself, so store it. The `id` goes into each token as `kid`.
+//
+// Two secrets may be valid at once, so that you can change from one to the other: make the second, sign with it,
+// and delete the first an hour later, when no token is left that was signed with it. A third one is 409 with
+// `details.reason = "widget_secret_limit"`.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/widget/secrets (the `CreateWidgetSecret` operationId).
+func (c *ClientWithResponses) CreateWidgetSecretWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CreateWidgetSecretResponse, error) {
+	rsp, err := c.CreateWidgetSecret(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWidgetSecretResponse(rsp)
+}
+
+// DeleteWidgetSecretWithResponse Delete a secret of the widget
+//
+// Ends the secret for good: tokens that were signed with it are refused from then on. This is possible in the
+// read-only billing state too.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/widget/secrets/{secretId} (the `DeleteWidgetSecret` operationId).
+func (c *ClientWithResponses) DeleteWidgetSecretWithResponse(ctx context.Context, secretID WidgetSecretIDParam, reqEditors ...RequestEditorFn) (*DeleteWidgetSecretResponse, error) {
+	rsp, err := c.DeleteWidgetSecret(ctx, secretID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWidgetSecretResponse(rsp)
 }
 
 // ParseListAPIKeysResponse parses an HTTP response from a ListAPIKeysWithResponse call
@@ -25925,6 +27037,398 @@ func ParseTestWebhookResponse(rsp *http.Response) (*TestWebhookResponse, error) 
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWidgetOriginsResponse parses an HTTP response from a GetWidgetOriginsWithResponse call
+func ParseGetWidgetOriginsResponse(rsp *http.Response) (*GetWidgetOriginsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWidgetOriginsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WidgetOriginsEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceWidgetOriginsResponse parses an HTTP response from a ReplaceWidgetOriginsWithResponse call
+func ParseReplaceWidgetOriginsResponse(rsp *http.Response) (*ReplaceWidgetOriginsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceWidgetOriginsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WidgetOriginsEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest InProgress
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListWidgetSecretsResponse parses an HTTP response from a ListWidgetSecretsWithResponse call
+func ParseListWidgetSecretsResponse(rsp *http.Response) (*ListWidgetSecretsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWidgetSecretsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WidgetSecretList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWidgetSecretResponse parses an HTTP response from a CreateWidgetSecretWithResponse call
+func ParseCreateWidgetSecretResponse(rsp *http.Response) (*CreateWidgetSecretResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWidgetSecretResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WidgetSecretWithSecretEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWidgetSecretResponse parses an HTTP response from a DeleteWidgetSecretWithResponse call
+func ParseDeleteWidgetSecretResponse(rsp *http.Response) (*DeleteWidgetSecretResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWidgetSecretResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest InProgress
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other s
 	ids["chg"] = n.ID(t, board+"/changelog", object{"title": "Dark at last"})
 	ids["usr"] = n.ID(t, "/v1/members", object{"email": "ines@example.com", "name": "Ines"})
 	ids["key"] = n.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
+	ids["wgs"] = n.ID(t, "/v1/widget/secrets", nil)
 	hook := "/v1/webhooks/" + ids["whk"]
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil)
 	ids["dlv"] = log.Body["data"].([]any)[0].(object)["id"].(string)

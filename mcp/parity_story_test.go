@@ -14,7 +14,7 @@ import (
 func unknown(parameter string) string {
 	kinds := map[string]string{
 		"boardId": "brd", "tagId": "tag", "postId": "pst", "contactId": "ctc", "webhookId": "whk", "deliveryId": "dlv",
-		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr", "subjectRequestId": "dsr",
+		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr", "subjectRequestId": "dsr", "secretId": "wgs",
 	}
 	return kinds[parameter] + "_00000000000000000000000000"
 }
@@ -157,6 +157,14 @@ func deliveries() []step {
 		{"listAudit", object{"limit": 5, "cursor": "$audit"}, ""},
 		{"listAudit", object{"actor": "operator", "actions": []any{"createApiKey", "createMember"}}, ""},
 		{"listAudit", object{"resource": "$second", "since": "2026-03-12T10:41:07Z"}, ""},
+		{"createWidgetSecret", object{}, "secret"},
+		{"createWidgetSecret", object{}, ""},
+		{"createWidgetSecret", object{}, ""}, // two are there
+		{"listWidgetSecrets", object{"limit": 1}, ""},
+		{"deleteWidgetSecret", object{"secretId": "$secret"}, ""},
+		{"replaceWidgetOrigins", object{"origins": []any{"https://app.example.com", "http://localhost:3000"}}, ""},
+		{"replaceWidgetOrigins", object{"origins": []any{"http://app.example.com"}}, ""},
+		{"getWidgetOrigins", object{}, ""},
 	}
 }
 

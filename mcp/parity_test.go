@@ -238,7 +238,7 @@ var (
 	upper   = regexp.MustCompile(`[A-Z]`)
 	ids     = regexp.MustCompile(`\b[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}\b`)
 	moments = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	secrets = regexp.MustCompile(`\b(whsec_\w{32}|esk_\w+)`)
+	secrets = regexp.MustCompile(`\b(whsec_\w{32}|wgsec_\w{52}|esk_\w+)`)
 	cursors = regexp.MustCompile(`"next_cursor": "[^"]+"`)
 	// Of other ids and times.
 	etags = regexp.MustCompile(`"etag": "\\"[^"]+\\""`)

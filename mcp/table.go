@@ -105,17 +105,19 @@ var table = []tool{
 		actions: []action{{"entries", "listChangelog"}, {"entry", "getChangelogEntry"}},
 	},
 	{
-		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, the audit trail, API keys and members",
+		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, the audit trail, API keys, members and the widget",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
 			"them, webhook reads one, health tells how its last day went; deliveries returns a webhook's log (filter status " +
 			"failed), delivery one of them with its payload and every attempt; recoveries and recovery tell how far a " +
 			"replay of failures is; events reads what happened in the organization, in order, from after on; audit lists who " +
 			"changed what by which key; api_keys lists " +
-			"the keys, without the keys themselves; members lists who belongs to the organization, member reads one.",
+			"the keys, without the keys themselves; members lists who belongs to the organization, member reads one; widget_secrets and widget_origins " +
+			"tell with what the widget is signed for and which pages may hold it.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"health", "getWebhookHealth"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
 			{"events", "listEvents"}, {"audit", "listAudit"}, {"api_keys", "listApiKeys"}, {"members", "listMembers"}, {"member", "getMember"},
+			{"widget_secrets", "listWidgetSecrets"}, {"widget_origins", "getWidgetOrigins"},
 		},
 	},
 	// Writing.
@@ -164,16 +166,19 @@ var table = []tool{
 		},
 	},
 	{
-		name: "manage_webhook", title: "Manage webhooks, API keys and members", destroys: true, sends: true,
+		name: "manage_webhook", title: "Manage webhooks, API keys, members and the widget", destroys: true, sends: true,
 		description: "Use this to connect other systems: create, update, enable or delete a webhook, rotate its secret, send it a test, " +
 			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
-			"keys, and adds, changes and removes members; removing a member revokes their keys. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
+			"keys, adds, changes and removes members (removing one revokes their keys), and makes and deletes the widget's secrets " +
+			"and sets the origins of pages that may hold it. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
 			"Returns the webhook, delivery, recovery, key or member.",
 		actions: []action{
 			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},
 			{"rotate_secret", "rotateWebhookSecret"}, {"test", "testWebhook"}, {"replay", "replayDelivery"}, {"recover", "recoverWebhook"},
 			{"create_key", "createApiKey"}, {"rotate_key", "rotateApiKey"}, {"revoke_key", "revokeApiKey"},
 			{"add_member", "createMember"}, {"update_member", "updateMember"}, {"remove_member", "deleteMember"},
+			{"create_widget_secret", "createWidgetSecret"}, {"delete_widget_secret", "deleteWidgetSecret"},
+			{"set_widget_origins", "replaceWidgetOrigins"},
 		},
 	},
 }

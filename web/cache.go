@@ -28,6 +28,10 @@ type answer struct {
 	tag       string
 	// maxAge is how long it may be kept without asking again.
 	maxAge time.Duration
+	// policy is its own Content-Security-Policy; empty is that of all pages.
+	policy string
+	// readers are the origins of the pages of others that may read it; nil is that it isn't for them.
+	readers []string
 	// of is whose page it is.
 	of publicid.Organization
 	// private is for one reader. Only such an answer has what follows: where to go, and what the

@@ -56,7 +56,7 @@ func composed() (keys []string) {
 func TestPagesAskForTheMessagesThatThereAre(t *testing.T) {
 	t.Parallel()
 	w := english(t)
-	asked := map[string]bool{"date": true, "author.customer": true, "author.former": true}
+	asked := map[string]bool{"date": true, "author.customer": true, "author.former": true, "widget.title": true}
 	for _, key := range composed() {
 		asked[key] = true
 	}
@@ -76,7 +76,7 @@ func TestPagesAskForTheMessagesThatThereAre(t *testing.T) {
 		note(string(file), `[{(]t "([^"]+)"`, `count "([^"]+)"`)
 		return err
 	}))
-	for _, source := range []string{"body.go", "changelog.go", "board.go", "confirm.go", "feed.go", "forms.go", "post.go", "preview.go", "show.go"} {
+	for _, source := range []string{"body.go", "changelog.go", "board.go", "confirm.go", "feed.go", "forms.go", "post.go", "preview.go", "show.go", "widget.go", "widget_pages.go"} {
 		note(read(t, source), `words\.text\("([a-z.A-Z]+)"\)`, `words\.count\("([^"]+)"`)
 	}
 	for _, m := range regexp.MustCompile(`add\("([a-z]+)"`).FindAllStringSubmatch(read(t, "show.go"), -1) {

@@ -11,6 +11,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
 	"earshot/internal/telemetry"
+	"earshot/internal/widget"
 )
 
 // slotsOf is how many pages are made at once: a quarter of the connections to the database, so
@@ -19,14 +20,15 @@ func slotsOf(connections int32) int { return max(1, int(connections/4)) }
 
 // Module serves the pages beside the API.
 var Module = fx.Module("web", fx.Invoke(
-	func(a *api.API, keys *access.Service, f *feedback.Service, i *interactions.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
-		p, err := New(UseCases{Access: keys, Feedback: f, Interactions: i}, Options{
+	func(a *api.API, keys *access.Service, f *feedback.Service, i *interactions.Service, g *widget.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
+		p, err := New(UseCases{Access: keys, Feedback: f, Interactions: i, Widget: g}, Options{
 			PublicOrigin: c.PublicOrigin, Slots: slotsOf(c.DatabaseMaxConns), Network: a.Network, Meter: m.Meter(), Log: log,
 		})
 		if err != nil {
 			return err
 		}
 		a.MountPages(p, Root+"*page", "/robots.txt")
+		a.MountPages(p.Widget(), ScriptPath, FrameRoot+"*page", WidgetRoot+"*page")
 		return nil
 	},
 ))

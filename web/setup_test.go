@@ -72,10 +72,19 @@ type answered struct {
 
 func (n *tenant) ask(t *testing.T, method, path string, header ...string) answered {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, nil)
+	return n.sent(t, method, path, "", header...)
+}
+
+// sent is ask with a body. An empty header isn't sent.
+func (n *tenant) sent(t *testing.T, method, path, text string, header ...string) answered {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, strings.NewReader(text))
 	require.NoError(t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
+		if header[i+1] == "" {
+			r.Header.Del(header[i])
+		}
 	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	require.NoError(t, err)

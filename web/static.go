@@ -29,7 +29,7 @@ var (
 	styleFile   = newStatic("style", "css", "text/css; charset=utf-8", styleSource)
 	moduleFile  = newStatic("page", "js", "text/javascript; charset=utf-8", moduleSource)
 	iconFile    = newStatic("icon", "svg", "image/svg+xml", iconSource)
-	staticFiles = []static{styleFile, moduleFile, iconFile}
+	staticFiles = []static{styleFile, moduleFile, iconFile, frameStyleFile, frameModuleFile}
 )
 
 func newStatic(name, kind, mediaType string, content []byte) static {

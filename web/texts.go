@@ -5,6 +5,8 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -15,7 +17,7 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the templates of pages, each with the layout around it.
-var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done"}
+var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done", "frame_board", "frame_post", "frame_changelog"}
 
 // texts are the pages in a language.
 type texts struct {
@@ -32,11 +34,15 @@ func loadTexts(tag language.Tag) (*texts, error) {
 		"t": w.text, "count": w.count, "date": w.date,
 		"iso":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"style": func() string { return styleFile.path }, "module": func() string { return moduleFile.path }, "icon": func() string { return iconFile.path },
+		"frameStyle": func() string { return frameStyleFile.path }, "frameModule": func() string { return frameModuleFile.path },
 	}
 	t := &texts{words: w, pages: map[string]*template.Template{}}
 	for _, name := range pageNames {
-		t.pages[name], err = template.New(name).Funcs(functions).
-			ParseFS(templateFiles, "templates/layout.html", "templates/"+name+".html")
+		files := []string{"templates/layout.html", "templates/" + name + ".html"}
+		if strings.HasPrefix(name, "frame_") {
+			files = slices.Insert(files, 1, "templates/frame.html") // another layout
+		}
+		t.pages[name], err = template.New(name).Funcs(functions).ParseFS(templateFiles, files...)
 		if err != nil {
 			return nil, errors.Wrap(err, "parse the templates")
 		}
@@ -54,8 +60,10 @@ type view struct {
 	// Home is the path of the organization's page, Site its name.
 	Home, Site, Logo, Colors string
 	// Board names the views of it.
-	Board   string
-	Views   []link
+	Board string
+	Views []link
+	// Frame is for pages in the widget.
+	Frame   frameView
 	Content any
 }
 

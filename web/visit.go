@@ -49,12 +49,7 @@ const maxQuery = 8 << 10
 // serve answers with a page.
 func (p *Pages) serve(produce maker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := p.visitOf(r)
-		key := strings.Join([]string{v.words.tag.String(), v.base, v.at, v.query.Encode()}, "\x00")
-		a, err := p.cache.get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
-		if err != nil {
-			a = p.failed(r, v, err)
-		}
+		v, a := p.answerTo(r, produce)
 		p.send(w, r, v, a)
 	})
 }
@@ -64,6 +59,17 @@ func (p *Pages) visitOf(r *http.Request) *visit {
 		texts: p.texts[bestLanguage(r.Header.Get("Accept-Language"))], base: p.base(r), path: r.PathValue, at: r.URL.Path,
 		query: known(r.URL),
 	}
+}
+
+// answerTo is the answer to a request.
+func (p *Pages) answerTo(r *http.Request, produce maker) (*visit, *answer) {
+	v := p.visitOf(r)
+	key := strings.Join([]string{v.words.tag.String(), v.base, v.at, v.query.Encode()}, "\x00")
+	a, err := p.cache.get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
+	if err != nil {
+		a = p.failed(r, v, err)
+	}
+	return v, a
 }
 
 // known are the parameters of an address that count.
@@ -145,6 +151,9 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	header.Add("Vary", "Cookie") // of all, so that what isn't there looks alike
 	header.Set("Content-Language", v.words.tag.String())
 	header.Set("Content-Type", a.mediaType)
+	if a.policy != "" {
+		header.Set("Content-Security-Policy", a.policy)
+	}
 	if a.private {
 		a.sendPrivate(w)
 		return

@@ -19,6 +19,7 @@ import (
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/telemetry"
+	"earshot/internal/widget"
 )
 
 // Root is the path that all pages of boards are below.
@@ -44,6 +45,7 @@ type UseCases struct {
 	Access       *access.Service
 	Feedback     *feedback.Service
 	Interactions *interactions.Service
+	Widget       *widget.Service
 }
 
 // Pages serves them.

@@ -1876,6 +1876,12 @@ type ReplaceLinkedPostsRequest struct {
 	PostIDs []string `json:"postIds"`
 }
 
+// ReplaceWidgetOriginsRequest defines model for ReplaceWidgetOriginsRequest.
+type ReplaceWidgetOriginsRequest struct {
+	// Origins The origins of the pages that may hold the widget.
+	Origins WidgetOriginList `json:"origins"`
+}
+
 // RetractedVote defines model for RetractedVote.
 type RetractedVote struct {
 	// ID The vote that was taken off; null if there was none.
@@ -2416,6 +2422,55 @@ type WebhookWithSecretEnvelope struct {
 	Data WebhookWithSecret `json:"data"`
 }
 
+// WidgetOriginList The origins of the pages that may hold the widget.
+type WidgetOriginList = []string
+
+// WidgetOrigins defines model for WidgetOrigins.
+type WidgetOrigins struct {
+	// Origins The origins of the pages that may hold the widget.
+	Origins WidgetOriginList `json:"origins"`
+}
+
+// WidgetOriginsEnvelope defines model for WidgetOriginsEnvelope.
+type WidgetOriginsEnvelope struct {
+	Data WidgetOrigins `json:"data"`
+}
+
+// WidgetSecret defines model for WidgetSecret.
+type WidgetSecret = WidgetSecretFields
+
+// WidgetSecretFields A secret of the widget, without the secret itself.
+type WidgetSecretFields struct {
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The secret's id, which tokens name as `kid`.
+	ID string `json:"id"`
+}
+
+// WidgetSecretList defines model for WidgetSecretList.
+type WidgetSecretList struct {
+	// Data The secrets, oldest first.
+	Data []WidgetSecret `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// WidgetSecretWithSecret defines model for WidgetSecretWithSecret.
+type WidgetSecretWithSecret struct {
+	// Embedded struct due to allOf(#/components/schemas/WidgetSecretFields)
+	WidgetSecretFields `yaml:",inline"`
+	// Embedded fields due to inline allOf schema
+	// Secret The key of the signatures. It is shown this once.
+	Secret string `json:"secret"`
+}
+
+// WidgetSecretWithSecretEnvelope defines model for WidgetSecretWithSecretEnvelope.
+type WidgetSecretWithSecretEnvelope struct {
+	Data WidgetSecretWithSecret `json:"data"`
+}
+
 // APIKeyIDParam defines model for ApiKeyIdParam.
 type APIKeyIDParam = string
 
@@ -2472,6 +2527,9 @@ type WebhookIDParam = string
 
 // WholeLimitParam defines model for WholeLimitParam.
 type WholeLimitParam = int
+
+// WidgetSecretIDParam defines model for WidgetSecretIdParam.
+type WidgetSecretIDParam = string
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
@@ -2756,6 +2814,15 @@ type ListRecoveriesParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListWidgetSecretsParams defines parameters for ListWidgetSecrets.
+type ListWidgetSecretsParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = CreateAPIKeyRequest
 
@@ -2836,6 +2903,9 @@ type RecoverWebhookJSONRequestBody = RecoverWebhookRequest
 
 // RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
 type RotateWebhookSecretJSONRequestBody = RotateWebhookSecretRequest
+
+// ReplaceWidgetOriginsJSONRequestBody defines body for ReplaceWidgetOrigins for application/json ContentType.
+type ReplaceWidgetOriginsJSONRequestBody = ReplaceWidgetOriginsRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -3043,6 +3113,21 @@ type ServerInterface interface {
 	// TestWebhook Send a test event
 	// (POST /v1/webhooks/{webhookId}/test)
 	TestWebhook(c *gin.Context, webhookID WebhookIDParam)
+	// GetWidgetOrigins Read the widget's origins
+	// (GET /v1/widget/origins)
+	GetWidgetOrigins(c *gin.Context)
+	// ReplaceWidgetOrigins Set the widget's origins
+	// (PUT /v1/widget/origins)
+	ReplaceWidgetOrigins(c *gin.Context)
+	// ListWidgetSecrets List the widget's secrets
+	// (GET /v1/widget/secrets)
+	ListWidgetSecrets(c *gin.Context, params ListWidgetSecretsParams)
+	// CreateWidgetSecret Make a secret for the widget
+	// (POST /v1/widget/secrets)
+	CreateWidgetSecret(c *gin.Context)
+	// DeleteWidgetSecret Delete a secret of the widget
+	// (DELETE /v1/widget/secrets/{secretId})
+	DeleteWidgetSecret(c *gin.Context, secretID WidgetSecretIDParam)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -5261,6 +5346,105 @@ func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
 	siw.Handler.TestWebhook(c, webhookID)
 }
 
+// GetWidgetOrigins operation middleware
+func (siw *ServerInterfaceWrapper) GetWidgetOrigins(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetWidgetOrigins(c)
+}
+
+// ReplaceWidgetOrigins operation middleware
+func (siw *ServerInterfaceWrapper) ReplaceWidgetOrigins(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ReplaceWidgetOrigins(c)
+}
+
+// ListWidgetSecrets operation middleware
+func (siw *ServerInterfaceWrapper) ListWidgetSecrets(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWidgetSecretsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListWidgetSecrets(c, params)
+}
+
+// CreateWidgetSecret operation middleware
+func (siw *ServerInterfaceWrapper) CreateWidgetSecret(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateWidgetSecret(c)
+}
+
+// DeleteWidgetSecret operation middleware
+func (siw *ServerInterfaceWrapper) DeleteWidgetSecret(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "secretId" -------------
+	var secretID WidgetSecretIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "secretId", c.Param("secretId"), &secretID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter secretId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteWidgetSecret(c, secretID)
+}
+
 // GinServerOptions provides options for the Gin server.
 type GinServerOptions struct {
 	BaseURL      string
@@ -5356,6 +5540,11 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/v1/webhooks/:webhookId/recoveries/:recoveryId", wrapper.GetRecovery)
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/rotate-secret", wrapper.RotateWebhookSecret)
 	router.POST(options.BaseURL+"/v1/webhooks/:webhookId/test", wrapper.TestWebhook)
+	router.GET(options.BaseURL+"/v1/widget/origins", wrapper.GetWidgetOrigins)
+	router.PUT(options.BaseURL+"/v1/widget/origins", wrapper.ReplaceWidgetOrigins)
+	router.GET(options.BaseURL+"/v1/widget/secrets", wrapper.ListWidgetSecrets)
+	router.POST(options.BaseURL+"/v1/widget/secrets", wrapper.CreateWidgetSecret)
+	router.DELETE(options.BaseURL+"/v1/widget/secrets/:secretId", wrapper.DeleteWidgetSecret)
 }
 
 type ListAPIKeysRequestObject struct {
@@ -6916,6 +7105,114 @@ func (response TestWebhook201JSONResponse) VisitTestWebhookResponse(w http.Respo
 	return err
 }
 
+type GetWidgetOriginsRequestObject struct {
+}
+
+type GetWidgetOriginsResponseObject interface {
+	VisitGetWidgetOriginsResponse(w http.ResponseWriter) error
+}
+
+type GetWidgetOrigins200JSONResponse WidgetOriginsEnvelope
+
+func (response GetWidgetOrigins200JSONResponse) VisitGetWidgetOriginsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceWidgetOriginsRequestObject struct {
+	Body *ReplaceWidgetOriginsJSONRequestBody
+}
+
+type ReplaceWidgetOriginsResponseObject interface {
+	VisitReplaceWidgetOriginsResponse(w http.ResponseWriter) error
+}
+
+type ReplaceWidgetOrigins200JSONResponse WidgetOriginsEnvelope
+
+func (response ReplaceWidgetOrigins200JSONResponse) VisitReplaceWidgetOriginsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWidgetSecretsRequestObject struct {
+	Params ListWidgetSecretsParams
+}
+
+type ListWidgetSecretsResponseObject interface {
+	VisitListWidgetSecretsResponse(w http.ResponseWriter) error
+}
+
+type ListWidgetSecrets200JSONResponse WidgetSecretList
+
+func (response ListWidgetSecrets200JSONResponse) VisitListWidgetSecretsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWidgetSecretRequestObject struct {
+}
+
+type CreateWidgetSecretResponseObject interface {
+	VisitCreateWidgetSecretResponse(w http.ResponseWriter) error
+}
+
+type CreateWidgetSecret201JSONResponse WidgetSecretWithSecretEnvelope
+
+func (response CreateWidgetSecret201JSONResponse) VisitCreateWidgetSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteWidgetSecretRequestObject struct {
+	SecretID WidgetSecretIDParam `json:"secretId"`
+}
+
+type DeleteWidgetSecretResponseObject interface {
+	VisitDeleteWidgetSecretResponse(w http.ResponseWriter) error
+}
+
+type DeleteWidgetSecret200JSONResponse DeletedEnvelope
+
+func (response DeleteWidgetSecret200JSONResponse) VisitDeleteWidgetSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// ListAPIKeys List API keys
@@ -7122,6 +7419,21 @@ type StrictServerInterface interface {
 	// TestWebhook Send a test event
 	// (POST /v1/webhooks/{webhookId}/test)
 	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
+	// GetWidgetOrigins Read the widget's origins
+	// (GET /v1/widget/origins)
+	GetWidgetOrigins(ctx context.Context, request GetWidgetOriginsRequestObject) (GetWidgetOriginsResponseObject, error)
+	// ReplaceWidgetOrigins Set the widget's origins
+	// (PUT /v1/widget/origins)
+	ReplaceWidgetOrigins(ctx context.Context, request ReplaceWidgetOriginsRequestObject) (ReplaceWidgetOriginsResponseObject, error)
+	// ListWidgetSecrets List the widget's secrets
+	// (GET /v1/widget/secrets)
+	ListWidgetSecrets(ctx context.Context, request ListWidgetSecretsRequestObject) (ListWidgetSecretsResponseObject, error)
+	// CreateWidgetSecret Make a secret for the widget
+	// (POST /v1/widget/secrets)
+	CreateWidgetSecret(ctx context.Context, request CreateWidgetSecretRequestObject) (CreateWidgetSecretResponseObject, error)
+	// DeleteWidgetSecret Delete a secret of the widget
+	// (DELETE /v1/widget/secrets/{secretId})
+	DeleteWidgetSecret(ctx context.Context, request DeleteWidgetSecretRequestObject) (DeleteWidgetSecretResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx *gin.Context, request any) (any, error)
@@ -9430,6 +9742,148 @@ func (sh *strictHandler) TestWebhook(ctx *gin.Context, webhookID WebhookIDParam)
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(TestWebhookResponseObject); ok {
 		if err := validResponse.VisitTestWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetWidgetOrigins operation middleware
+func (sh *strictHandler) GetWidgetOrigins(ctx *gin.Context) {
+	var request GetWidgetOriginsRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetWidgetOrigins(ctx, request.(GetWidgetOriginsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetWidgetOrigins")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetWidgetOriginsResponseObject); ok {
+		if err := validResponse.VisitGetWidgetOriginsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReplaceWidgetOrigins operation middleware
+func (sh *strictHandler) ReplaceWidgetOrigins(ctx *gin.Context) {
+	var request ReplaceWidgetOriginsRequestObject
+
+	var body ReplaceWidgetOriginsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplaceWidgetOrigins(ctx, request.(ReplaceWidgetOriginsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplaceWidgetOrigins")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ReplaceWidgetOriginsResponseObject); ok {
+		if err := validResponse.VisitReplaceWidgetOriginsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListWidgetSecrets operation middleware
+func (sh *strictHandler) ListWidgetSecrets(ctx *gin.Context, params ListWidgetSecretsParams) {
+	var request ListWidgetSecretsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListWidgetSecrets(ctx, request.(ListWidgetSecretsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListWidgetSecrets")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListWidgetSecretsResponseObject); ok {
+		if err := validResponse.VisitListWidgetSecretsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateWidgetSecret operation middleware
+func (sh *strictHandler) CreateWidgetSecret(ctx *gin.Context) {
+	var request CreateWidgetSecretRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateWidgetSecret(ctx, request.(CreateWidgetSecretRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateWidgetSecret")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateWidgetSecretResponseObject); ok {
+		if err := validResponse.VisitCreateWidgetSecretResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteWidgetSecret operation middleware
+func (sh *strictHandler) DeleteWidgetSecret(ctx *gin.Context, secretID WidgetSecretIDParam) {
+	var request DeleteWidgetSecretRequestObject
+
+	request.SecretID = secretID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteWidgetSecret(ctx, request.(DeleteWidgetSecretRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteWidgetSecret")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteWidgetSecretResponseObject); ok {
+		if err := validResponse.VisitDeleteWidgetSecretResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

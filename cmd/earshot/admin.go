@@ -20,6 +20,7 @@ import (
 	"earshot/internal/send"
 	"earshot/internal/store"
 	"earshot/internal/webhooks"
+	"earshot/internal/widget"
 )
 
 // admin is the domain as the command line uses it: organizations, members and keys,
@@ -28,6 +29,7 @@ type admin struct {
 	store    *store.Store
 	access   *access.Service
 	webhooks *webhooks.Service
+	widget   *widget.Service
 }
 
 // openAdmin makes one. The box is for commands that read what is sealed; the others
@@ -41,6 +43,7 @@ func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 	return &admin{
 		store: s, access: access.New(s, changes, slog.Default()),
 		webhooks: webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.Default()),
+		widget:   widget.New(s, changes, nil, box), // which identifies nobody here
 	}, nil
 }
 

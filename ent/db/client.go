@@ -34,6 +34,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
+	"earshot/ent/db/widgetsecret"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
@@ -93,6 +94,8 @@ type Client struct {
 	Vote *VoteClient
 	// Webhook is the client for interacting with the Webhook builders.
 	Webhook *WebhookClient
+	// WidgetSecret is the client for interacting with the WidgetSecret builders.
+	WidgetSecret *WidgetSecretClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -126,6 +129,7 @@ func (c *Client) init() {
 	c.User = NewUserClient(c.config)
 	c.Vote = NewVoteClient(c.config)
 	c.Webhook = NewWebhookClient(c.config)
+	c.WidgetSecret = NewWidgetSecretClient(c.config)
 }
 
 type (
@@ -240,6 +244,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		User:           NewUserClient(cfg),
 		Vote:           NewVoteClient(cfg),
 		Webhook:        NewWebhookClient(cfg),
+		WidgetSecret:   NewWidgetSecretClient(cfg),
 	}, nil
 }
 
@@ -281,6 +286,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		User:           NewUserClient(cfg),
 		Vote:           NewVoteClient(cfg),
 		Webhook:        NewWebhookClient(cfg),
+		WidgetSecret:   NewWidgetSecretClient(cfg),
 	}, nil
 }
 
@@ -313,7 +319,7 @@ func (c *Client) Use(hooks ...Hook) {
 		c.APIKey, c.Attempt, c.AuditEntry, c.Board, c.ChangelogEntry, c.ChangelogLink,
 		c.Comment, c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo,
 		c.Organization, c.Post, c.PostTag, c.Recovery, c.SubjectRecord,
-		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
+		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook, c.WidgetSecret,
 	} {
 		n.Use(hooks...)
 	}
@@ -326,7 +332,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.APIKey, c.Attempt, c.AuditEntry, c.Board, c.ChangelogEntry, c.ChangelogLink,
 		c.Comment, c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo,
 		c.Organization, c.Post, c.PostTag, c.Recovery, c.SubjectRecord,
-		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
+		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook, c.WidgetSecret,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -379,6 +385,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Vote.mutate(ctx, m)
 	case *WebhookMutation:
 		return c.Webhook.mutate(ctx, m)
+	case *WidgetSecretMutation:
+		return c.WidgetSecret.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("db: unknown mutation type %T", m)
 	}
@@ -3646,18 +3654,152 @@ func (c *WebhookClient) mutate(ctx context.Context, m *WebhookMutation) (Value, 
 	}
 }
 
+// WidgetSecretClient is a client for the WidgetSecret schema.
+type WidgetSecretClient struct {
+	config
+}
+
+// NewWidgetSecretClient returns a client for the WidgetSecret from the given config.
+func NewWidgetSecretClient(c config) *WidgetSecretClient {
+	return &WidgetSecretClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `widgetsecret.Hooks(f(g(h())))`.
+func (c *WidgetSecretClient) Use(hooks ...Hook) {
+	c.hooks.WidgetSecret = append(c.hooks.WidgetSecret, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `widgetsecret.Intercept(f(g(h())))`.
+func (c *WidgetSecretClient) Intercept(interceptors ...Interceptor) {
+	c.inters.WidgetSecret = append(c.inters.WidgetSecret, interceptors...)
+}
+
+// Create returns a builder for creating a WidgetSecret entity.
+func (c *WidgetSecretClient) Create() *WidgetSecretCreate {
+	mutation := newWidgetSecretMutation(c.config, OpCreate)
+	return &WidgetSecretCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of WidgetSecret entities.
+func (c *WidgetSecretClient) CreateBulk(builders ...*WidgetSecretCreate) *WidgetSecretCreateBulk {
+	return &WidgetSecretCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *WidgetSecretClient) MapCreateBulk(slice any, setFunc func(*WidgetSecretCreate, int)) *WidgetSecretCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &WidgetSecretCreateBulk{err: fmt.Errorf("calling to WidgetSecretClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*WidgetSecretCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &WidgetSecretCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for WidgetSecret.
+func (c *WidgetSecretClient) Update() *WidgetSecretUpdate {
+	mutation := newWidgetSecretMutation(c.config, OpUpdate)
+	return &WidgetSecretUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *WidgetSecretClient) UpdateOne(_m *WidgetSecret) *WidgetSecretUpdateOne {
+	mutation := newWidgetSecretMutation(c.config, OpUpdateOne, withWidgetSecret(_m))
+	return &WidgetSecretUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *WidgetSecretClient) UpdateOneID(id publicid.WidgetSecret) *WidgetSecretUpdateOne {
+	mutation := newWidgetSecretMutation(c.config, OpUpdateOne, withWidgetSecretID(id))
+	return &WidgetSecretUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for WidgetSecret.
+func (c *WidgetSecretClient) Delete() *WidgetSecretDelete {
+	mutation := newWidgetSecretMutation(c.config, OpDelete)
+	return &WidgetSecretDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *WidgetSecretClient) DeleteOne(_m *WidgetSecret) *WidgetSecretDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *WidgetSecretClient) DeleteOneID(id publicid.WidgetSecret) *WidgetSecretDeleteOne {
+	builder := c.Delete().Where(widgetsecret.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &WidgetSecretDeleteOne{builder}
+}
+
+// Query returns a query builder for WidgetSecret.
+func (c *WidgetSecretClient) Query() *WidgetSecretQuery {
+	return &WidgetSecretQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeWidgetSecret},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a WidgetSecret entity by its id.
+func (c *WidgetSecretClient) Get(ctx context.Context, id publicid.WidgetSecret) (*WidgetSecret, error) {
+	return c.Query().Where(widgetsecret.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *WidgetSecretClient) GetX(ctx context.Context, id publicid.WidgetSecret) *WidgetSecret {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *WidgetSecretClient) Hooks() []Hook {
+	return c.hooks.WidgetSecret
+}
+
+// Interceptors returns the client interceptors.
+func (c *WidgetSecretClient) Interceptors() []Interceptor {
+	return c.inters.WidgetSecret
+}
+
+func (c *WidgetSecretClient) mutate(ctx context.Context, m *WidgetSecretMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&WidgetSecretCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&WidgetSecretUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&WidgetSecretUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&WidgetSecretDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown WidgetSecret mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
 		APIKey, Attempt, AuditEntry, Board, ChangelogEntry, ChangelogLink, Comment,
 		Contact, Delivery, Event, Interaction, Logo, Organization, Post, PostTag,
-		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote, Webhook []ent.Hook
+		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote, Webhook,
+		WidgetSecret []ent.Hook
 	}
 	inters struct {
 		APIKey, Attempt, AuditEntry, Board, ChangelogEntry, ChangelogLink, Comment,
 		Contact, Delivery, Event, Interaction, Logo, Organization, Post, PostTag,
-		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote,
-		Webhook []ent.Interceptor
+		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote, Webhook,
+		WidgetSecret []ent.Interceptor
 	}
 )
 

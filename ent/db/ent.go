@@ -26,6 +26,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
+	"earshot/ent/db/widgetsecret"
 	"errors"
 	"fmt"
 	"reflect"
@@ -116,6 +117,7 @@ func checkColumn(t, c string) error {
 			user.Table:           user.ValidColumn,
 			vote.Table:           vote.ValidColumn,
 			webhook.Table:        webhook.ValidColumn,
+			widgetsecret.Table:   widgetsecret.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -27,6 +27,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
+	"earshot/ent/db/widgetsecret"
 	"earshot/internal/publicid"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,7 @@ const (
 	TypeUser           = "User"
 	TypeVote           = "Vote"
 	TypeWebhook        = "Webhook"
+	TypeWidgetSecret   = "WidgetSecret"
 )
 
 // APIKeyMutation represents an operation that mutates the APIKey nodes in the graph.
@@ -11574,21 +11576,23 @@ func (m *LogoMutation) ResetEdge(name string) error {
 // OrganizationMutation represents an operation that mutates the Organization nodes in the graph.
 type OrganizationMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *publicid.Organization
-	created_at    *time.Time
-	updated_at    *time.Time
-	name          *string
-	plan          *organization.Plan
-	billing_state *organization.BillingState
-	slug          *string
-	color         *string
-	public_closed *bool
-	clearedFields map[string]struct{}
-	done          bool
-	oldValue      func(context.Context) (*Organization, error)
-	predicates    []predicate.Organization
+	op                   Op
+	typ                  string
+	id                   *publicid.Organization
+	created_at           *time.Time
+	updated_at           *time.Time
+	name                 *string
+	plan                 *organization.Plan
+	billing_state        *organization.BillingState
+	slug                 *string
+	color                *string
+	public_closed        *bool
+	widget_origins       *[]string
+	appendwidget_origins []string
+	clearedFields        map[string]struct{}
+	done                 bool
+	oldValue             func(context.Context) (*Organization, error)
+	predicates           []predicate.Organization
 }
 
 var _ ent.Mutation = (*OrganizationMutation)(nil)
@@ -12009,6 +12013,71 @@ func (m *OrganizationMutation) ResetPublicClosed() {
 	m.public_closed = nil
 }
 
+// SetWidgetOrigins sets the "widget_origins" field.
+func (m *OrganizationMutation) SetWidgetOrigins(s []string) {
+	m.widget_origins = &s
+	m.appendwidget_origins = nil
+}
+
+// WidgetOrigins returns the value of the "widget_origins" field in the mutation.
+func (m *OrganizationMutation) WidgetOrigins() (r []string, exists bool) {
+	v := m.widget_origins
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWidgetOrigins returns the old "widget_origins" field's value of the Organization entity.
+// If the Organization object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrganizationMutation) OldWidgetOrigins(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWidgetOrigins is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWidgetOrigins requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWidgetOrigins: %w", err)
+	}
+	return oldValue.WidgetOrigins, nil
+}
+
+// AppendWidgetOrigins adds s to the "widget_origins" field.
+func (m *OrganizationMutation) AppendWidgetOrigins(s []string) {
+	m.appendwidget_origins = append(m.appendwidget_origins, s...)
+}
+
+// AppendedWidgetOrigins returns the list of values that were appended to the "widget_origins" field in this mutation.
+func (m *OrganizationMutation) AppendedWidgetOrigins() ([]string, bool) {
+	if len(m.appendwidget_origins) == 0 {
+		return nil, false
+	}
+	return m.appendwidget_origins, true
+}
+
+// ClearWidgetOrigins clears the value of the "widget_origins" field.
+func (m *OrganizationMutation) ClearWidgetOrigins() {
+	m.widget_origins = nil
+	m.appendwidget_origins = nil
+	m.clearedFields[organization.FieldWidgetOrigins] = struct{}{}
+}
+
+// WidgetOriginsCleared returns if the "widget_origins" field was cleared in this mutation.
+func (m *OrganizationMutation) WidgetOriginsCleared() bool {
+	_, ok := m.clearedFields[organization.FieldWidgetOrigins]
+	return ok
+}
+
+// ResetWidgetOrigins resets all changes to the "widget_origins" field.
+func (m *OrganizationMutation) ResetWidgetOrigins() {
+	m.widget_origins = nil
+	m.appendwidget_origins = nil
+	delete(m.clearedFields, organization.FieldWidgetOrigins)
+}
+
 // Where appends a list predicates to the OrganizationMutation builder.
 func (m *OrganizationMutation) Where(ps ...predicate.Organization) {
 	m.predicates = append(m.predicates, ps...)
@@ -12043,7 +12112,7 @@ func (m *OrganizationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *OrganizationMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.created_at != nil {
 		fields = append(fields, organization.FieldCreatedAt)
 	}
@@ -12067,6 +12136,9 @@ func (m *OrganizationMutation) Fields() []string {
 	}
 	if m.public_closed != nil {
 		fields = append(fields, organization.FieldPublicClosed)
+	}
+	if m.widget_origins != nil {
+		fields = append(fields, organization.FieldWidgetOrigins)
 	}
 	return fields
 }
@@ -12092,6 +12164,8 @@ func (m *OrganizationMutation) Field(name string) (ent.Value, bool) {
 		return m.Color()
 	case organization.FieldPublicClosed:
 		return m.PublicClosed()
+	case organization.FieldWidgetOrigins:
+		return m.WidgetOrigins()
 	}
 	return nil, false
 }
@@ -12117,6 +12191,8 @@ func (m *OrganizationMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldColor(ctx)
 	case organization.FieldPublicClosed:
 		return m.OldPublicClosed(ctx)
+	case organization.FieldWidgetOrigins:
+		return m.OldWidgetOrigins(ctx)
 	}
 	return nil, fmt.Errorf("unknown Organization field %s", name)
 }
@@ -12182,6 +12258,13 @@ func (m *OrganizationMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetPublicClosed(v)
 		return nil
+	case organization.FieldWidgetOrigins:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWidgetOrigins(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Organization field %s", name)
 }
@@ -12218,6 +12301,9 @@ func (m *OrganizationMutation) ClearedFields() []string {
 	if m.FieldCleared(organization.FieldColor) {
 		fields = append(fields, organization.FieldColor)
 	}
+	if m.FieldCleared(organization.FieldWidgetOrigins) {
+		fields = append(fields, organization.FieldWidgetOrigins)
+	}
 	return fields
 }
 
@@ -12237,6 +12323,9 @@ func (m *OrganizationMutation) ClearField(name string) error {
 		return nil
 	case organization.FieldColor:
 		m.ClearColor()
+		return nil
+	case organization.FieldWidgetOrigins:
+		m.ClearWidgetOrigins()
 		return nil
 	}
 	return fmt.Errorf("unknown Organization nullable field %s", name)
@@ -12269,6 +12358,9 @@ func (m *OrganizationMutation) ResetField(name string) error {
 		return nil
 	case organization.FieldPublicClosed:
 		m.ResetPublicClosed()
+		return nil
+	case organization.FieldWidgetOrigins:
+		m.ResetWidgetOrigins()
 		return nil
 	}
 	return fmt.Errorf("unknown Organization field %s", name)
@@ -21462,4 +21554,444 @@ func (m *WebhookMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *WebhookMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Webhook edge %s", name)
+}
+
+// WidgetSecretMutation represents an operation that mutates the WidgetSecret nodes in the graph.
+type WidgetSecretMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.WidgetSecret
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	secret_sealed   *[]byte
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*WidgetSecret, error)
+	predicates      []predicate.WidgetSecret
+}
+
+var _ ent.Mutation = (*WidgetSecretMutation)(nil)
+
+// widgetsecretOption allows management of the mutation configuration using functional options.
+type widgetsecretOption func(*WidgetSecretMutation)
+
+// newWidgetSecretMutation creates new mutation for the WidgetSecret entity.
+func newWidgetSecretMutation(c config, op Op, opts ...widgetsecretOption) *WidgetSecretMutation {
+	m := &WidgetSecretMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeWidgetSecret,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withWidgetSecretID sets the ID field of the mutation.
+func withWidgetSecretID(id publicid.WidgetSecret) widgetsecretOption {
+	return func(m *WidgetSecretMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *WidgetSecret
+		)
+		m.oldValue = func(ctx context.Context) (*WidgetSecret, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().WidgetSecret.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withWidgetSecret sets the old WidgetSecret of the mutation.
+func withWidgetSecret(node *WidgetSecret) widgetsecretOption {
+	return func(m *WidgetSecretMutation) {
+		m.oldValue = func(context.Context) (*WidgetSecret, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m WidgetSecretMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m WidgetSecretMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of WidgetSecret entities.
+func (m *WidgetSecretMutation) SetID(id publicid.WidgetSecret) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *WidgetSecretMutation) ID() (id publicid.WidgetSecret, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *WidgetSecretMutation) IDs(ctx context.Context) ([]publicid.WidgetSecret, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.WidgetSecret{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().WidgetSecret.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *WidgetSecretMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *WidgetSecretMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the WidgetSecret entity.
+// If the WidgetSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WidgetSecretMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *WidgetSecretMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *WidgetSecretMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *WidgetSecretMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the WidgetSecret entity.
+// If the WidgetSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WidgetSecretMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *WidgetSecretMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (m *WidgetSecretMutation) SetSecretSealed(b []byte) {
+	m.secret_sealed = &b
+}
+
+// SecretSealed returns the value of the "secret_sealed" field in the mutation.
+func (m *WidgetSecretMutation) SecretSealed() (r []byte, exists bool) {
+	v := m.secret_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretSealed returns the old "secret_sealed" field's value of the WidgetSecret entity.
+// If the WidgetSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WidgetSecretMutation) OldSecretSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretSealed: %w", err)
+	}
+	return oldValue.SecretSealed, nil
+}
+
+// ResetSecretSealed resets all changes to the "secret_sealed" field.
+func (m *WidgetSecretMutation) ResetSecretSealed() {
+	m.secret_sealed = nil
+}
+
+// Where appends a list predicates to the WidgetSecretMutation builder.
+func (m *WidgetSecretMutation) Where(ps ...predicate.WidgetSecret) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the WidgetSecretMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *WidgetSecretMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.WidgetSecret, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *WidgetSecretMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *WidgetSecretMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (WidgetSecret).
+func (m *WidgetSecretMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *WidgetSecretMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.organization_id != nil {
+		fields = append(fields, widgetsecret.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, widgetsecret.FieldCreatedAt)
+	}
+	if m.secret_sealed != nil {
+		fields = append(fields, widgetsecret.FieldSecretSealed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *WidgetSecretMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case widgetsecret.FieldOrganizationID:
+		return m.OrganizationID()
+	case widgetsecret.FieldCreatedAt:
+		return m.CreatedAt()
+	case widgetsecret.FieldSecretSealed:
+		return m.SecretSealed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *WidgetSecretMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case widgetsecret.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case widgetsecret.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case widgetsecret.FieldSecretSealed:
+		return m.OldSecretSealed(ctx)
+	}
+	return nil, fmt.Errorf("unknown WidgetSecret field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *WidgetSecretMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case widgetsecret.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case widgetsecret.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case widgetsecret.FieldSecretSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretSealed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown WidgetSecret field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *WidgetSecretMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *WidgetSecretMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *WidgetSecretMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown WidgetSecret numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *WidgetSecretMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *WidgetSecretMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *WidgetSecretMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown WidgetSecret nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *WidgetSecretMutation) ResetField(name string) error {
+	switch name {
+	case widgetsecret.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case widgetsecret.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case widgetsecret.FieldSecretSealed:
+		m.ResetSecretSealed()
+		return nil
+	}
+	return fmt.Errorf("unknown WidgetSecret field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *WidgetSecretMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *WidgetSecretMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *WidgetSecretMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *WidgetSecretMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *WidgetSecretMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *WidgetSecretMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *WidgetSecretMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown WidgetSecret unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *WidgetSecretMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown WidgetSecret edge %s", name)
 }

@@ -5,6 +5,7 @@ package db
 import (
 	"earshot/ent/db/organization"
 	"earshot/internal/publicid"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -34,7 +35,9 @@ type Organization struct {
 	Color *string `json:"color,omitempty"`
 	// PublicClosed holds the value of the "public_closed" field.
 	PublicClosed bool `json:"public_closed,omitempty"`
-	selectValues sql.SelectValues
+	// WidgetOrigins holds the value of the "widget_origins" field.
+	WidgetOrigins []string `json:"widget_origins,omitempty"`
+	selectValues  sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -42,6 +45,8 @@ func (*Organization) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case organization.FieldWidgetOrigins:
+			values[i] = new([]byte)
 		case organization.FieldID:
 			values[i] = new(publicid.Organization)
 		case organization.FieldPublicClosed:
@@ -121,6 +126,14 @@ func (_m *Organization) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.PublicClosed = value.Bool
 			}
+		case organization.FieldWidgetOrigins:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field widget_origins", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.WidgetOrigins); err != nil {
+					return fmt.Errorf("unmarshal field widget_origins: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -184,6 +197,9 @@ func (_m *Organization) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("public_closed=")
 	builder.WriteString(fmt.Sprintf("%v", _m.PublicClosed))
+	builder.WriteString(", ")
+	builder.WriteString("widget_origins=")
+	builder.WriteString(fmt.Sprintf("%v", _m.WidgetOrigins))
 	builder.WriteByte(')')
 	return builder.String()
 }

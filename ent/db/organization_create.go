@@ -128,6 +128,12 @@ func (_c *OrganizationCreate) SetNillablePublicClosed(v *bool) *OrganizationCrea
 	return _c
 }
 
+// SetWidgetOrigins sets the "widget_origins" field.
+func (_c *OrganizationCreate) SetWidgetOrigins(v []string) *OrganizationCreate {
+	_c.mutation.SetWidgetOrigins(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *OrganizationCreate) SetID(v publicid.Organization) *OrganizationCreate {
 	_c.mutation.SetID(v)
@@ -301,6 +307,10 @@ func (_c *OrganizationCreate) createSpec() (*Organization, *sqlgraph.CreateSpec)
 		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
 		_node.PublicClosed = value
 	}
+	if value, ok := _c.mutation.WidgetOrigins(); ok {
+		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
+		_node.WidgetOrigins = value
+	}
 	return _node, _spec
 }
 
@@ -446,6 +456,24 @@ func (u *OrganizationUpsert) SetPublicClosed(v bool) *OrganizationUpsert {
 // UpdatePublicClosed sets the "public_closed" field to the value that was provided on create.
 func (u *OrganizationUpsert) UpdatePublicClosed() *OrganizationUpsert {
 	u.SetExcluded(organization.FieldPublicClosed)
+	return u
+}
+
+// SetWidgetOrigins sets the "widget_origins" field.
+func (u *OrganizationUpsert) SetWidgetOrigins(v []string) *OrganizationUpsert {
+	u.Set(organization.FieldWidgetOrigins, v)
+	return u
+}
+
+// UpdateWidgetOrigins sets the "widget_origins" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdateWidgetOrigins() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldWidgetOrigins)
+	return u
+}
+
+// ClearWidgetOrigins clears the value of the "widget_origins" field.
+func (u *OrganizationUpsert) ClearWidgetOrigins() *OrganizationUpsert {
+	u.SetNull(organization.FieldWidgetOrigins)
 	return u
 }
 
@@ -609,6 +637,27 @@ func (u *OrganizationUpsertOne) SetPublicClosed(v bool) *OrganizationUpsertOne {
 func (u *OrganizationUpsertOne) UpdatePublicClosed() *OrganizationUpsertOne {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdatePublicClosed()
+	})
+}
+
+// SetWidgetOrigins sets the "widget_origins" field.
+func (u *OrganizationUpsertOne) SetWidgetOrigins(v []string) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetWidgetOrigins(v)
+	})
+}
+
+// UpdateWidgetOrigins sets the "widget_origins" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdateWidgetOrigins() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateWidgetOrigins()
+	})
+}
+
+// ClearWidgetOrigins clears the value of the "widget_origins" field.
+func (u *OrganizationUpsertOne) ClearWidgetOrigins() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.ClearWidgetOrigins()
 	})
 }
 
@@ -939,6 +988,27 @@ func (u *OrganizationUpsertBulk) SetPublicClosed(v bool) *OrganizationUpsertBulk
 func (u *OrganizationUpsertBulk) UpdatePublicClosed() *OrganizationUpsertBulk {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdatePublicClosed()
+	})
+}
+
+// SetWidgetOrigins sets the "widget_origins" field.
+func (u *OrganizationUpsertBulk) SetWidgetOrigins(v []string) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetWidgetOrigins(v)
+	})
+}
+
+// UpdateWidgetOrigins sets the "widget_origins" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdateWidgetOrigins() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateWidgetOrigins()
+	})
+}
+
+// ClearWidgetOrigins clears the value of the "widget_origins" field.
+func (u *OrganizationUpsertBulk) ClearWidgetOrigins() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.ClearWidgetOrigins()
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 )
 
@@ -139,6 +140,24 @@ func (_u *OrganizationUpdate) SetNillablePublicClosed(v *bool) *OrganizationUpda
 	return _u
 }
 
+// SetWidgetOrigins sets the "widget_origins" field.
+func (_u *OrganizationUpdate) SetWidgetOrigins(v []string) *OrganizationUpdate {
+	_u.mutation.SetWidgetOrigins(v)
+	return _u
+}
+
+// AppendWidgetOrigins appends value to the "widget_origins" field.
+func (_u *OrganizationUpdate) AppendWidgetOrigins(v []string) *OrganizationUpdate {
+	_u.mutation.AppendWidgetOrigins(v)
+	return _u
+}
+
+// ClearWidgetOrigins clears the value of the "widget_origins" field.
+func (_u *OrganizationUpdate) ClearWidgetOrigins() *OrganizationUpdate {
+	_u.mutation.ClearWidgetOrigins()
+	return _u
+}
+
 // Mutation returns the OrganizationMutation object of the builder.
 func (_u *OrganizationUpdate) Mutation() *OrganizationMutation {
 	return _u.mutation
@@ -230,6 +249,17 @@ func (_u *OrganizationUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if value, ok := _u.mutation.PublicClosed(); ok {
 		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.WidgetOrigins(); ok {
+		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedWidgetOrigins(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, organization.FieldWidgetOrigins, value)
+		})
+	}
+	if _u.mutation.WidgetOriginsCleared() {
+		_spec.ClearField(organization.FieldWidgetOrigins, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -363,6 +393,24 @@ func (_u *OrganizationUpdateOne) SetNillablePublicClosed(v *bool) *OrganizationU
 	return _u
 }
 
+// SetWidgetOrigins sets the "widget_origins" field.
+func (_u *OrganizationUpdateOne) SetWidgetOrigins(v []string) *OrganizationUpdateOne {
+	_u.mutation.SetWidgetOrigins(v)
+	return _u
+}
+
+// AppendWidgetOrigins appends value to the "widget_origins" field.
+func (_u *OrganizationUpdateOne) AppendWidgetOrigins(v []string) *OrganizationUpdateOne {
+	_u.mutation.AppendWidgetOrigins(v)
+	return _u
+}
+
+// ClearWidgetOrigins clears the value of the "widget_origins" field.
+func (_u *OrganizationUpdateOne) ClearWidgetOrigins() *OrganizationUpdateOne {
+	_u.mutation.ClearWidgetOrigins()
+	return _u
+}
+
 // Mutation returns the OrganizationMutation object of the builder.
 func (_u *OrganizationUpdateOne) Mutation() *OrganizationMutation {
 	return _u.mutation
@@ -484,6 +532,17 @@ func (_u *OrganizationUpdateOne) sqlSave(ctx context.Context) (_node *Organizati
 	}
 	if value, ok := _u.mutation.PublicClosed(); ok {
 		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.WidgetOrigins(); ok {
+		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedWidgetOrigins(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, organization.FieldWidgetOrigins, value)
+		})
+	}
+	if _u.mutation.WidgetOriginsCleared() {
+		_spec.ClearField(organization.FieldWidgetOrigins, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Organization{config: _u.config}

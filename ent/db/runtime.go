@@ -25,6 +25,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
+	"earshot/ent/db/widgetsecret"
 	"earshot/ent/schema"
 	"earshot/internal/publicid"
 	"time"
@@ -446,4 +447,17 @@ func init() {
 	webhookDescID := webhookFields[0].Descriptor()
 	// webhook.DefaultID holds the default value on creation for the id field.
 	webhook.DefaultID = webhookDescID.Default.(func() publicid.Webhook)
+	widgetsecretMixin := schema.WidgetSecret{}.Mixin()
+	widgetsecretMixinFields1 := widgetsecretMixin[1].Fields()
+	_ = widgetsecretMixinFields1
+	widgetsecretFields := schema.WidgetSecret{}.Fields()
+	_ = widgetsecretFields
+	// widgetsecretDescCreatedAt is the schema descriptor for created_at field.
+	widgetsecretDescCreatedAt := widgetsecretMixinFields1[0].Descriptor()
+	// widgetsecret.DefaultCreatedAt holds the default value on creation for the created_at field.
+	widgetsecret.DefaultCreatedAt = widgetsecretDescCreatedAt.Default.(func() time.Time)
+	// widgetsecretDescID is the schema descriptor for id field.
+	widgetsecretDescID := widgetsecretFields[0].Descriptor()
+	// widgetsecret.DefaultID holds the default value on creation for the id field.
+	widgetsecret.DefaultID = widgetsecretDescID.Default.(func() publicid.WidgetSecret)
 }

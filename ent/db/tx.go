@@ -58,6 +58,8 @@ type Tx struct {
 	Vote *VoteClient
 	// Webhook is the client for interacting with the Webhook builders.
 	Webhook *WebhookClient
+	// WidgetSecret is the client for interacting with the WidgetSecret builders.
+	WidgetSecret *WidgetSecretClient
 
 	// lazily loaded.
 	client     *Client
@@ -211,6 +213,7 @@ func (tx *Tx) init() {
 	tx.User = NewUserClient(tx.config)
 	tx.Vote = NewVoteClient(tx.config)
 	tx.Webhook = NewWebhookClient(tx.config)
+	tx.WidgetSecret = NewWidgetSecretClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

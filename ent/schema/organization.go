@@ -25,5 +25,7 @@ func (Organization) Fields() []ent.Field {
 		field.String("color").Optional().Nillable(),
 		// Nobody posts, votes or comments on its public boards while it is set.
 		field.Bool("public_closed").Default(false),
+		// The origins of the pages that may hold its widget.
+		field.Strings("widget_origins").Optional(),
 	}
 }

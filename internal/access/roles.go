@@ -82,3 +82,13 @@ func (m manager) mayManageKeysOf(of *db.User) error {
 	}
 	return m.mayManage(*of.Role)
 }
+
+// LockForAdmin has changes of the organization's settings be made one at a time, and by owners
+// and admins alone.
+func LockForAdmin(ctx context.Context, c *change.Change) error {
+	by, err := lockMembers(ctx, c)
+	if err != nil {
+		return err
+	}
+	return by.mayManage(user.RoleAdmin)
+}

@@ -84,6 +84,10 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/page", "internal/problem",
 		"internal/publicid", "internal/seal", "internal/store",
 	},
+	"internal/widget": {
+		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
+		"internal/seal", "internal/store",
+	},
 	// Who shares what with whom, without any I/O.
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
@@ -102,12 +106,13 @@ var allowed = map[string][]string{
 	"api": {
 		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
 		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
-		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/webhooks",
+		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/webhooks", "internal/widget",
 	},
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
 		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
+		"internal/widget",
 	},
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},

@@ -23,6 +23,7 @@ type (
 	auditEntryKind     struct{}
 	subjectRequestKind struct{}
 	subjectRecordKind  struct{}
+	widgetSecretKind   struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -44,6 +45,7 @@ func (interactionKind) prefix() string    { return "ixn" }
 func (auditEntryKind) prefix() string     { return "aud" }
 func (subjectRequestKind) prefix() string { return "dsr" }
 func (subjectRecordKind) prefix() string  { return "rec" }
+func (widgetSecretKind) prefix() string   { return "wgs" }
 
 type (
 	// Organization is the id of an organization.
@@ -84,6 +86,8 @@ type (
 	SubjectRequest struct{ id[subjectRequestKind] }
 	// SubjectRecord is the id of what a data-subject request has found.
 	SubjectRecord struct{ id[subjectRecordKind] }
+	// WidgetSecret is the id of a secret of the widget: the kid of tokens.
+	WidgetSecret struct{ id[widgetSecretKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -155,6 +159,9 @@ func NewSubjectRequest() SubjectRequest { return SubjectRequest{fresh[subjectReq
 
 // NewSubjectRecord makes a fresh id.
 func NewSubjectRecord() SubjectRecord { return SubjectRecord{fresh[subjectRecordKind]()} }
+
+// NewWidgetSecret makes a fresh id.
+func NewWidgetSecret() WidgetSecret { return WidgetSecret{fresh[widgetSecretKind]()} }
 
 // parser is what every kind's pointer offers.
 type parser[T any] interface {

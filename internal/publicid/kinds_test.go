@@ -78,6 +78,7 @@ var kinds = []kind{
 	kindOf("aud", publicid.NewAuditEntry),
 	kindOf("dsr", publicid.NewSubjectRequest),
 	kindOf("rec", publicid.NewSubjectRecord),
+	kindOf("wgs", publicid.NewWidgetSecret),
 }
 
 func TestEveryKindSurvivesARoundTrip(t *testing.T) {

@@ -100,6 +100,12 @@ func split(sealed []byte) (id string, rest []byte, ok bool) {
 	return string(sealed[1 : 1+int(sealed[0])]), sealed[1+int(sealed[0]):], true
 }
 
+// Current reports whether a value was sealed with the key that seals.
+func (b *Box) Current(sealed []byte) bool {
+	id, _, ok := split(sealed)
+	return ok && id == b.sealing
+}
+
 // Seal encrypts a secret for its owner, which Open must be told again: a sealed
 // value that was copied to another row doesn't open there.
 func (b *Box) Seal(owner, secret string) []byte {

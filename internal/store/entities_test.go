@@ -89,6 +89,9 @@ func change(update any) bool {
 			strings.HasSuffix(in.PkgPath(), "/publicid"):
 			m.Call([]reflect.Value{reflect.Zero(in)})
 			return true
+		case name == "SetSecretSealed":
+			m.Call([]reflect.Value{reflect.ValueOf([]byte("x"))})
+			return true
 		}
 	}
 	return false

@@ -97,17 +97,19 @@ func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) 
 	return n, nil
 }
 
-// KeyUse is how many webhooks have something sealed with a key. Those whose URL isn't
-// sealed yet count under no key, "".
+// KeyUse is how many webhooks have something sealed with a key, and how many secrets of widgets
+// are. Webhooks whose URL isn't sealed yet count under no key, "".
 type KeyUse struct {
-	Key      string
-	Webhooks int
+	Key                     string
+	Webhooks, WidgetSecrets int
 }
 
 const keyUseSQL = `
-SELECT key, count(DISTINCT id) FROM (
-  SELECT id, secret_key_id AS key FROM webhooks UNION ALL SELECT id, coalesce(url_key_id, '') FROM webhooks
-  UNION ALL SELECT id, ` + formerKeyID + ` FROM webhooks WHERE former_secret_sealed IS NOT NULL
+SELECT key, count(DISTINCT webhook), count(DISTINCT widget) FROM (
+  SELECT id AS webhook, NULL::uuid AS widget, secret_key_id AS key FROM webhooks
+  UNION ALL SELECT id, NULL, coalesce(url_key_id, '') FROM webhooks
+  UNION ALL SELECT id, NULL, ` + formerKeyID + ` FROM webhooks WHERE former_secret_sealed IS NOT NULL
+  UNION ALL SELECT NULL, id, encode(substring(secret_sealed FROM 2 FOR get_byte(secret_sealed, 0)), 'escape') FROM widget_secrets
 ) used GROUP BY key ORDER BY key`
 
 // KeyUses tells which keys the database needs, by their names.

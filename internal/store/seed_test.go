@@ -85,6 +85,7 @@ func (r *rows) seedFeedback(c *db.Client) {
 	r.board = c.Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(r.ctx).ID
 	c.Interaction.Create().SetTokenHash([]byte(unique("token"))).SetEmailHash([]byte("hash")).SetContentSealed([]byte("sealed")).ExecX(r.ctx)
 	c.Logo.Create().SetMediaType("image/png").SetContent([]byte("png")).ExecX(r.ctx)
+	c.WidgetSecret.Create().SetSecretSealed([]byte("sealed")).ExecX(r.ctx)
 	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
 	// One that leaves a tombstone.
 	c.Contact.DeleteOne(c.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").

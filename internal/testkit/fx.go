@@ -31,6 +31,7 @@ import (
 	"earshot/internal/subjects"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
+	"earshot/internal/widget"
 	"earshot/mcp"
 	"earshot/web"
 	"earshot/worker"
@@ -47,6 +48,7 @@ type App struct {
 	Feedback *feedback.Service
 	Webhooks *webhooks.Service
 	Subjects *subjects.Service
+	Widget   *widget.Service
 	// Interactions are those of end-users on public boards.
 	Interactions *interactions.Service
 	Changes      *change.Runner
@@ -117,8 +119,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Changes, &a.Connection, &a.Metrics),
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, widget.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Widget, &a.Changes, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {
 		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))

@@ -35,5 +35,5 @@ func (n *Tenant) As(t testing.TB, member *db.User) *Tenant {
 
 // UseCases are those of the service, for an API of the test's own.
 func (a *App) UseCases() api.UseCases {
-	return api.UseCases{Access: a.Access, Contacts: a.Contacts, Feedback: a.Feedback, Webhooks: a.Webhooks, Subjects: a.Subjects}
+	return api.UseCases{Access: a.Access, Contacts: a.Contacts, Feedback: a.Feedback, Webhooks: a.Webhooks, Subjects: a.Subjects, Widget: a.Widget}
 }

@@ -171,8 +171,8 @@ func (s *Service) warnOfUnreadable(ctx context.Context) {
 	}
 	for _, u := range uses {
 		if !u.Readable {
-			s.log.WarnContext(ctx, "webhooks are sealed with a key that isn't in EARSHOT_SECRET_KEYS",
-				"keyId", u.Key, "webhooks", u.Webhooks)
+			s.log.WarnContext(ctx, "webhooks or secrets of the widget are sealed with a key that isn't in EARSHOT_SECRET_KEYS",
+				"keyId", u.Key, "webhooks", u.Webhooks, "widgetSecrets", u.WidgetSecrets)
 		}
 	}
 }

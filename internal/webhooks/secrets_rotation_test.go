@@ -205,7 +205,7 @@ func TestAStartWarnsOfKeysThatAreMissing(t *testing.T) {
 	require.Equal(t, 3, v.rotate("k3", "test").Rotated)
 	logs := testkit.NewLogs()
 	testkit.Start(t, testkit.Options{DatabaseURL: v.App.Config.DatabaseURL, Logs: logs.Logger()})
-	require.Contains(t, logs.String(), `"msg":"webhooks are sealed with a key that isn't in EARSHOT_SECRET_KEYS","keyId":"k3","webhooks":3`)
+	require.Contains(t, logs.String(), `"msg":"webhooks or secrets of the widget are sealed with a key that isn't in EARSHOT_SECRET_KEYS","keyId":"k3","webhooks":3`)
 	require.Equal(t, 1, strings.Count(logs.String(), "EARSHOT_SECRET_KEYS"))
 }
 

@@ -272,6 +272,18 @@ func (f WebhookFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.WebhookMutation", m)
 }
 
+// The WidgetSecretFunc type is an adapter to allow the use of ordinary
+// function as WidgetSecret mutator.
+type WidgetSecretFunc func(context.Context, *db.WidgetSecretMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f WidgetSecretFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.WidgetSecretMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.WidgetSecretMutation", m)
+}
+
 // Condition is a hook condition function.
 type Condition func(context.Context, db.Mutation) bool
 

@@ -30,6 +30,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
+	"earshot/ent/db/widgetsecret"
 
 	"entgo.io/ent/dialect/sql"
 )
@@ -684,6 +685,33 @@ func (f TraverseWebhook) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.WebhookQuery", q)
 }
 
+// The WidgetSecretFunc type is an adapter to allow the use of ordinary function as a Querier.
+type WidgetSecretFunc func(context.Context, *db.WidgetSecretQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f WidgetSecretFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.WidgetSecretQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.WidgetSecretQuery", q)
+}
+
+// The TraverseWidgetSecret type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseWidgetSecret func(context.Context, *db.WidgetSecretQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseWidgetSecret) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseWidgetSecret) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.WidgetSecretQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.WidgetSecretQuery", q)
+}
+
 // NewQuery returns the generic Query interface for the given typed query.
 func NewQuery(q db.Query) (Query, error) {
 	switch q := q.(type) {
@@ -731,6 +759,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.VoteQuery, predicate.Vote, vote.OrderOption]{typ: db.TypeVote, tq: q}, nil
 	case *db.WebhookQuery:
 		return &query[*db.WebhookQuery, predicate.Webhook, webhook.OrderOption]{typ: db.TypeWebhook, tq: q}, nil
+	case *db.WidgetSecretQuery:
+		return &query[*db.WidgetSecretQuery, predicate.WidgetSecret, widgetsecret.OrderOption]{typ: db.TypeWidgetSecret, tq: q}, nil
 	default:
 		return nil, fmt.Errorf("unknown query type %T", q)
 	}

@@ -580,6 +580,7 @@ var (
 		{Name: "slug", Type: field.TypeString, Unique: true, Nullable: true},
 		{Name: "color", Type: field.TypeString, Nullable: true},
 		{Name: "public_closed", Type: field.TypeBool, Default: false},
+		{Name: "widget_origins", Type: field.TypeJSON, Nullable: true},
 	}
 	// OrganizationsTable holds the schema information for the "organizations" table.
 	OrganizationsTable = &schema.Table{
@@ -1099,6 +1100,26 @@ var (
 			},
 		},
 	}
+	// WidgetSecretsColumns holds the columns for the "widget_secrets" table.
+	WidgetSecretsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "secret_sealed", Type: field.TypeBytes},
+	}
+	// WidgetSecretsTable holds the schema information for the "widget_secrets" table.
+	WidgetSecretsTable = &schema.Table{
+		Name:       "widget_secrets",
+		Columns:    WidgetSecretsColumns,
+		PrimaryKey: []*schema.Column{WidgetSecretsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "widgetsecret_organization_id",
+				Unique:  false,
+				Columns: []*schema.Column{WidgetSecretsColumns[1]},
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		APIKeysTable,
@@ -1123,6 +1144,7 @@ var (
 		UsersTable,
 		VotesTable,
 		WebhooksTable,
+		WidgetSecretsTable,
 	}
 )
 

@@ -31,6 +31,8 @@ const (
 	FieldColor = "color"
 	// FieldPublicClosed holds the string denoting the public_closed field in the database.
 	FieldPublicClosed = "public_closed"
+	// FieldWidgetOrigins holds the string denoting the widget_origins field in the database.
+	FieldWidgetOrigins = "widget_origins"
 	// Table holds the table name of the organization in the database.
 	Table = "organizations"
 )
@@ -46,6 +48,7 @@ var Columns = []string{
 	FieldSlug,
 	FieldColor,
 	FieldPublicClosed,
+	FieldWidgetOrigins,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).

@@ -430,6 +430,16 @@ func PublicClosedNEQ(v bool) predicate.Organization {
 	return predicate.Organization(sql.FieldNEQ(FieldPublicClosed, v))
 }
 
+// WidgetOriginsIsNil applies the IsNil predicate on the "widget_origins" field.
+func WidgetOriginsIsNil() predicate.Organization {
+	return predicate.Organization(sql.FieldIsNull(FieldWidgetOrigins))
+}
+
+// WidgetOriginsNotNil applies the NotNil predicate on the "widget_origins" field.
+func WidgetOriginsNotNil() predicate.Organization {
+	return predicate.Organization(sql.FieldNotNull(FieldWidgetOrigins))
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.Organization) predicate.Organization {
 	return predicate.Organization(sql.AndPredicates(predicates...))

@@ -71,3 +71,6 @@ type Vote func(*sql.Selector)
 
 // Webhook is the predicate function for webhook builders.
 type Webhook func(*sql.Selector)
+
+// WidgetSecret is the predicate function for widgetsecret builders.
+type WidgetSecret func(*sql.Selector)

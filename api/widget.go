@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/publicid"
+)
+
+func (s *server) ListWidgetSecrets(ctx context.Context, r gen.ListWidgetSecretsRequestObject) (gen.ListWidgetSecretsResponseObject, error) {
+	p, err := s.Widget.Secrets(ctx, pageQuery(r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListWidgetSecrets200JSONResponse{Data: each(p.Items, widgetSecret), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) CreateWidgetSecret(ctx context.Context, _ gen.CreateWidgetSecretRequestObject) (gen.CreateWidgetSecretResponseObject, error) {
+	w, secret, err := s.Widget.CreateSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	change.Touch(ctx, "widgetSecretId", w.ID)
+	return gen.CreateWidgetSecret201JSONResponse{Data: gen.WidgetSecretWithSecret{WidgetSecretFields: widgetSecret(w), Secret: secret}}, nil
+}
+
+func (s *server) DeleteWidgetSecret(ctx context.Context, r gen.DeleteWidgetSecretRequestObject) (gen.DeleteWidgetSecretResponseObject, error) {
+	id := publicid.Read[publicid.WidgetSecret](r.SecretID)
+	if err := s.Widget.DeleteSecret(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.DeleteWidgetSecret200JSONResponse{Data: deleted(id)}, nil
+}
+
+func (s *server) GetWidgetOrigins(ctx context.Context, _ gen.GetWidgetOriginsRequestObject) (gen.GetWidgetOriginsResponseObject, error) {
+	origins, err := s.Widget.Origins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return foundOrigins(origins), nil
+}
+
+func foundOrigins(origins []string) gen.GetWidgetOrigins200JSONResponse {
+	return gen.GetWidgetOrigins200JSONResponse{Data: widgetOrigins(origins)}
+}
+
+func (s *server) ReplaceWidgetOrigins(ctx context.Context, r gen.ReplaceWidgetOriginsRequestObject) (gen.ReplaceWidgetOriginsResponseObject, error) {
+	origins, err := s.Widget.ReplaceOrigins(matching(ctx, foundOrigins), r.Body.Origins)
+	if err != nil {
+		return nil, err
+	}
+	return gen.ReplaceWidgetOrigins200JSONResponse{Data: widgetOrigins(origins)}, nil
+}
+
+func widgetOrigins(origins []string) gen.WidgetOrigins {
+	return gen.WidgetOrigins{Origins: append([]string{}, origins...)}
+}
+
+func widgetSecret(w *db.WidgetSecret) gen.WidgetSecretFields {
+	return gen.WidgetSecretFields{ID: w.ID.String(), CreatedAt: w.CreatedAt}
+}

@@ -1,0 +1,28 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"earshot/internal/publicid"
+)
+
+// WidgetSecret is what a customer's server signs the tokens with by which the widget identifies
+// an end-user. A token names it (kid).
+type WidgetSecret struct{ ent.Schema }
+
+// Mixin of the entity.
+func (WidgetSecret) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, created{}} }
+
+// Fields of the entity.
+func (WidgetSecret) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", publicid.WidgetSecret{}).Default(publicid.NewWidgetSecret).Immutable(),
+		// The secret, sealed as those of webhooks are.
+		field.Bytes("secret_sealed").Sensitive(),
+	}
+}
+
+// Indexes of the entity.
+func (WidgetSecret) Indexes() []ent.Index { return []ent.Index{index.Fields("organization_id")} }

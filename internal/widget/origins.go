@@ -1,0 +1,128 @@
+package widget
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/store"
+)
+
+const (
+	// maxOrigins is more than a product has sites, and all of them fit into a header.
+	maxOrigins = 20
+	// maxOrigin is the longest name of a host with its scheme and port.
+	maxOrigin = 267
+)
+
+// originPattern is what the contract says of an origin; checkOrigin looks closer.
+var originPattern = regexp.MustCompile(`^https?://[a-z0-9.-]+(:[0-9]{1,5})?$`)
+
+// label is a part of a host's name.
+var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// Origins are those of the pages that may hold the widget of the organization in the context.
+func (s *Service) Origins(ctx context.Context) ([]string, error) {
+	of, err := s.store.Client().Organization.Query().Only(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the organization")
+	}
+	return of.WidgetOrigins, nil
+}
+
+// ReplaceOrigins replaces them all. Only owners and admins may.
+func (s *Service) ReplaceOrigins(ctx context.Context, origins []string) ([]string, error) {
+	wanted, err := checkOrigins(origins)
+	if err != nil {
+		return nil, err
+	}
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if err := access.LockForAdmin(ctx, c); err != nil {
+			return err
+		}
+		of, err := c.Organization.Query().Only(ctx)
+		if err != nil {
+			return errors.Wrap(err, "load the organization")
+		}
+		if err := change.Judge(ctx, of.WidgetOrigins); err != nil {
+			return err
+		}
+		if slices.Equal(of.WidgetOrigins, wanted) {
+			return nil
+		}
+		if err := c.Organization.UpdateOne(of).SetWidgetOrigins(wanted).SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
+			return errors.Wrap(err, "replace the widget's origins")
+		}
+		return nil
+	})
+	return wanted, err
+}
+
+// checkOrigins judges them, and brings each into the form in which browsers send it, once.
+func checkOrigins(origins []string) ([]string, error) {
+	var bad problem.Fields
+	if len(origins) > maxOrigins {
+		bad.Add("origins", "maxItems", "must have at most %d items", maxOrigins)
+	}
+	var wanted []string
+	for i, o := range origins {
+		field := fmt.Sprintf("origins[%d]", i)
+		bad.Text(field, o, 1, maxOrigin)
+		if !originPattern.MatchString(o) {
+			bad.Add(field, "pattern", "must look like https://app.example.com: lower-case, without a path or a slash at its end")
+			continue
+		}
+		normal, why := normalOrigin(o)
+		if why != "" {
+			bad.Add(field, "invalid_origin", "%s", why)
+		} else if !slices.Contains(wanted, normal) {
+			wanted = append(wanted, normal)
+		}
+	}
+	return wanted, bad.Err()
+}
+
+// ports are those that browsers leave out.
+var ports = map[string]string{"http": "80", "https": "443"}
+
+// normalOrigin is an origin as browsers send it, or why it can't be one that is allowed.
+func normalOrigin(o string) (normal, why string) {
+	u, err := url.Parse(o)
+	if err != nil {
+		return "", "is not an origin"
+	}
+	host, port := u.Hostname(), u.Port()
+	if len(host) > 253 || slices.ContainsFunc(strings.Split(host, "."), func(part string) bool { return !label.MatchString(part) }) {
+		return "", "must have the name of a host, in ASCII"
+	}
+	// Anybody on the way could put a page of theirs into the place of one without encryption.
+	if u.Scheme == "http" && host != "localhost" && !strings.HasSuffix(host, ".localhost") && host != "127.0.0.1" {
+		return "", "must be https; http is for localhost alone"
+	}
+	if port == "" {
+		return o, ""
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 1 || n > 65535 {
+		return "", "must have a port from 1 to 65535"
+	}
+	if normal = u.Scheme + "://" + host; strconv.Itoa(n) != ports[u.Scheme] {
+		normal += ":" + strconv.Itoa(n)
+	}
+	return normal, ""
+}
+
+// Allows reports whether pages of an origin may hold the organization's widget.
+func Allows(of *db.Organization, origin string) bool {
+	return origin != "" && slices.Contains(of.WidgetOrigins, origin)
+}

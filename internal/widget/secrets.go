@@ -1,0 +1,105 @@
+package widget
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/widgetsecret"
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+const (
+	secretPrefix = "wgsec_"
+	// Two, so that one takes over from the other without a moment in which neither is valid.
+	maxSecrets = 2
+)
+
+// newSecret has 256 bits, as much as the hash of the signatures.
+func newSecret() string { return secretPrefix + rand.Text() + rand.Text() }
+
+// CreateSecret makes a secret and returns it, for the only time. A third one is problem.Conflict.
+// Only owners and admins may.
+func (s *Service) CreateSecret(ctx context.Context) (made *db.WidgetSecret, secret string, err error) {
+	secret = newSecret()
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		if err := access.LockForAdmin(ctx, c); err != nil {
+			return err
+		}
+		n, err := c.WidgetSecret.Query().Count(ctx)
+		if err != nil {
+			return errors.Wrap(err, "count the widget's secrets")
+		}
+		if n >= maxSecrets {
+			return problem.New(problem.Conflict, "There are two secrets already; delete the one that is no longer used.").
+				With("reason", "widget_secret_limit").With("resource", "widgetSecret").With("limit", maxSecrets).With("current", n)
+		}
+		id := publicid.NewWidgetSecret()
+		made, err = c.WidgetSecret.Create().SetID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).Save(ctx)
+		if err != nil {
+			return errors.Wrap(err, "insert the widget's secret")
+		}
+		return nil
+	})
+	return made, secret, err
+}
+
+// Secrets lists the organization's secrets, oldest first, without the secrets themselves.
+func (s *Service) Secrets(ctx context.Context, q page.Query) (page.Page[*db.WidgetSecret], error) {
+	var bad problem.Fields
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("widgetSecrets")
+	last := page.After[publicid.WidgetSecret](&bad, list, q)
+	if err := bad.Err(); err != nil {
+		return page.Page[*db.WidgetSecret]{}, err
+	}
+	query := s.store.Client().WidgetSecret.Query().Order(db.Asc(widgetsecret.FieldID)).Limit(limit + 1)
+	if last != nil {
+		query.Where(widgetsecret.IDGT(*last))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return page.Page[*db.WidgetSecret]{}, errors.Wrap(err, "list the widget's secrets")
+	}
+	return page.Cut(list, rows, limit, page.ByID(func(w *db.WidgetSecret) string { return w.ID.String() })), nil
+}
+
+// DeleteSecret removes a secret: tokens that were signed with it are refused from then on,
+// everywhere. One that leaked can be removed whatever the billing state. Only owners and admins may.
+func (s *Service) DeleteSecret(ctx context.Context, id publicid.WidgetSecret) error {
+	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
+		if err := access.LockForAdmin(ctx, c); err != nil {
+			return err
+		}
+		err := c.WidgetSecret.DeleteOneID(id).Exec(ctx)
+		if db.IsNotFound(err) {
+			return problem.Missing("widget secret")
+		}
+		if err != nil {
+			return errors.Wrap(err, "delete the widget's secret")
+		}
+		return nil
+	})
+}
+
+// secret is the secret with an id, of the organization in the context; "" is that there is none.
+func (s *Service) secret(ctx context.Context, id publicid.WidgetSecret) (string, error) {
+	found, err := s.store.Client().WidgetSecret.Get(ctx, id)
+	if db.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", errors.Wrap(err, "load the widget's secret")
+	}
+	opened, err := s.secrets.Open(id.String(), found.SecretSealed)
+	if err != nil {
+		return "", errors.Wrapf(err, "open %s", id)
+	}
+	return opened, nil
+}

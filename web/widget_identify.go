@@ -1,0 +1,162 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/api"
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/memory"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/widget"
+)
+
+const (
+	// tokensOfNetwork are requests of an address a minute. An office may stand behind one, and
+	// each page that somebody opens is one: who is refused is identified by the next.
+	tokensOfNetwork = 120
+	// tokensOfOrganization are those of an organization a minute, in each process: a fiftieth of
+	// what identify takes, so that pages of one customer leave the others room.
+	tokensOfOrganization = 6000
+	// preflightFor is how long a browser remembers that it may ask: as long as Chromium does.
+	preflightFor = "7200"
+	// maxIdentify is what always has memory (internal/memory), and several times a token.
+	maxIdentify = memory.FreeBody
+)
+
+// identifier identifies end-users by tokens that their organization's server has signed.
+type identifier struct {
+	pages         *Pages
+	networks      *limits[netip.Prefix]
+	organizations *limits[publicid.Organization]
+}
+
+func newIdentifier(p *Pages) *identifier {
+	return &identifier{p, newLimits[netip.Prefix](tokensOfNetwork), newLimits[publicid.Organization](tokensOfOrganization)}
+}
+
+func (i *identifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Add("Vary", "Origin")
+	ctx, cancel := context.WithTimeout(r.Context(), makeTimeout)
+	defer cancel()
+	if err := i.answer(ctx, w, r); err != nil {
+		i.pages.refuse(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (i *identifier) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	if !i.networks.take(i.pages.network(r)) {
+		return errMany()
+	}
+	of, err := i.organization(ctx, r)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	if r.Method == http.MethodOptions {
+		header.Set("Access-Control-Allow-Methods", http.MethodPost)
+		header.Set("Access-Control-Allow-Headers", "Content-Type")
+		header.Set("Access-Control-Max-Age", preflightFor)
+		return nil
+	}
+	if !i.organizations.take(of.ID) {
+		return errMany()
+	}
+	token, err := readToken(w, r)
+	if err != nil {
+		return err
+	}
+	return told(i.pages.UseCases.Widget.Identify(change.WithCaller(ctx, &change.Caller{Organization: of}), token))
+}
+
+// organization is the one of the address, if the page that asks is of an origin that it allows.
+// One that isn't there allows none, and nobody learns which it is.
+func (i *identifier) organization(ctx context.Context, r *http.Request) (*db.Organization, error) {
+	of, err := i.pages.Access.Workspace(ctx, r.PathValue("workspace"))
+	if problem.Is(err, problem.NotFound) {
+		return nil, errOrigin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !widget.Allows(of, r.Header.Get("Origin")) {
+		return nil, errOrigin()
+	}
+	return of, nil
+}
+
+func errOrigin() error {
+	return problem.New(problem.Forbidden, "The widget of this organization is not for pages of this origin: PUT /v1/widget/origins sets those that may hold it.").
+		With("reason", "origin_not_allowed")
+}
+
+func errMany() error {
+	return problem.New(problem.RateLimited, "Too many tokens came from this address or for this organization; try again later.")
+}
+
+// readToken reads {"token": "…"}. The media type is one that a browser asks for before it sends it.
+func readToken(w http.ResponseWriter, r *http.Request) (string, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return "", problem.New(problem.UnsupportedMedia, "The body has to be application/json.")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxIdentify))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return "", problem.New(problem.PayloadTooLarge, "The body may have at most 8 KiB.")
+	}
+	if err != nil {
+		return "", errors.Wrap(err, "read the token")
+	}
+	var in struct {
+		Token string `json:"token"`
+	}
+	if json.Unmarshal(body, &in) != nil || strings.TrimSpace(in.Token) == "" {
+		return "", problem.Invalid("token", "required", `the body must be {"token": "…"}`)
+	}
+	return in.Token, nil
+}
+
+// told is what a browser may be told of a refusal: of the organization's plan it is only that
+// there is a cap.
+func told(err error) error {
+	if problem.Is(err, problem.PlanLimit) {
+		return problem.New(problem.PlanLimit, "The organization has no room for further contacts.")
+	}
+	return err
+}
+
+// refuse answers with an error in the API's form.
+func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	_, known := problem.As(err)
+	switch {
+	case known:
+	case change.Unavailable(err), errors.Is(err, context.DeadlineExceeded):
+		p.log.WarnContext(r.Context(), "a request of the widget waited too long", "error", err, "route", r.Pattern)
+		err = problem.New(problem.Unavailable, "The service is too busy with something else; try again later.")
+	case r.Context().Err() != nil:
+		err = problem.New(problem.Internal, "The request was given up.")
+	default:
+		p.log.ErrorContext(r.Context(), "a request of the widget failed", "error", err, "route", r.Pattern)
+		err = problem.New(problem.Internal, "Something went wrong on our side.").With("requestId", w.Header().Get("X-Request-Id"))
+	}
+	refuse(w, err)
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	told, _ := problem.As(err)
+	api.WriteProblem(w, told)
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"context"
+
+	"earshot/ent/db"
+	"earshot/internal/page"
+)
+
+// frameView is what the frame around a page in the widget shows.
+type frameView struct {
+	// Origins are those of the pages that may hold it.
+	Origins []string
+	// Board leads to the whole board, in a window of its own.
+	Board string
+	// Newest is the moment of the latest entry that the page shows, on that of the changelog.
+	Newest string
+}
+
+// framePath is the page of the board in the widget.
+func framePath(o *db.Organization, b *db.Board) string {
+	return FrameRoot + workspacePath(o)[len(Root):] + "/" + b.Slug
+}
+
+// frameSite is what the pages in the widget have in common.
+func (v *visit) frameSite(b *db.Board, current string) view {
+	at := framePath(v.org, b)
+	of := view{Title: b.Name + " – " + v.org.Name, Site: v.org.Name, Board: b.Name, Hidden: true}
+	of.Frame = frameView{Origins: v.org.WidgetOrigins, Board: boardPath(v.org, b)}
+	if v.org.Color != nil {
+		of.Colors = colorsPath(*v.org.Color)
+	}
+	of.Views = append(of.Views, link{Path: at, Title: v.words.text("posts"), Current: current == "posts"})
+	if b.ShowChangelog {
+		of.Views = append(of.Views, link{Path: at + "/-/changelog", Title: v.words.text("changelog"), Current: current == "changelog"})
+	}
+	return of
+}
+
+// frameBoard is the list of a board's posts, with a search.
+func (p *Pages) frameBoard(ctx context.Context, v *visit) (*answer, error) {
+	b, err := p.onBoard(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	content := boardContent{Path: framePath(v.org, b), Name: b.Name}
+	posts, err := p.Feedback.Posts(ctx, b.ID, v.asked(&content, nil))
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range posts.Items {
+		content.Posts = append(content.Posts, showPost(content.Path, one.Post))
+	}
+	content.pager = v.pager(posts.NextCursor)
+	of := v.frameSite(b, "posts")
+	of.Content = content
+	return v.found("frame_board", of)
+}
+
+// framePost is a post with its comments.
+func (p *Pages) framePost(ctx context.Context, v *visit) (*answer, error) {
+	b, one, err := p.onPost(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	at := framePath(v.org, b)
+	texts := newBodies(v.words)
+	content := postContent{shownPost: showPost(at, one.Post), Body: texts.html(one.BodyJSON, one.BodyText)}
+	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
+		return nil, err
+	}
+	comments, err := p.Feedback.Comments(ctx, one.ID, v.listed(commentsOnPage), page.Sync{})
+	if err != nil {
+		return nil, err
+	}
+	if content.Threads, err = p.threads(ctx, texts, comments.Items); err != nil {
+		return nil, err
+	}
+	content.pager = v.pager(comments.NextCursor)
+	of := v.frameSite(b, "")
+	of.Title, of.Content = one.Title+" – "+of.Title, content
+	of.Frame.Board += "/" + one.Slug
+	return v.found("frame_post", of)
+}
+
+// frameChangelog is the list of what was published.
+func (p *Pages) frameChangelog(ctx context.Context, v *visit) (*answer, error) {
+	b, err := p.onBoard(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.Feedback.PublicEntries(ctx, b, v.listed(entriesOnPage))
+	if err != nil {
+		return nil, err
+	}
+	content := changelogContent{pager: v.pager(found.NextCursor)}
+	if content.Entries, err = p.entries(ctx, v, b, found.Items); err != nil {
+		return nil, err
+	}
+	for i := range content.Entries {
+		for j, linked := range content.Entries[i].Links {
+			content.Entries[i].Links[j].Path = FrameRoot + linked.Path[len(Root):]
+		}
+	}
+	of := v.frameSite(b, "changelog")
+	if len(found.Items) > 0 && !v.query.Has("cursor") {
+		of.Frame.Newest = moment(*found.Items[0].PublishedAt)
+	}
+	of.Title, of.Content = v.words.text("changelog")+" – "+of.Title, content
+	of.Frame.Board += "/-/changelog"
+	return v.found("frame_changelog", of)
+}
