@@ -78,7 +78,7 @@ iframe { display: block; width: 100%; height: 100%; border: 0; }
       sandbox: "allow-scripts allow-same-origin allow-forms allow-popups allow-popups-to-escape-sandbox",
       referrerpolicy: "no-referrer",
     });
-    const dialog = element("dialog", { "aria-label": settings.title }, closer, frame);
+    const dialog = element("dialog", { "aria-label": settings.title }, closer);
     if (wanted === "none") opener.hidden = true;
     root.append(opener, dialog);
 
@@ -98,6 +98,7 @@ iframe { display: block; width: 100%; height: 100%; border: 0; }
       before = document.activeElement === host ? root.activeElement : document.activeElement;
       if (news()) frame.src = `${frameAt}/-/changelog`;
       else if (!frame.src) frame.src = frameAt;
+      if (!frame.isConnected) dialog.append(frame); // with its address: an empty one would be of the page's origin
       dialog.showModal(); // the browser keeps the focus inside, and closes it by Escape
       opener.setAttribute("aria-expanded", "true");
     };
@@ -110,7 +111,7 @@ iframe { display: block; width: 100%; height: 100%; border: 0; }
     opener.addEventListener("click", open);
     closer.addEventListener("click", close);
 
-    frame.addEventListener("load", () => frame.src && frame.contentWindow.postMessage({ earshot: "hello" }, service));
+    frame.addEventListener("load", () => frame.contentWindow.postMessage({ earshot: "hello" }, service));
     addEventListener("message", (event) => {
       if (event.origin !== service || event.source !== frame.contentWindow) return;
       if (event.data?.earshot === "close") close();

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it: on a
+// page of another site, with a strict policy, and with the cookies of third parties blocked.
+func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
+	t.Parallel()
+	chromium, err := exec.LookPath("chromium")
+	require.NoError(t, err, "this test needs a browser: `make browser` says what is missing")
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	_, err = p.command("org", "update", "--slug", "northwind")
+	require.NoError(t, err)
+	board := "/v1/boards/" + p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
+	for _, title := range []string{"Dark mode", "Light mode"} {
+		p.must(http.MethodPost, board+"/posts", map[string]any{"title": title})
+	}
+	site := newSite(t, p, board)
+	p.must(http.MethodPut, "/v1/widget/origins", map[string]any{"origins": []string{site.origin("shop")}})
+
+	n := newNodeProject(t, "browser", "SERVICE="+p.url, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"),
+		"CHROMIUM="+chromium, "PROFILE="+t.TempDir())
+	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+	said := n.mustRun("npm", "run", "widget")
+	require.Equal(t, 8, strings.Count(said, "ok: "), said)
+	known := p.first("/v1/contacts?externalUserId=acct-7")
+	require.Equal(t, "identify", known["source"])
+	require.Equal(t, "Ada", known["name"])
+}
+
+// site is a customer's, whose pages hold the widget.
+type site struct {
+	*httptest.Server
+	program *program
+	board   string
+	token   string
+}
+
+func newSite(t *testing.T, p *program, board string) *site {
+	t.Helper()
+	s := &site{program: p, board: board, token: widgetToken(t, p)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprintf(w, "window.Earshot = window.Earshot || function () { (Earshot.q = Earshot.q || []).push(arguments); };\nwindow.token = %q;\nEarshot('identify', token);\n", s.token)
+	})
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /publish", func(w http.ResponseWriter, _ *http.Request) {
+		p.must(http.MethodPost, board+"/changelog", map[string]any{"title": "It is dark", "publishedAt": time.Now().UTC().Format(time.RFC3339Nano)})
+		w.WriteHeader(http.StatusNoContent)
+	})
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// origin is the site by one of its names, which browsers take for different sites.
+func (s *site) origin(name string) string {
+	return "http://" + name + ".localhost:" + s.URL[strings.LastIndex(s.URL, ":")+1:]
+}
+
+// page has the policy that docs/widget.md asks of pages, and nothing more.
+func (s *site) page(w http.ResponseWriter, _ *http.Request) {
+	service := s.program.url
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self' "+service+"; connect-src 'self' "+service+"; frame-src "+service+
+		"; require-trusted-types-for 'script'")
+	fmt.Fprintf(w, `<!DOCTYPE html><html lang="en"><title>Shop</title><body><p><a id="outside" href="/">Shop</a></p>
+<script src="/page.js"></script>
+<script src="%s/widget.js" data-workspace="northwind" data-board="ideas" async></script></body></html>`, service)
+}
+
+// widgetToken is what the site's server signs.
+func widgetToken(t *testing.T, p *program) string {
+	t.Helper()
+	_, secret := p.send(http.MethodPost, "/v1/widget/secrets", nil)
+	_, me := p.send(http.MethodGet, "/v1/me", nil)
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"sub": "acct-7", "name": "Ada", "iss": me["organization"].(map[string]any)["id"], "aud": "widget",
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	})
+	token.Header["kid"] = secret["id"]
+	text, err := token.SignedString([]byte(secret["secret"].(string)))
+	require.NoError(t, err)
+	return text
+}
