@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -97,4 +99,49 @@ func widgetToken(t *testing.T, p *program) string {
 	text, err := token.SignedString([]byte(secret["secret"].(string)))
 	require.NoError(t, err)
 	return text
+}
+
+// TestTheSamplesOfTheWidgetsDocumentationSignTokens runs what docs/widget.md tells servers to do, in
+// each language, and has the service take what they sign.
+func TestTheSamplesOfTheWidgetsDocumentationSignTokens(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	p.must(http.MethodPut, "/v1/widget/origins", map[string]any{"origins": []string{"https://app.example.com"}})
+	_, secret := p.send(http.MethodPost, "/v1/widget/secrets", nil)
+	_, me := p.send(http.MethodGet, "/v1/me", nil)
+	organization := me["organization"].(map[string]any)["id"].(string)
+	runs := map[string]struct {
+		file    string
+		command []string
+	}{"javascript": {"sample.mjs", []string{"node"}}, "go": {"main.go", []string{"go", "run"}}, "python": {"sample.py", []string{"python3"}}}
+	ran := 0
+	for _, s := range samples(t, filepath.Join(repository, "docs", "widget.md")) {
+		run, ok := runs[s.language]
+		if !ok {
+			continue
+		}
+		ran++
+		t.Run(s.language, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), run.file)
+			require.NoError(t, os.WriteFile(file, []byte(s.code), 0o600))
+			cmd := exec.CommandContext(t.Context(), run.command[0], append(run.command[1:], file)...)
+			cmd.Dir = repository // whose modules the sample in Go uses
+			cmd.Env = append(cleanEnviron(), "WIDGET_SECRET_ID="+secret["id"].(string), "WIDGET_SECRET="+secret["secret"].(string), "ORGANIZATION_ID="+organization)
+			token, err := cmd.Output()
+			require.NoError(t, err)
+			body := `{"token":"` + strings.TrimSpace(string(token)) + `"}`
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/widget/"+organization+"/identify", strings.NewReader(body))
+			require.NoError(t, err)
+			r.Header.Set("Origin", "https://app.example.com")
+			r.Header.Set("Content-Type", "application/json")
+			answer, err := p.client.Do(r)
+			require.NoError(t, err)
+			defer func() { _ = answer.Body.Close() }()
+			require.Equal(t, http.StatusNoContent, answer.StatusCode)
+		})
+	}
+	require.Equal(t, len(runs), ran)
+	known := p.first("/v1/contacts?externalUserId=acct-7")
+	require.Equal(t, []any{"ada@example.com", "identify"}, []any{known["email"], known["source"]})
 }
