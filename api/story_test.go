@@ -136,11 +136,7 @@ func (s *story) begin() {
 	s.tell("getMember", 200, nil)
 	s.tell("updateMember", 200, object{"role": "admin"})
 	s.tell("deleteMember", 200, nil)
-	s.make("createWidgetSecret", 201, "secretId", nil)
-	s.tell("listWidgetSecrets", 200, nil)
-	s.tell("deleteWidgetSecret", 200, nil)
-	s.tell("replaceWidgetOrigins", 200, object{"origins": []string{"https://app.example.com"}})
-	s.tell("getWidgetOrigins", 200, nil)
+	s.widget()
 	s.make("createTag", 201, "tagId", object{"name": "Mobile"})
 	s.tell("updateTag", 200, object{"color": "#aabbcc"})
 	s.tell("listTags", 200, nil)
@@ -215,6 +211,16 @@ func (s *story) goOn() {
 	s.tell("eraseContact", 202, object{"text": "blank"})
 	s.tell("listAudit", 200, nil)
 	s.tell("deleteBoard", 200, object{"confirmName": "Feature requests"})
+}
+
+// widget is the part of the story about it.
+func (s *story) widget() {
+	s.t.Helper()
+	s.make("createWidgetSecret", 201, "secretId", nil)
+	s.tell("listWidgetSecrets", 200, nil)
+	s.tell("deleteWidgetSecret", 200, nil)
+	s.tell("replaceWidgetOrigins", 200, object{"origins": []string{"https://app.example.com"}})
+	s.tell("getWidgetOrigins", 200, nil)
 }
 
 // promises are the operations of the contract with their statuses below 300.

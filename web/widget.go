@@ -40,7 +40,8 @@ var (
 	widgetTag       = etag.Of(widgetSource)
 )
 
-// Widget serves all of it.
+// Widget serves all of it. Requests from pages of others are what it is for, so nothing refuses
+// these in general: reading is everybody's, and what identifies checks the origin and a signature.
 func (p *Pages) Widget() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ScriptPath, serveWidget)

@@ -307,7 +307,7 @@ func identifyUnknown(t *testing.T, n *tenant) {
 	}
 }
 
-func identifyLimited(t *testing.T, n *tenant) {
+func identifyLimited(t *testing.T, _ *tenant) {
 	// A service of its own: its limits count for all that come from here.
 	own := &tenant{Tenant: testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.1/32"}}).Tenant(t)}
 	own.widget(t)
@@ -324,7 +324,7 @@ func identifyLimited(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusUnauthorized, from("203.0.113.8").StatusCode, "another address isn't")
 }
 
-func identifyCapped(t *testing.T, n *tenant) {
+func identifyCapped(t *testing.T, _ *tenant) {
 	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=1"}})
 	own := (&tenant{Tenant: app.TenantOn(t, "free")}).widget(t)
 	require.Equal(t, http.StatusNoContent, own.identify(t, given(own.token(t, "u-1", nil))).StatusCode)
