@@ -22,6 +22,7 @@ var audited = []string{
 	"mergePosts", "deleteComment", "createChangelogEntry", "updateChangelogEntry", "replaceLinkedPosts", "deleteChangelogEntry",
 	"createContact", "updateContact", "deleteContact", "exportContact", "eraseContact", "createWebhook", "updateWebhook",
 	"deleteWebhook", "rotateWebhookSecret", "testWebhook", "replayDelivery", "recoverWebhook",
+	"createWidgetSecret", "deleteWidgetSecret", "replaceWidgetOrigins",
 }
 
 // unaudited are the writes of end-users: the feed of events has what they did.

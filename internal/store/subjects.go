@@ -19,7 +19,7 @@ import (
 
 // ErasePerson takes a contact's address off what tells of it: the hashes of its votes and comments,
 // and those of who voted or wrote with the address and is no other contact and no member; and the
-// guest as whom it wrote. The counts stay.
+// guest as whom it wrote; and what waits for a link that was mailed to it. The counts stay.
 func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -38,6 +38,10 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
 			return errors.Wrap(err, "erase the person")
 		}
+	}
+	// What waits for a link ends with who was to use it.
+	if _, err := tx.ExecContext(ctx, `DELETE FROM interactions WHERE organization_id = $1 AND email_hash = $2`, of.OrganizationID, hash); err != nil {
+		return errors.Wrap(err, "erase what waits for a link")
 	}
 	return nil
 }

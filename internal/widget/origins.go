@@ -63,6 +63,7 @@ func (s *Service) ReplaceOrigins(ctx context.Context, origins []string) ([]strin
 		if err := c.Organization.UpdateOne(of).SetWidgetOrigins(wanted).SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
 			return errors.Wrap(err, "replace the widget's origins")
 		}
+		c.Audit("replaceWidgetOrigins", of.ID)
 		return nil
 	})
 	return wanted, err

@@ -45,6 +45,7 @@ func (s *Service) CreateSecret(ctx context.Context) (made *db.WidgetSecret, secr
 		if err != nil {
 			return errors.Wrap(err, "insert the widget's secret")
 		}
+		c.Audit("createWidgetSecret", id)
 		return nil
 	})
 	return made, secret, err
@@ -84,6 +85,7 @@ func (s *Service) DeleteSecret(ctx context.Context, id publicid.WidgetSecret) er
 		if err != nil {
 			return errors.Wrap(err, "delete the widget's secret")
 		}
+		c.Audit("deleteWidgetSecret", id)
 		return nil
 	})
 }
