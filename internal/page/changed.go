@@ -111,42 +111,49 @@ func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sy
 	if err != nil {
 		return Page[T]{}, err
 	}
-	if at.begun == 0 {
-		at.begun = changes.Settled
-	} else if at.begun < changes.Restored || at.after.In > changes.Next || sync.deleted() && changes.Removed >= max(at.after.In, at.begun) {
-		return Page[T]{}, problem.New(problem.Gone, "What changed since this cursor isn't known any more; read the list anew, without a cursor.").
-			With("reason", "cursor_expired")
+	first := at.begun == 0
+	if first {
+		at.begun = min(changes.Settled, changes.Durable)
+	} else if at.begun < changes.Restored || at.after.In > changes.Next {
+		return Page[T]{}, expired()
 	}
 	changes.Settled = max(changes.Settled, at.after.In) // the caller was told that it is
 	rows, err := c.Rows(limit+1, store.ChangedBetween[P](at.after, changes.Settled))
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "list what changed")
 	}
-	dead, err := c.deleted(ctx, at, changes, limit, sync, rows)
+	dead, removed, err := c.deleted(ctx, at, changes, limit, sync, rows)
 	if err != nil {
 		return Page[T]{}, err
+	}
+	if !first && removed >= max(at.after.In, at.begun) {
+		return Page[T]{}, expired()
 	}
 	return c.merged(ctx, at, changes, limit, rows, dead)
 }
 
+func expired() error {
+	return problem.New(problem.Gone, "What changed since this cursor isn't known any more; read the list anew, without a cursor.").
+		With("reason", "cursor_expired")
+}
+
 // deleted reads what was deleted as far as the page may reach, so that each page looks at its
-// own part of the list.
+// own part of the list. Removed is the number of the latest deletion that isn't known any more.
 func (c Changed[ID, T, P]) deleted(
 	ctx context.Context, at SyncPlace, changes store.Changes, limit int, sync Sync, rows []T,
-) ([]store.Tombstone, error) {
+) (dead []store.Tombstone, removed int64, err error) {
 	if !sync.deleted() {
-		return nil, nil
+		return nil, 0, nil
 	}
 	upTo := store.ChangePlace{In: changes.Settled - 1, ID: uuid.Max}
 	if len(rows) > limit {
 		upTo = c.placeOf(rows[limit-1])
 	}
-	// Not nil: who asked for deletions is told that there are none.
-	dead := []store.Tombstone{}
-	found, err := c.Store.Deleted(ctx, c.Deletions, store.DeletedBetween{
+	dead, removed, err = c.Store.Deleted(ctx, c.Deletions, store.DeletedBetween{
 		Of: c.Of, After: at.after, UpTo: upTo, Since: sync.Since(), Limit: limit + 1,
 	})
-	return append(dead, found...), err
+	// Not nil: who asked for deletions is told that there are none.
+	return append([]store.Tombstone{}, dead...), removed, err
 }
 
 // merged is the page of both.
@@ -186,9 +193,21 @@ func (c Changed[ID, T, P]) merged(
 		p.Deleted = append(p.Deleted, Deleted{c.Deleted(d.ID), d.DeletedAt})
 	}
 	if p.SyncCursor = p.NextCursor; p.SyncCursor == nil {
-		p.SyncCursor = at.cursor(store.ChangePlace{In: changes.Settled})
+		p.SyncCursor = at.cursor(endOf(changes, last, live+gone > 0))
 	}
 	return p, nil
+}
+
+// endOf is where the list goes on, once it was told to its end: behind all numbers that are settled
+// and that no change after a crash can have.
+func endOf(changes store.Changes, last store.ChangePlace, told bool) store.ChangePlace {
+	if told { // a change that somebody can read is on disk, and so its number is known after a crash
+		changes.Durable = max(changes.Durable, last.In+1)
+	}
+	if end := (store.ChangePlace{In: min(changes.Settled, changes.Durable)}); before(last, end) {
+		return end
+	}
+	return last
 }
 
 func (c Changed[ID, T, P]) placeOf(row T) store.ChangePlace {

@@ -31,27 +31,36 @@ type Changes struct {
 	Settled int64
 	// Next is above every number that was given. It only grows.
 	Next int64
-	// Removed is the number of the latest tombstone that the retention took away.
-	Removed int64
 	// Restored is the number that a copy has to have begun at, at least. Where the database was
 	// restored, those that began before know changes that aren't there.
 	Restored int64
+	// Durable is a number below which none is given again, should Postgres crash now.
+	Durable int64
 }
 
 // A cluster numbers the transactions of all its databases together. One in another database
 // changes nothing here, so it holds up nobody. The sessions are read after the snapshot was
 // taken: a transaction that has ended since counts as under way.
+//
+// Postgres recovers with the number behind all that its log on disk has. A transaction that wrote
+// nothing there, because it was rolled back, or whose commit nobody waited for, leaves its number to
+// another one after a crash. So what is settled now may be under way then, unless it is below what
+// the last checkpoint noted down, or a number that a committed row has.
+//
+// A standby doesn't tell which transactions are under way, so it refuses as it refuses writes.
 const changesSQL = `
 SELECT base + coalesce((
   SELECT min(under_way::text::bigint) FROM pg_snapshot_xip(snapshot) under_way WHERE NOT EXISTS (
     SELECT FROM pg_stat_activity WHERE backend_xid = under_way::xid AND datname <> current_database()
   )
-), next), base + next, removed, restored
-FROM transaction_numbers, pg_current_snapshot() snapshot, LATERAL (SELECT pg_snapshot_xmax(snapshot)::text::bigint AS next) n`
+), next), base + next, restored, greatest(restored, removed + 1, base + noted)
+FROM transaction_numbers, pg_current_snapshot() snapshot, LATERAL (SELECT pg_snapshot_xmax(snapshot)::text::bigint AS next) n,
+  (SELECT (split_part(next_xid, ':', 1)::bigint << 32) + split_part(next_xid, ':', 2)::bigint AS noted FROM pg_control_checkpoint()) checkpoint
+WHERE NOT pg_is_in_recovery() OR pg_current_xact_id() IS NULL`
 
 // Changes asks the database. It has to be asked before the rows are read.
 func (s *Store) Changes(ctx context.Context) (c Changes, err error) {
-	if err := s.pool.QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Removed, &c.Restored); err != nil {
+	if err := s.pool.QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Restored, &c.Durable); err != nil {
 		return c, errors.Wrap(err, "ask which changes are settled")
 	}
 	return c, nil
@@ -113,11 +122,17 @@ type DeletedBetween struct {
 	Limit       int
 }
 
-// Deleted reads deletions in the organization of the context, in the order of changes.
-func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) ([]Tombstone, error) {
+// The number of the latest tombstone that the retention took away comes with those that are left,
+// of the same moment: asked for before, it wouldn't know of those that went in between.
+const tombstonesSQL = `
+SELECT removed, d.* FROM transaction_numbers LEFT JOIN (%s ORDER BY changed_in, id LIMIT $%d) d ON true ORDER BY d.changed_in, d.id`
+
+// Deleted reads deletions in the organization of the context, in the order of changes. Removed is
+// the number of the latest one that isn't known any more, of any organization.
+func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (found []Tombstone, removed int64, err error) {
 	organization, err := organizationOf(ctx, "tombstones")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	args := []any{pgx.QueryExecModeCacheDescribe, organization.UUID()}
 	if p.Of != nil {
@@ -126,16 +141,23 @@ func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) ([]
 	n := len(args) - 1
 	within := fmt.Sprintf(`AND (changed_in, id) > ($%d, $%d) AND (changed_in, id) <= ($%d, $%d) AND deleted_at >= $%d`, n+1, n+2, n+3, n+4, n+5)
 	args = append(args, p.After.In, p.After.ID, p.UpTo.In, p.UpTo.ID, p.Since, p.Limit)
-	text := fmt.Sprintf(`%s ORDER BY changed_in, id LIMIT $%d`, strings.ReplaceAll(of.from, "@range", within), n+6)
-	rows, err := s.pool.Query(ctx, text, args...)
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(tombstonesSQL, strings.ReplaceAll(of.from, "@range", within), n+6), args...)
 	if err != nil {
-		return nil, errors.Wrap(err, "look for what was deleted")
+		return nil, 0, errors.Wrap(err, "look for what was deleted")
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Tombstone])
+	var id *uuid.UUID // nil where there is none
+	var at *time.Time
+	var in *int64
+	_, err = pgx.ForEachRow(rows, []any{&removed, &id, &at, &in}, func() error {
+		if id != nil {
+			found = append(found, Tombstone{*id, *at, *in})
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, errors.Wrap(err, "look for what was deleted")
+		return nil, 0, errors.Wrap(err, "look for what was deleted")
 	}
-	return found, nil
+	return found, removed, nil
 }
 
 // Of 500 at a time, as the retention removes everything.

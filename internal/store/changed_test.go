@@ -40,3 +40,13 @@ func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 	}
 }
+
+// By which a role that owns nothing but the database knows how far a crash leaves the numbers.
+func TestEveryRoleMayAskForTheLastCheckpoint(t *testing.T) {
+	t.Parallel()
+	c := connect(t, testkit.Database(t))
+	var may bool
+	require.NoError(t, c.QueryRow(t.Context(), `SELECT has_function_privilege('public', 'pg_control_checkpoint()', 'EXECUTE')
+		AND has_function_privilege('public', 'pg_control_system()', 'EXECUTE')`).Scan(&may))
+	require.True(t, may)
+}

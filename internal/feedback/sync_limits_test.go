@@ -1,0 +1,99 @@
+package feedback_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db/predicate"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// parts are the name of a cursor's list, and its place.
+func parts(t *testing.T, cursor string) (list string, place []string) {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	require.NoError(t, err)
+	all := strings.Split(string(raw), "/")
+	return all[0], all[1:]
+}
+
+// What a crash of Postgres leaves is proven in internal/store: the number behind the last
+// checkpoint, and behind whatever was committed.
+func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
+	t.Parallel()
+	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
+	n.Post(t)
+	db := n.connect(t)
+	rollBack := func() {
+		_, err := db.Exec(t.Context(), "DO $$ BEGIN FOR i IN 1..50 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END $$")
+		require.NoError(t, err)
+	}
+	within := func(cursor string) (in int64) {
+		_, place := parts(t, cursor)
+		var left int64
+		require.NoError(t, db.QueryRow(t.Context(), `SELECT greatest((SELECT max(changed_in) + 1 FROM posts),
+			base + (SELECT split_part(next_xid, ':', 2)::bigint FROM pg_control_checkpoint())) FROM transaction_numbers`).Scan(&left))
+		for _, part := range []string{place[0], place[2]} { // where the page ended, and where the copy began
+			var err error
+			in, err = strconv.ParseInt(part, 10, 64)
+			require.NoError(t, err)
+			require.LessOrEqual(t, in, left)
+		}
+		in, err := strconv.ParseInt(place[0], 10, 64)
+		require.NoError(t, err)
+		return in
+	}
+	rollBack()
+	c := newCopy(n, "/v1/posts?"+since)
+	c.catchesUp(t, "/v1/posts?limit=100")
+	before := within(c.cursor)
+	rollBack()
+	require.Zero(t, c.poll(t), "what was told isn't told again")
+	within(c.cursor)
+	_, err := db.Exec(t.Context(), "CHECKPOINT")
+	require.NoError(t, err)
+	for within(c.cursor) <= before { // until the transactions of others have ended
+		require.Zero(t, c.poll(t))
+	}
+}
+
+// The retention may remove tombstones while a page is read.
+func TestATombstoneThatGoesWhileAPageIsReadIsToldOfOrThePageIsRefused(t *testing.T) {
+	t.Parallel()
+	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
+	gone := n.ID(t, "/v1/contacts", object{})
+	c := newCopy(n, "/v1/contacts?sort=updated&includeDeleted=true")
+	c.catchesUp(t, "/v1/contacts?limit=100")
+	n.Make(t, http.MethodDelete, "/v1/contacts/"+gone, nil)
+	ctx, yes := n.Context(t.Context()), true
+	var bad problem.Fields
+	name, _ := parts(t, c.cursor)
+	at := page.Query{Cursor: &c.cursor}.SyncPlace(&bad, name)
+	require.NoError(t, bad.Err())
+	_, err := page.Changed[publicid.Contact, *store.ListedContact, predicate.Contact]{
+		LargeRows: page.LargeRows[publicid.Contact, *store.ListedContact]{
+			ID:   func(c *store.ListedContact) publicid.Contact { return c.ID },
+			Size: func(*store.ListedContact) int { return 1 },
+		},
+		Store: n.App.Store, Deletions: store.DeletedContacts,
+		In:      func(c *store.ListedContact) int64 { return c.ChangedIn },
+		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Contact](id).String() },
+		Rows: func(int, predicate.Contact) ([]*store.ListedContact, error) {
+			_, _, err := n.App.Store.RemoveTombstones(context.WithoutCancel(ctx), time.Now().Add(time.Hour))
+			return nil, err
+		},
+	}.Page(ctx, at, 25, page.Sync{IncludeDeleted: &yes})
+	require.True(t, problem.Is(err, problem.Gone), "%v", err)
+}

@@ -1,0 +1,78 @@
+package store_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/devstack"
+	"earshot/internal/store"
+)
+
+// durable is a Postgres of the test's own, which keeps what it committed over a kill.
+func durable(t *testing.T, o devstack.PostgresOptions) *devstack.Postgres {
+	t.Helper()
+	o.Durable, o.Report = true, t.Logf
+	p, err := devstack.StartPostgres(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Stop(context.Background())) })
+	return p
+}
+
+// ownDir can be entered by the user postgres; the parent of t.TempDir is closed to others.
+func ownDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
+	t.Cleanup(func() { require.NoError(t, devstack.Remove(dir)) })
+	return dir
+}
+
+// Postgres recovers with the number behind the last one that its log on disk has. That of a
+// transaction that was rolled back needn't be there.
+func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T) {
+	t.Parallel()
+	o := devstack.PostgresOptions{Dir: ownDir(t)}
+	p := durable(t, o)
+	require.NoError(t, p.CreateDatabase(t.Context(), "crashed"))
+	s, c := open(t, p.URL("crashed")), connect(t, p.URL("crashed"))
+	_, err := s.Migrate(t.Context())
+	require.NoError(t, err)
+	// Nobody writes the log to disk meanwhile, and what was written before is.
+	_, err = c.Exec(t.Context(), "CHECKPOINT")
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "ALTER SYSTEM SET wal_writer_delay = 10000")
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "SELECT pg_reload_conf()")
+	require.NoError(t, err)
+	before, err := s.Changes(t.Context())
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "DO $$ BEGIN FOR i IN 1..50 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END $$")
+	require.NoError(t, err)
+	rolledBack, err := s.Changes(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, rolledBack.Settled, before.Settled+50)
+	require.Less(t, rolledBack.Durable, rolledBack.Settled)
+
+	p.Kill()
+	c = connect(t, durable(t, o).URL("crashed"))
+	var given int64
+	require.NoError(t, c.QueryRow(t.Context(), "SELECT change_number()").Scan(&given))
+	require.Less(t, given, rolledBack.Settled, "a number that was settled is given again")
+	require.GreaterOrEqual(t, given, rolledBack.Durable)
+}
+
+// It shows other rows than its primary, and can't tell which transactions are under way.
+func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
+	t.Parallel()
+	primary := durable(t, devstack.PostgresOptions{Dir: ownDir(t)})
+	require.NoError(t, primary.CreateDatabase(t.Context(), "followed"))
+	_, err := open(t, primary.URL("followed")).Migrate(t.Context())
+	require.NoError(t, err)
+	standby := durable(t, devstack.PostgresOptions{Dir: ownDir(t), Follow: primary})
+	_, err = open(t, standby.URL("followed")).Changes(t.Context())
+	require.True(t, store.Unavailable(err), "%v", err)
+}
