@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -132,7 +133,17 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	return page.Each(out, wholeContact), err
 }
 
-func (in *ContactQuery) list() string { return page.ListOf("contacts", in) }
+// list digests what it did before there was a Sync, so that cursors from then go on.
+func (in *ContactQuery) list() string {
+	return page.ListOf("contacts", struct {
+		Q                                           *string
+		Plans                                       *[]string
+		ExternalUserID, Email, Source, ConsentBasis *string
+		UpdatedSince                                *time.Time
+		IncludeDeleted                              *bool `json:",omitempty"`
+		Sort                                        *string
+	}{in.Q, in.Plans, in.ExternalUserID, in.Email, in.Source, in.ConsentBasis, in.UpdatedSince, in.IncludeDeleted, in.Sort})
+}
 
 // sortedContacts is an order of the list, and where the page before ended in it.
 type sortedContacts struct {

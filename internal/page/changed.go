@@ -19,8 +19,8 @@ import (
 // the order of changes, unless another one is asked for.
 type Sync struct {
 	// UpdatedSince leaves out what was updated earlier; nil leaves out nothing.
-	UpdatedSince   *time.Time
-	IncludeDeleted *bool
+	UpdatedSince   *time.Time `json:",omitempty"` // so that cursors from before go on
+	IncludeDeleted *bool      `json:",omitempty"`
 }
 
 // Check checks it. ByChange says that the list goes by changes; no other order has a place
