@@ -35,11 +35,11 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		if err := unlinkPost(ctx, c, id); err != nil {
 			return err
 		}
+		at := store.Now()
 		// What was merged into it stands for itself again.
-		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().Exec(ctx); err != nil {
+		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().SetUpdatedAt(at).Exec(ctx); err != nil {
 			return errors.Wrap(err, "let go of what was merged into the post")
 		}
-		at := store.Now()
 		if err := c.Post.Update().Where(post.ID(id)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the post")
 		}

@@ -261,3 +261,43 @@ func seenAgain(t *testing.T, n *tenant) {
 	c.poll(t) // deletions of others may come
 	require.Equal(t, shown, c.rows)
 }
+
+// What other changes do to a row is an update of it, so a copy of what was updated since a moment
+// has it, too.
+func relatedSince(t *testing.T, n *tenant) {
+	board := n.Board(t)
+	contact := n.ID(t, "/v1/contacts", object{})
+	post := func(title string) string { return n.ID(t, board+"/posts", object{"title": title}) }
+	target, source, merged := post("target"), post("source"), post("merged")
+	comment := func(on string) string {
+		return n.ID(t, "/v1/posts/"+on+"/comments", object{"body": object{"text": "x"}, "contactId": contact})
+	}
+	left, moved := comment(target), comment(source)
+	merge := func(into, from string) {
+		n.Make(t, http.MethodPost, "/v1/posts/"+into+"/merge", object{"sourceIds": []string{from}})
+	}
+	merge(source, merged)
+	from := func() string { // a moment behind all before
+		now := time.Now().Add(time.Millisecond)
+		for !time.Now().After(now) {
+		}
+		return "?includeDeleted=true&updatedSince=" + url.QueryEscape(now.UTC().Format(time.RFC3339Nano))
+	}
+	told := func(path, id, what string) {
+		c := newCopy(n, path)
+		for end := time.Now().Add(20 * time.Second); c.rows[id] == "" && time.Now().Before(end); {
+			c.poll(t)
+		}
+		require.Contains(t, c.rows, id, what)
+	}
+	since := from()
+	merge(target, source)
+	told("/v1/posts/"+target+"/comments"+since, moved, "a comment that a merge moved")
+	told("/v1/posts"+since, merged, "a post that was merged into a source")
+	since = from()
+	n.Make(t, http.MethodDelete, "/v1/contacts/"+contact, nil)
+	told("/v1/posts/"+target+"/comments"+since, left, "a comment whose contact was deleted")
+	since = from()
+	n.Make(t, http.MethodDelete, "/v1/posts/"+target, nil)
+	told("/v1/posts"+since, merged, "a post whose target was deleted")
+}

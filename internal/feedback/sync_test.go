@@ -120,6 +120,7 @@ func TestACopyThatPollsMissesNothing(t *testing.T) {
 		"and leaves out what was updated before since": updatedBefore,
 		"but that a contact was seen":                  seenAgain,
 		"and keeps a place that was settled":           settledOnce,
+		"of what changes with something else":          relatedSince,
 	}
 	for name, of := range map[string]func(*testing.T, *tenant) inStep{
 		"of a board's posts": postsInStep, "of all posts": allPostsInStep, "of comments": commentsInStep,

@@ -41,6 +41,25 @@ func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 	}
 }
 
+// The clock may stand behind the one by which numbers began before, as that of another machine.
+func TestNumbersThatBeginAnewAreBehindAllFromBefore(t *testing.T) {
+	t.Parallel()
+	c := connect(t, testkit.Database(t))
+	var last, began int64
+	for _, set := range []string{"base = 5000000000000000000", "restored = 6000000000000000000, base = 0", "base = base"} {
+		_, err := c.Exec(t.Context(), "UPDATE transaction_numbers SET "+set)
+		require.NoError(t, err)
+		const atLeast = "SELECT greatest(restored, base + pg_snapshot_xmax(pg_current_snapshot())::text::bigint) FROM transaction_numbers"
+		require.NoError(t, c.QueryRow(t.Context(), atLeast).Scan(&last))
+		_, err = c.Exec(t.Context(), "SELECT number_changes_anew()")
+		require.NoError(t, err)
+		require.NoError(t, c.QueryRow(t.Context(), "SELECT restored FROM transaction_numbers").Scan(&began))
+		require.Greater(t, began, last, set)
+		require.NoError(t, c.QueryRow(t.Context(), "SELECT change_number()").Scan(&last))
+		require.GreaterOrEqual(t, last, began, set)
+	}
+}
+
 // By which a role that owns nothing but the database knows how far a crash leaves the numbers.
 func TestEveryRoleMayAskForTheLastCheckpoint(t *testing.T) {
 	t.Parallel()

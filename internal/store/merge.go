@@ -38,11 +38,14 @@ WHERE v.organization_id = $1 AND v.id = f.id AND f.post_id <> $2 AND f.place > l
 
 const moveVotesSQL = `UPDATE votes SET post_id = $2 WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 
-const moveCommentsSQL = `UPDATE comments SET post_id = $2 WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
+// That they are on another post is a change of them, for whoever asks for those since a moment.
+const moveCommentsSQL = `UPDATE comments SET post_id = $2, updated_at = greatest(updated_at, clock_timestamp())
+WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 
 // What was merged into a source earlier is merged into the target now: so nobody
 // has to follow more than one step.
-const moveMergedSQL = `UPDATE posts SET merged_into_id = $2 WHERE organization_id = $1 AND merged_into_id = ANY ($3::uuid[])`
+const moveMergedSQL = `UPDATE posts SET merged_into_id = $2, updated_at = greatest(updated_at, clock_timestamp())
+WHERE organization_id = $1 AND merged_into_id = ANY ($3::uuid[])`
 
 // MovePosts gives a post the votes and comments of others of its organization, and
 // the posts that were merged into them. It returns how many votes it won: a voter
