@@ -305,3 +305,44 @@ func (n *tenant) contactOf(t *testing.T, externalUserID string) string {
 	}
 	return "ctc_none"
 }
+
+// Each contact of a batch moves what is counted for the posts that it voted for. The posts are
+// counted in their order whatever the order of the contacts, so that batches whose contacts voted
+// for the same posts don't wait for each other in a circle.
+func TestABatchThatTellsWhatVotersPayCountsThePostsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)} // where nobody else waits
+	_, posts := n.numbered(t, 2)
+	n.paying(t, "payer", "100 EUR") // so that both are counted already
+	for _, post := range posts {
+		n.voteOf(t, post, object{"externalUserId": "payer"}, http.StatusCreated)
+	}
+	db, other := n.connect(t), n.connect(t)
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		var items []object
+		for _, i := range order {
+			id := fmt.Sprint("voter", order, i)
+			n.Identify(t, object{"externalUserId": id})
+			n.voteOf(t, posts[i], object{"externalUserId": id}, http.StatusCreated)
+			items = append(items, object{"externalUserId": id, "mrrCents": 1, "currency": "EUR"})
+		}
+		tx, err := db.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), "SELECT FROM post_revenues WHERE post_id = $1 FOR UPDATE", rawID(t, idsOf(posts[0])[0]))
+		require.NoError(t, err)
+		var batch sync.WaitGroup
+		batch.Go(func() {
+			a := n.Do(t, http.MethodPost, "/v1/contacts/identify/batch", object{"contacts": items})
+			assert.Equal(t, 200, a.Status, "%s", a.Raw)
+		})
+		for waits := false; !waits; {
+			const question = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
+			require.NoError(t, other.QueryRow(t.Context(), question).Scan(&waits))
+		}
+		_, err = other.Exec(t.Context(), "SELECT FROM post_revenues WHERE post_id = $1 FOR UPDATE NOWAIT", rawID(t, idsOf(posts[1])[0]))
+		assert.NoError(t, err, "the batch holds the second post, and waits for the first")
+		require.NoError(t, tx.Rollback(t.Context()))
+		batch.Wait()
+		n.revenueIsExact(t)
+	}
+}

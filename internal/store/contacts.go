@@ -144,6 +144,21 @@ FROM json_array_elements($2::json) told, contacts old, LATERAL json_populate_rec
 WHERE old.organization_id = $1 AND old.id = (told ->> 'id')::uuid AND c.organization_id = $1 AND c.id = old.id
 RETURNING %s`
 
+// What contacts pay is told to all of their votes at once, before the trigger of each contact would:
+// posts are counted in their order by one statement, and so that batches whose contacts voted for the
+// same posts don't wait for each other in a circle. The contacts are locked, so no vote comes meanwhile.
+const tellVotesSQL = `
+WITH paying AS (
+  SELECT old.id, next.mrr_cents, next.currency
+  FROM json_array_elements($2::json) told, contacts old, LATERAL json_populate_record(old, told) next
+  WHERE old.organization_id = $1 AND old.id = (told ->> 'id')::uuid
+), voted AS (
+  SELECT v.id, p.mrr_cents, p.currency FROM paying p, LATERAL (
+    SELECT id FROM votes WHERE organization_id = $1 AND contact_id = p.id OFFSET 0
+  ) v
+)
+UPDATE votes v SET mrr_cents = p.mrr_cents, currency = p.currency FROM voted p WHERE v.organization_id = $1 AND v.id = p.id`
+
 // UpdateContacts sets columns of contacts that are locked, by their ids, and returns them.
 func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact) error {
 	set := map[string]string{}
@@ -156,6 +171,9 @@ func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact)
 	text, err := encodeRows(rows)
 	if err != nil {
 		return err
+	}
+	if set[contact.FieldMrrCents] != "" || set[contact.FieldCurrency] != "" {
+		p.queued.Queue(tellVotesSQL, p.of, text)
 	}
 	collect(p, updated, pgx.RowToAddrOfStructByNameLax[db.Contact], fmt.Sprintf(updateContactsSQL,
 		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), p.of, text)
