@@ -82,10 +82,10 @@ faults: ## kill everything at random and at each failpoint, and prove that nothi
 production: ## start it as in production, restart every process under load, then the short form of faults; 3 minutes; ARGS=-keep leaves it running
 	@go run ./e2e/faults -production -short -run 'quickstart|rolling|commit|attempt|points|random' -events 5000 -kill-every 4s $(ARGS)
 
-browser: withstack ## play the widget in Chromium, on another site, with cookies of third parties blocked; needs node, npm and chromium
+browser: withstack ## play public boards, and the widget on another site, in Chromium; needs node, npm and chromium
 	@missing=; for tool in node:nodejs npm:npm chromium:chromium; do command -v $${tool%%:*} >/dev/null || missing="$$missing $${tool##*:}"; done; \
 	test -z "$$missing" || { echo "make browser: missing; on Debian: apt-get install$$missing" >&2; exit 1; }
-	@$(BIN)/withstack -- go test -count=1 -run '^TestTheWidgetInABrowser' ./e2e
+	@$(BIN)/withstack -- go test -count=1 -run 'InABrowser' ./e2e
 
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }

@@ -17,15 +17,46 @@ import (
 	"earshot/internal/testkit"
 )
 
+// inBrowser runs a play of e2e/browser, in which so many things come true.
+func inBrowser(t *testing.T, play string, plays int, env ...string) {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	require.NoError(t, err, "this test needs a browser: `make browser` says what is missing")
+	n := newNodeProject(t, "browser", append(env, "CHROMIUM="+chromium)...)
+	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+	said := n.mustRun("npm", "run", play)
+	require.Equal(t, plays, strings.Count(said, "ok: "), said)
+	t.Log(said)
+}
+
+// TestPublicBoardsInABrowser has e2e/browser vote, post and comment as end-users do, without
+// scripts, and look at every page with axe. PUBLIC_BOARD_SHOTS is a directory for pictures.
+func TestPublicBoardsInABrowser(t *testing.T) {
+	t.Parallel()
+	mailbox := t.TempDir()
+	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
+	p.serve()
+	_, err := p.command("org", "update", "--slug", "northwind", "--color", "#0f766e")
+	require.NoError(t, err)
+	board := "/v1/boards/" + p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
+	for _, title := range []string{"Dark mode", "Light mode"} {
+		p.must(http.MethodPost, board+"/posts", map[string]any{"title": title, "body": map[string]any{"text": "It would help us every day."}})
+	}
+	p.must(http.MethodPost, board+"/changelog", map[string]any{"title": "It is dark", "publishedAt": time.Now().UTC().Format(time.RFC3339Nano)})
+
+	inBrowser(t, "public", 5, "SERVICE="+p.url, "MAIL="+mailbox, "SHOTS="+os.Getenv("PUBLIC_BOARD_SHOTS"))
+	rosa := p.first("/v1/contacts?email=rosa@example.com")
+	require.Equal(t, []any{"public_post", "public_interaction_opt_in", "Rosa"}, []any{rosa["source"], rosa["consentBasis"], rosa["name"]})
+	require.Nil(t, p.first("/v1/contacts?email=quentin@example.com"), "who didn't opt in is no contact")
+}
+
 // TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it: on a
 // page of another site, with a strict policy, and with the cookies of third parties blocked.
 func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	t.Parallel()
-	chromium, err := exec.LookPath("chromium")
-	require.NoError(t, err, "this test needs a browser: `make browser` says what is missing")
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
-	_, err = p.command("org", "update", "--slug", "northwind")
+	_, err := p.command("org", "update", "--slug", "northwind")
 	require.NoError(t, err)
 	board := "/v1/boards/" + p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
 	for _, title := range []string{"Dark mode", "Light mode"} {
@@ -34,11 +65,7 @@ func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	site := newSite(t, p, board)
 	p.must(http.MethodPut, "/v1/widget/origins", map[string]any{"origins": []string{site.origin("shop")}})
 
-	n := newNodeProject(t, "browser", "SERVICE="+p.url, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"),
-		"CHROMIUM="+chromium, "PROFILE="+t.TempDir())
-	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
-	said := n.mustRun("npm", "run", "widget")
-	require.Equal(t, 8, strings.Count(said, "ok: "), said)
+	inBrowser(t, "widget", 8, "SERVICE="+p.url, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"), "PROFILE="+t.TempDir())
 	known := p.first("/v1/contacts?externalUserId=acct-7")
 	require.Equal(t, "identify", known["source"])
 	require.Equal(t, "Ada", known["name"])
