@@ -107,6 +107,7 @@ func (n fixture) again(t *testing.T) {
 	n.ID(t, "/v1/boards", object{"name": "More ideas"})
 	n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/too", "events": []string{"post.created"}})
 	n.ID(t, "/v1/contacts", object{"name": "Bo"})
+	n.ID(t, "/v1/widget/secrets", nil)
 	n.ID(t, board+"/tags", object{"name": "Desktop"})
 	n.ID(t, board+"/changelog", object{"title": "Dark again"})
 	n.ID(t, post+"/comments", object{"body": object{"text": "And me."}})

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -20,6 +22,11 @@ const (
 	visitorCookie = "earshot_visitor"
 	// maxForm is a text of the largest size, each character escaped, with all else of a form.
 	maxForm = 12*interactions.MaxText + 8<<10
+	// maxFields are more than any form of ours has.
+	maxFields = 20
+	// looksOfNetwork are pages a minute that are made for one network alone: forms, links, and posts
+	// for who is known. An office reads as many.
+	looksOfNetwork = 300
 	// actTimeout is longer than a change waits for a row.
 	actTimeout = 20 * time.Second
 )
@@ -38,7 +45,13 @@ type actor func(ctx context.Context, a *acting) (*answer, error)
 func (p *Pages) acts(do actor) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := p.visitOf(r)
-		a, err := p.act(w, r, v, do)
+		var a *answer
+		var err error
+		if reads(r) && !p.lookers.take(p.network(r)) {
+			a, err = v.notice(http.StatusTooManyRequests, "tooMuch")
+		} else {
+			a, err = p.act(w, r, v, do)
+		}
 		if err != nil {
 			a = p.failed(r, v, err)
 		}
@@ -88,12 +101,16 @@ func (p *Pages) readForm(w http.ResponseWriter, r *http.Request) (form url.Value
 	if !room.Fits(int(r.ContentLength)) {
 		return nil, nil, page.NoMemory()
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	// Thousands of empty fields would take a hundred times the memory of their text.
+	if err == nil && bytes.Count(body, []byte("&")) <= maxFields {
+		form, err = url.ParseQuery(string(body))
+	}
+	if err != nil || form == nil {
 		room.Release()
 		return nil, func() {}, nil //nolint:nilerr // it isn't a form of ours
 	}
-	return r.PostForm, room.Release, nil
+	return form, room.Release, nil
 }
 
 // mayKnow is serve for a page that shows something else to who is known on the browser. All
@@ -114,15 +131,20 @@ func (p *Pages) mayKnow(produce maker) http.Handler {
 // only where the operator says, and not where whoever asked for one said that the service is; but
 // to this machine itself they may.
 func (p *Pages) open(v *visit) bool {
-	return !v.org.PublicClosed && v.org.BillingState != organization.BillingStateReadOnly && (p.publicOrigin != "" || isHere(v.base))
+	return !v.org.PublicClosed && v.org.BillingState != organization.BillingStateReadOnly && (p.publicOrigin != "" || v.here)
 }
 
-func isHere(base string) bool {
-	u, err := url.Parse(base)
+// isHere reports whether a request was sent from this machine to itself. What it says of its host
+// alone anybody can make up, and behind a proxy everybody seems to come from here.
+func (p *Pages) isHere(r *http.Request) bool {
+	if r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !p.network(r).Addr().IsLoopback() {
+		return false
+	}
+	u, err := url.Parse("http://" + r.Host)
 	if err != nil {
 		return false
 	}
-	if u.Hostname() == "localhost" {
+	if name := u.Hostname(); name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
 	a, err := netip.ParseAddr(u.Hostname())

@@ -136,9 +136,19 @@ func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {
 // press follows a link and presses the button.
 func (v *visitor) press(t *testing.T, link string) answered {
 	t.Helper()
+	return v.pressWith(t, link, false)
+}
+
+// pressWith also ticks the box there, or doesn't.
+func (v *visitor) pressWith(t *testing.T, link string, optIn bool) answered {
+	t.Helper()
 	at, err := url.Parse(link)
 	require.NoError(t, err)
-	return v.do(t, http.MethodPost, at.Path, url.Values{"token": {at.Query().Get("token")}})
+	form := url.Values{"token": {at.Query().Get("token")}}
+	if optIn {
+		form.Set("optIn", "1")
+	}
+	return v.do(t, http.MethodPost, at.Path, form)
 }
 
 func (v *visitor) address(name string) string { return name + "@" + v.slug + ".example.com" }

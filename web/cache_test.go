@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,7 +117,9 @@ func TestWhatIsKeptHasAnEnd(t *testing.T) {
 
 func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
 	t.Parallel()
-	p, err := New(UseCases{}, Options{Slots: 1, Wait: time.Nanosecond, Log: discard})
+	p, err := New(UseCases{}, Options{
+		Slots: 1, Wait: time.Nanosecond, Log: discard, Network: func(*http.Request) netip.Prefix { return netip.Prefix{} },
+	})
 	require.NoError(t, err)
 	p.cache.slots <- struct{}{}
 	w := httptest.NewRecorder()

@@ -15,7 +15,13 @@ type doneContent struct {
 	Button, Action, Token string
 	// Link and Words lead on; empty is nowhere.
 	Link, Words string
+	// Wish is what the button is for; nil where there is none.
+	Wish *wish
 }
+
+// wish is what somebody wants who gave the address: it may have been somebody else than who reads
+// the e-mail.
+type wish struct{ Kind, About, Name, Title, Text string }
 
 func (p *Pages) done(ctx context.Context, v *visit, status int, what string, content doneContent) (*answer, error) {
 	of, err := p.site(ctx, v)
@@ -43,16 +49,39 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 		return nil, err
 	}
 	token := a.r.URL.Query().Get("token")
-	wanted, err := p.Interactions.Pending(ctx, token)
+	wanted, by, err := p.Interactions.Pending(ctx, token)
 	if problem.Is(err, problem.NotFound) {
 		return p.over(ctx, a)
 	}
 	if err != nil {
 		return nil, err
 	}
+	shown := &wish{Kind: string(wanted.Kind), Name: by.Name, Title: wanted.Title, Text: wanted.Text}
+	if shown.About, err = p.aboutOf(ctx, wanted); problem.Is(err, problem.NotFound) {
+		return p.over(ctx, a)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return p.done(ctx, a.visit, http.StatusOK, "confirm."+string(wanted.Kind), doneContent{
-		Button: a.words.text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token,
+		Button: a.words.text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token, Wish: shown,
 	})
+}
+
+// aboutOf is the board that a post is for, or the post that a vote or comment is for.
+func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (string, error) {
+	if wanted.Kind == interactions.Post {
+		b, err := p.Feedback.Board(ctx, wanted.Board)
+		if err != nil {
+			return "", err
+		}
+		return b.Name, nil
+	}
+	one, err := p.Feedback.Post(ctx, wanted.Post)
+	if err != nil {
+		return "", err
+	}
+	return one.Title, nil
 }
 
 // confirm is the button.
@@ -63,7 +92,7 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustBeOpen(a.visit); err != nil {
 		return nil, err
 	}
-	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"))
+	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), a.form.Get("optIn") != "")
 	if problem.Is(err, problem.NotFound) {
 		return p.over(ctx, a)
 	}

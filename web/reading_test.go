@@ -18,13 +18,14 @@ import (
 func TestPages(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"have a policy that lets nothing in, and nothing inline": strictPolicy,
-		"set no cookies and are asked for again by their tag":    tagsAndCookies,
-		"are in the language of the reader":                      readersLanguage,
-		"are whole, with every link leading somewhere":           wholePages,
-		"can be shared, with a picture of their own":             previews,
-		"are found by search engines, their parts aren't":        searchEngines,
-		"refuse what other sites send":                           crossOrigin,
+		"have a policy that lets nothing in, and nothing inline":  strictPolicy,
+		"set no cookies and are asked for again by their tag":     tagsAndCookies,
+		"are in the language of the reader":                       readersLanguage,
+		"are whole, with every link leading somewhere":            wholePages,
+		"can be shared, with a picture of their own":              previews,
+		"are found by search engines, their parts aren't":         searchEngines,
+		"refuse what other sites send":                            crossOrigin,
+		"aren't hidden by an address that only looks like theirs": lookAlike,
 	})
 }
 
@@ -37,6 +38,15 @@ func (n *tenant) all(t *testing.T) []string {
 	n.Comment(t, post, n.Comment(t, post, ""))
 	n.entry(t, "Version 1", testkit.LongPast)
 	return []string{n.home, n.at, n.at + "?q=x", n.at + "/dark-mode", n.at + "/-/roadmap", n.at + "/-/changelog", n.at + "/-/changelog/version-1"}
+}
+
+// A slash that is part of a name leads nowhere, and must not be what the next readers of the page
+// between slashes get.
+func lookAlike(t *testing.T, n *tenant) {
+	n.public(t)
+	n.post(t, "Dark mode", nil)
+	require.Equal(t, http.StatusNotFound, n.ask(t, http.MethodGet, n.at+"%2Fdark-mode").StatusCode)
+	require.Equal(t, http.StatusOK, n.ask(t, http.MethodGet, n.at+"/dark-mode").StatusCode)
 }
 
 func strictPolicy(t *testing.T, n *tenant) {

@@ -26,6 +26,8 @@ type visit struct {
 	base string
 	path func(name string) string
 	at   string
+	// here is that the request comes from this machine, and was sent to it.
+	here bool
 	// query is what counts of the address's query.
 	query url.Values
 	org   *db.Organization
@@ -57,14 +59,16 @@ func (p *Pages) serve(produce maker) http.Handler {
 func (p *Pages) visitOf(r *http.Request) *visit {
 	return &visit{
 		texts: p.texts[bestLanguage(r.Header.Get("Accept-Language"))], base: p.base(r), path: r.PathValue, at: r.URL.Path,
-		query: known(r.URL),
+		query: known(r.URL), here: p.isHere(r),
 	}
 }
 
 // answerTo is the answer to a request.
 func (p *Pages) answerTo(r *http.Request, produce maker) (*visit, *answer) {
 	v := p.visitOf(r)
-	key := strings.Join([]string{v.words.tag.String(), v.base, v.at, v.query.Encode()}, "\x00")
+	// The path as it was sent: by it the page was chosen, and in the decoded one a slash that is part
+	// of a name looks like one between names.
+	key := strings.Join([]string{v.words.tag.String(), v.base, strconv.FormatBool(v.here), r.URL.EscapedPath(), v.query.Encode()}, "\x00")
 	a, err := p.cache.get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
 	if err != nil {
 		a = p.failed(r, v, err)

@@ -55,6 +55,7 @@ type Pages struct {
 	texts        []*texts
 	cache        *cache
 	acting       *cache
+	lookers      *limits[netip.Prefix]
 	network      func(*http.Request) netip.Prefix
 	// answers bounds what large pages take, apart from the answers of the API: readers must not
 	// keep its callers waiting.
@@ -69,7 +70,7 @@ func New(u UseCases, o Options) (*Pages, error) {
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
 		cache: newCache(o), network: o.Network, answers: page.NewMemoryOf(memory.Pages - maxKept),
 	}
-	p.acting = p.cache.forActs()
+	p.acting, p.lookers = p.cache.forActs(), newLimits[netip.Prefix](looksOfNetwork)
 	for _, tag := range languages {
 		t, err := loadTexts(tag)
 		if err != nil {

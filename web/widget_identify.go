@@ -73,14 +73,17 @@ func (i *identifier) answer(ctx context.Context, w http.ResponseWriter, r *http.
 		header.Set("Access-Control-Max-Age", preflightFor)
 		return nil
 	}
-	if !i.organizations.take(of.ID) {
-		return errMany()
-	}
 	token, err := readToken(w, r)
 	if err != nil {
 		return err
 	}
-	return told(i.pages.UseCases.Widget.Identify(change.WithCaller(ctx, &change.Caller{Organization: of}), token))
+	// Only what the organization has signed takes of its allowance: anybody may send anything.
+	return told(i.pages.UseCases.Widget.Identify(change.WithCaller(ctx, &change.Caller{Organization: of}), token, func() error {
+		if !i.organizations.take(of.ID) {
+			return errMany()
+		}
+		return nil
+	}))
 }
 
 // organization is the one of the address, if the page that asks is of an origin that it allows.

@@ -50,9 +50,13 @@ func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) erro
 	if change.CallerOf(ctx).Organization.PublicClosed {
 		return Closed()
 	}
+	organization := change.CallerOf(ctx).Organization.ID.UUID()
+	if err := s.take(ctx, s.bucket("organization", organization[:], organizationLinks, organizationRefill)); err != nil {
+		return err
+	}
 	hash := s.emailHash(by.Email)
 	// Of all organizations together: it is one person's mailbox.
-	mayMail, err := s.store.TakeFrom(ctx, s.bucket("address", hash, addressLinks, addressRefill))
+	mayMail, err := s.mayMail(ctx, by.Email)
 	if err != nil {
 		return err
 	}
@@ -85,18 +89,18 @@ func (s *Service) token(id publicid.Interaction) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Pending is what a link is for. One that was used, is over, or never was is problem.NotFound, as
-// is one of another organization.
-func (s *Service) Pending(ctx context.Context, token string) (*Wanted, error) {
+// Pending is what a link is for, and by whom, as they said. One that was used, is over, or never was
+// is problem.NotFound, as is one of another organization.
+func (s *Service) Pending(ctx context.Context, token string) (*Wanted, *Visitor, error) {
 	found, err := live(ctx, s.store.Client().Interaction.Query(), token)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	kept, err := s.open(found)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &kept.Wanted, nil
+	return &kept.Wanted, &kept.By, nil
 }
 
 // Confirmed is what became of a link.
@@ -108,8 +112,9 @@ type Confirmed struct {
 
 // Confirm does what a link is for. The interaction is used up in the transaction of what it does,
 // so it counts once or not at all. It is problem.NotFound as Pending is, and where the post or the
-// board is gone or isn't public any more.
-func (s *Service) Confirm(ctx context.Context, token string) (*Confirmed, error) {
+// board is gone or isn't public any more. The opt-in is given here and not before, by who has the
+// mailbox: anybody may write an address into a form.
+func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confirmed, error) {
 	var done *Confirmed
 	err := s.changes.Run(ctx, func(c *change.Change) error {
 		found, err := live(ctx, c.Interaction.Query().ForUpdate(), token)
@@ -123,6 +128,7 @@ func (s *Service) Confirm(ctx context.Context, token string) (*Confirmed, error)
 		if err := c.Interaction.DeleteOneID(found.ID).Exec(ctx); err != nil {
 			return errors.Wrap(err, "use the interaction up")
 		}
+		kept.Wanted.OptIn = optIn
 		about, err := s.perform(ctx, c, kept.By, kept.Wanted)
 		if err != nil {
 			return err

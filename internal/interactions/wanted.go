@@ -55,6 +55,10 @@ func (w *Wanted) Check(by *Visitor) error {
 	var bad problem.Fields
 	bad.Line("name", by.Name, 1, maxName)
 	bad.Email("email", by.Email)
+	// A mailbox of the mail server's own network isn't an end-user's.
+	if _, host, _ := strings.Cut(by.Email, "@"); !strings.Contains(host, ".") || strings.HasPrefix(host, "[") {
+		bad.Add("email", "format", "must be an e-mail address on the internet")
+	}
 	w.check(&bad)
 	return bad.Err()
 }

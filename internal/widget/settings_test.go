@@ -205,7 +205,7 @@ func TestARotationOfTheSealingKeySealsTheSecretsAnew(t *testing.T) {
 	done, err := with(fresh, own).ResealSecrets(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, widget.Resealed{Done: 1}, done)
-	require.NoError(t, with(fresh).Identify(n.asked(t), token), "the old key is needed no more")
+	require.NoError(t, with(fresh).Identify(n.asked(t), token, always), "the old key is needed no more")
 	uses, err := app.Store.KeyUses(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "fresh", uses[0].Key)

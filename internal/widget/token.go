@@ -44,10 +44,14 @@ func (c *claims) traits() contacts.Traits {
 
 // Identify makes or fills the contact whom a token names, of the organization in the context. A
 // token may come again for as long as it is valid, from anybody who has seen it: identify fills
-// what isn't known yet, by what the organization itself has signed, so that changes nothing.
-func (s *Service) Identify(ctx context.Context, token string) error {
+// what isn't known yet, by what the organization itself has signed, so that changes nothing. May is
+// asked once the token is known to be good.
+func (s *Service) Identify(ctx context.Context, token string, may func() error) error {
 	c, err := s.verify(ctx, token)
 	if err != nil {
+		return err
+	}
+	if err := may(); err != nil {
 		return err
 	}
 	_, _, err = s.contacts.IdentifyContact(ctx, c.Subject, c.traits())

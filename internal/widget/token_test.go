@@ -179,7 +179,7 @@ func badTraits(t *testing.T, n *tenant) {
 	s := n.secret(t)
 	err := n.App.Widget.Identify(n.asked(t), s.signed(t, n.claims(object{
 		"sub": strings.Repeat("x", 256), "email": "nobody", "mrrCents": 5, "metadata": []int{1},
-	})))
+	})), always)
 	told, ok := problem.As(err)
 	require.True(t, ok)
 	require.Equal(t, problem.Validation, told.Code)
@@ -192,7 +192,7 @@ func TestASecretThatCanNotBeOpenedIsOurFault(t *testing.T) {
 	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
 	s := n.secret(t)
 	n.App.Store.Client().WidgetSecret.Update().SetSecretSealed([]byte("\x04testx")).ExecX(n.Context(t.Context()))
-	err := n.App.Widget.Identify(n.asked(t), s.signed(t, n.claims(nil)))
+	err := n.App.Widget.Identify(n.asked(t), s.signed(t, n.claims(nil)), always)
 	require.ErrorContains(t, err, "open "+s.id)
 	_, told := problem.As(err)
 	require.False(t, told)
