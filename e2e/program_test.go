@@ -215,7 +215,7 @@ func (p *program) first(path string) map[string]any {
 func (p *program) must(method, path string, body any) string {
 	p.t.Helper()
 	status, data := p.send(method, path, body)
-	require.Contains(p.t, []int{http.StatusOK, http.StatusCreated}, status)
+	require.Contains(p.t, []int{http.StatusOK, http.StatusCreated, http.StatusAccepted}, status)
 	return fmt.Sprint(data["id"])
 }
 
