@@ -46,7 +46,8 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	return nil
 }
 
-// NoteTexts notes what a contact and its guest have written, for an erasure to come to: the ids.
+// NoteTexts notes what a contact and its guest have written, for an erasure to come to: the ids. A post
+// of another contact is that one's, whoever's the guest is: contacts with one address share it.
 func NoteTexts(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -55,7 +56,7 @@ func NoteTexts(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, 
 	for _, statement := range []string{
 		`INSERT INTO subject_records (id, organization_id, request_id, kind, item_id)
 SELECT gen_random_uuid(), $1, $4, 'post', id FROM posts WHERE organization_id = $1
-  AND (contact_id = $2 OR author_user_id IN (` + guestsSQL + `))`,
+  AND (contact_id = $2 OR contact_id IS NULL AND author_user_id IN (` + guestsSQL + `))`,
 		`INSERT INTO subject_records (id, organization_id, request_id, kind, item_id)
 SELECT gen_random_uuid(), $1, $4, 'comment', id FROM comments c WHERE organization_id = $1
   AND (contact_id = $2 OR email_hash = $3 AND contact_id IS NULL

@@ -121,8 +121,9 @@ func (t *step) exportPosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := t.Post.Query().
-		Where(post.Or(post.ContactID(of.ID), post.AuthorUserIDIn(guests...)), post.IDGT(publicid.Of[publicid.Post](t.position()))).
+	// A post of another contact is that one's: contacts with one address share a guest.
+	own := post.Or(post.ContactID(of.ID), post.And(post.ContactIDIsNil(), post.AuthorUserIDIn(guests...)))
+	rows, err := t.Post.Query().Where(own, post.IDGT(publicid.Of[publicid.Post](t.position()))).
 		Order(db.Asc(post.FieldID)).Limit(rowsPage).All(ctx)
 	if err != nil {
 		return errors.Wrap(err, "read the person's posts")

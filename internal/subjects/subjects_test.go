@@ -25,6 +25,7 @@ func TestAnExport(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *tenant){
 		"holds all there is about a person, and nothing of anybody else":          exportHoldsAll,
 		"has what was done with the address without a contact":                    exportByAddress,
+		"leaves out the posts of another contact with the address":                exportLeavesOthersPosts,
 		"is sealed in the database, and can't be read before it is completed":     exportIsSealed,
 		"that runs is the one that is asked for again":                            exportOnce,
 		"of a contact that is deleted meanwhile stops, and keeps nothing":         exportStops,
@@ -184,6 +185,7 @@ func TestAnErasure(t *testing.T) {
 		"leaves no trace of address, name, traits and hash in the whole database":       eraseLeavesNoTrace,
 		"blanks what the person wrote where that is asked for, in events too":           eraseBlanks,
 		"leaves another contact with the address, and a member who has it, as they are": eraseLeavesOthers,
+		"leaves the posts of another contact with the address":                          eraseLeavesOthersPosts,
 		"removes the exports of the person":                                             eraseRemovesExports,
 		"waits for attempts that carry what was there, and clears their answers":        eraseWaits,
 	} {
@@ -277,6 +279,37 @@ func eraseLeavesOthers(t *testing.T, n *tenant) {
 	require.Equal(t, address, n.Make(t, http.MethodGet, "/v1/contacts/"+same, nil)["email"])
 	hashed := query[string](t, n, "SELECT post_id::text FROM votes WHERE email_hash = $1 ORDER BY post_id", hashOf(n, address))
 	require.Len(t, hashed, 2, "that of the member and that of the other contact")
+}
+
+// sharedGuest has another contact with the address post as the guest that Noor is, because she
+// commented first, and Noor without the contact. It returns both posts.
+func (n *tenant) sharedGuest(t *testing.T) (others, own string) {
+	t.Helper()
+	same := n.ID(t, "/v1/contacts", object{"email": address})
+	others = n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode", "contactId": same, "body": object{"text": "For dusk."}})
+	own = n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Blue mode", "body": object{"text": "For dawn."}})
+	changed := query[int](t, n, `UPDATE posts SET author_user_id = (
+  SELECT u.id FROM users u JOIN contacts c ON c.id = u.contact_id WHERE c.external_user_id = 'u-noor'
+    AND u.organization_id = $1) WHERE organization_id = $1 AND title IN ('Grey mode', 'Blue mode') RETURNING 1`, n.Organization.ID.UUID())
+	require.Len(t, changed, 2)
+	return others, own
+}
+
+func exportLeavesOthersPosts(t *testing.T, n *tenant) {
+	_, own := n.sharedGuest(t)
+	all := n.records(t, n.export(t, n.noor))
+	require.Len(t, all["post"], 2)
+	require.Equal(t, own, all["post"][1]["id"])
+	require.NotContains(t, fmt.Sprint(all), "Grey mode", "nor in an event")
+}
+
+func eraseLeavesOthersPosts(t *testing.T, n *tenant) {
+	others, own := n.sharedGuest(t)
+	n.answered(t)
+	n.Finished(t, n.erase(t, object{"text": "blank"}))
+	p := n.Make(t, http.MethodGet, "/v1/posts/"+others, nil)
+	require.Equal(t, []any{"Grey mode", "For dusk."}, []any{p["title"], p["body"].(object)["text"]})
+	require.Equal(t, "[erased]", n.Make(t, http.MethodGet, "/v1/posts/"+own, nil)["title"])
 }
 
 func eraseRemovesExports(t *testing.T, n *tenant) {
