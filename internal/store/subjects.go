@@ -19,7 +19,7 @@ import (
 
 // ErasePerson takes a contact's address off what tells of it: the hashes of its votes and comments,
 // and those of who voted or wrote with the address and is no other contact and no member; and the
-// guest as whom it wrote; and what waits for a link that was mailed to it. The counts stay.
+// guest as whom it wrote. The counts stay.
 func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -39,8 +39,17 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 			return errors.Wrap(err, "erase the person")
 		}
 	}
-	// What waits for a link ends with who was to use it.
-	if _, err := tx.ExecContext(ctx, `DELETE FROM interactions WHERE organization_id = $1 AND email_hash = $2`, of.OrganizationID, hash); err != nil {
+	return nil
+}
+
+// EndLinks removes what waits for a link that was mailed to a contact's address: it ends with who was
+// to use it. Where a link is being used, it waits until that is done.
+func EndLinks(ctx context.Context, tx *db.Tx, of *db.Contact) error {
+	if of.EmailHash == nil {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM interactions WHERE organization_id = $1 AND email_hash = $2`, of.OrganizationID, *of.EmailHash)
+	if err != nil {
 		return errors.Wrap(err, "erase what waits for a link")
 	}
 	return nil

@@ -4,6 +4,7 @@
 package subjects
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/go-faster/errors"
@@ -87,7 +88,7 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 		if err := access.MustAdminister(ctx, c.APIKey); err != nil {
 			return err
 		}
-		of, err := contacts.LockWithPosts(ctx, c, id)
+		of, err := lockWithLinks(ctx, c, id)
 		if err != nil {
 			return err
 		}
@@ -115,6 +116,34 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 		return contacts.Remove(ctx, c, of)
 	})
 	return made, err
+}
+
+// lockWithLinks locks a contact that is erased, and its posts, once nothing waits any more for a link
+// that was mailed to it. The links are first, as for who uses one, who locks the link before the post
+// and the contact; what that made is there then, for the statements that follow to come to.
+func lockWithLinks(ctx context.Context, c *change.Change, id publicid.Contact) (*db.Contact, error) {
+	before, err := contacts.OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)))
+	if err != nil {
+		return nil, err
+	}
+	if err := store.EndLinks(ctx, c.Tx, before); err != nil {
+		return nil, err
+	}
+	of, err := contacts.LockWithPosts(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(hashOf(before), hashOf(of)) {
+		return nil, store.ErrAgain // its address is another one meanwhile, which has other links
+	}
+	return of, nil
+}
+
+func hashOf(of *db.Contact) []byte {
+	if of.EmailHash == nil {
+		return nil
+	}
+	return *of.EmailHash
 }
 
 // insert writes a receipt, whose workflow starts after the commit.
