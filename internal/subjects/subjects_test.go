@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/user"
@@ -186,6 +187,8 @@ func TestAnErasure(t *testing.T) {
 		"blanks what the person wrote where that is asked for, in events too":           eraseBlanks,
 		"leaves another contact with the address, and a member who has it, as they are": eraseLeavesOthers,
 		"leaves the posts of another contact with the address":                          eraseLeavesOthersPosts,
+		"comes to what a link does that is used at the same time":                       eraseAwaitsLinks,
+		"blanks a post though another one has the slug that its id makes":               eraseBlanksBesideASquatter,
 		"removes the exports of the person":                                             eraseRemovesExports,
 		"waits for attempts that carry what was there, and clears their answers":        eraseWaits,
 	} {
@@ -256,7 +259,8 @@ func eraseBlanks(t *testing.T, n *tenant) {
 	require.NotEmpty(t, n.traces(t, "Please, by "+n.bo))
 	require.Equal(t, counts, n.counts(t))
 	p := n.Make(t, http.MethodGet, "/v1/posts/"+n.post, nil)
-	require.Equal(t, []any{"[erased]", "erased-" + strings.TrimPrefix(n.post, "pst_"), ""}, []any{p["title"], p["slug"], p["body"].(object)["text"]})
+	require.Equal(t, []any{"[erased]", ""}, []any{p["title"], p["body"].(object)["text"]})
+	require.Regexp(t, "^erased-"+strings.TrimPrefix(n.post, "pst_")+"-[a-z2-7]{8}$", p["slug"])
 	events, err := n.App.Store.Client().Event.Query().All(n.Context(t.Context()))
 	require.NoError(t, err)
 	testkit.ByContract(t, events)
@@ -310,6 +314,54 @@ func eraseLeavesOthersPosts(t *testing.T, n *tenant) {
 	p := n.Make(t, http.MethodGet, "/v1/posts/"+others, nil)
 	require.Equal(t, []any{"Grey mode", "For dusk."}, []any{p["title"], p["body"].(object)["text"]})
 	require.Equal(t, "[erased]", n.Make(t, http.MethodGet, "/v1/posts/"+own, nil)["title"])
+}
+
+// eraseAwaitsLinks has somebody use a link who takes the locks of that: the link, and then the post and
+// the contact.
+func eraseAwaitsLinks(t *testing.T, n *tenant) {
+	post := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"})
+	id, err := publicid.Parse[publicid.Post](post)
+	require.NoError(t, err)
+	n.waitsForLink(t)
+	n.answered(t)
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	link, err := c.Begin(t.Context())
+	require.NoError(t, err)
+	do := func(sql string, args ...any) {
+		_, err := link.Exec(t.Context(), sql, args...)
+		require.NoError(t, err)
+	}
+	do(`DELETE FROM interactions`)
+	erased := make(chan testkit.Answer, 1)
+	go func() {
+		erased <- n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", object{"text": "blank"})
+	}()
+	require.Eventually(t, func() bool {
+		return len(query[int](t, n, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)) > 0
+	}, testkit.Wait, 10*time.Millisecond)
+	do(`SELECT FROM posts WHERE id = $1 FOR UPDATE NOWAIT`, id.UUID())
+	do(`SELECT FROM contacts WHERE email = $1 FOR SHARE NOWAIT`, address)
+	do(`UPDATE posts SET contact_id = (SELECT id FROM contacts WHERE email = $2) WHERE id = $1`, id.UUID(), address)
+	do(`UPDATE posts SET vote_count = vote_count + 1 WHERE id = $1`, id.UUID())
+	do(`INSERT INTO votes (id, organization_id, post_id, email_hash, created_at) VALUES ($1, $2, $3, $4, now())`,
+		publicid.NewVote().UUID(), n.Organization.ID.UUID(), id.UUID(), hashOf(n, address))
+	require.NoError(t, link.Commit(t.Context()))
+	a := <-erased
+	require.Equal(t, http.StatusAccepted, a.Status, "%s", a.Raw)
+	n.Finished(t, a.Data()["id"].(string))
+	require.Empty(t, n.traces(t, address, hexOf(n)))
+	require.Equal(t, "[erased]", n.Make(t, http.MethodGet, "/v1/posts/"+post, nil)["title"])
+}
+
+func eraseBlanksBesideASquatter(t *testing.T, n *tenant) {
+	slug := "erased-" + strings.TrimPrefix(n.post, "pst_")
+	squatter := n.Make(t, http.MethodPost, "/v1/boards/"+n.board+"/posts", object{"title": slug})
+	require.Equal(t, slug, squatter["slug"])
+	n.answered(t)
+	n.Finished(t, n.erase(t, object{"text": "blank"}))
+	require.Equal(t, "[erased]", n.Make(t, http.MethodGet, "/v1/posts/"+n.post, nil)["title"])
 }
 
 func eraseRemovesExports(t *testing.T, n *tenant) {
