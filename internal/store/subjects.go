@@ -14,8 +14,8 @@ import (
 )
 
 // This file has what exports and erasures of persons do by hand-written SQL: it changes what Ent
-// holds for immutable, and walks through events. All but the last two are limited to the
-// organization that they are given.
+// holds for immutable, and walks through events. What isn't limited to the organization that it is
+// given is limited to the request that it is given, or is for the sweep.
 
 // ErasePerson takes a contact's address off what tells of it: the hashes of its votes and comments,
 // and those of who voted or wrote with the address and is no other contact and no member; and the
@@ -105,18 +105,19 @@ func FirstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest)
 type EventHead struct {
 	ID   publicid.Event
 	Type string
-	// Head is the payload's; empty in an event of another organization.
+	// Head is the payload's.
 	Head []byte
 }
 
-// EventHeads reads the beginnings of the events behind a place, in the order of their ids, to walk
-// through all of them: those of other organizations with nothing but their ids.
+// EventHeads reads the beginnings of an organization's events behind a place, in the order of their
+// ids, to walk through all of them, by the index that the deliveries' foreign key has there anyway:
+// the events of others cost nothing.
 func EventHeads(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, after uuid.UUID, head, limit int,
 ) (found []EventHead, err error) {
 	// The number of rows stands in the text as in retention.go.
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT id, type, CASE WHEN organization_id = $1 THEN substring(payload, 1, %d) END
-FROM events WHERE id > $2 ORDER BY id LIMIT %d`, head, limit), of, after)
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
+FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id LIMIT %d`, head, limit), of, after)
 	if err != nil {
 		return nil, errors.Wrap(err, "walk through the events")
 	}
@@ -142,7 +143,7 @@ func ReplacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id
 	return nil
 }
 
-// The deliveries of the events that an erasure has changed.
+// The deliveries of the events that an erasure has changed, and of that of the deletion.
 const (
 	eventsOfRequest = `subject_records r JOIN deliveries d ON d.event_id = r.item_id`
 	ofRequest       = `r.request_id = $1 AND r.kind = 'event'`
@@ -165,10 +166,12 @@ func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectReques
 }
 
 // OnTheirWay counts the deliveries of a request's events that somebody may be attempting, or may
-// have begun to, with what the payload was: those under way, and else all that are pending.
+// have begun to, with what the payload was: those under way, and else all that are pending. One is
+// under way until its attempt is recorded, which may be after its lease.
 func OnTheirWay(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, pending bool) (int, error) {
 	found, err := oneColumn[int](ctx, tx,
-		`SELECT count(*)::int FROM `+eventsOfRequest+` WHERE `+ofRequest+` AND (d.lease_until > now() OR d.status = 'pending' AND $2)`, request, pending)
+		`SELECT count(*)::int FROM `+eventsOfRequest+` WHERE `+ofRequest+`
+  AND (d.lease_until > now() OR d.status = 'pending' AND (d.lease_until IS NOT NULL OR $2))`, request, pending)
 	if err != nil {
 		return 0, err
 	}

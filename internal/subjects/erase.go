@@ -77,21 +77,26 @@ func (t *step) eraseEvents(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "lock the events")
 	}
-	var changed []publicid.Event
+	var noted []publicid.Event
 	for _, e := range rows {
 		payload, err := event.Erase(event.Type(e.Type), e.Payload)
 		if err != nil {
 			return err
 		}
-		if string(payload) == string(e.Payload) {
+		same := string(payload) == string(e.Payload)
+		if same && event.Type(e.Type) != event.ContactDeleted {
+			continue
+		}
+		// A receiver that is told of the deletion may answer with what it knew.
+		noted = append(noted, e.ID)
+		if same {
 			continue
 		}
 		if err := store.ReplacePayload(ctx, t.Tx, e.OrganizationID, e.ID, payload); err != nil {
 			return err
 		}
-		changed = append(changed, e.ID)
 	}
-	if err := t.noteEvents(ctx, changed); err != nil {
+	if err := t.noteEvents(ctx, noted); err != nil {
 		return err
 	}
 	if over {

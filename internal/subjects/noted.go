@@ -16,7 +16,7 @@ import (
 )
 
 // subjectOf is the id of the contact, post, vote or comment that an event is about; zero where it is
-// about something else, or another organization's.
+// about something else.
 func subjectOf(h store.EventHead) uuid.UUID {
 	text := event.Subject(h.Head)
 	switch event.Type(h.Type) {

@@ -189,6 +189,7 @@ func TestAnErasure(t *testing.T) {
 		"leaves the posts of another contact with the address":                          eraseLeavesOthersPosts,
 		"comes to what a link does that is used at the same time":                       eraseAwaitsLinks,
 		"blanks a post though another one has the slug that its id makes":               eraseBlanksBesideASquatter,
+		"clears what receivers answered to contact.deleted":                             eraseClearsLastAnswers,
 		"removes the exports of the person":                                             eraseRemovesExports,
 		"waits for attempts that carry what was there, and clears their answers":        eraseWaits,
 	} {
@@ -364,6 +365,19 @@ func eraseBlanksBesideASquatter(t *testing.T, n *tenant) {
 	require.Equal(t, "[erased]", n.Make(t, http.MethodGet, "/v1/posts/"+n.post, nil)["title"])
 }
 
+func eraseClearsLastAnswers(t *testing.T, n *tenant) {
+	n.answered(t)
+	request := n.erase(t, object{})
+	quoted := query[int](t, n, `WITH d AS (
+  UPDATE deliveries SET status = 'succeeded', next_attempt_at = NULL, attempt_count = 1 WHERE event_type = 'contact.deleted'
+  RETURNING id, organization_id
+) INSERT INTO attempts (id, organization_id, delivery_id, number, started_at, duration_ms, response_status, response_body)
+  SELECT gen_random_uuid(), organization_id, id, 1, now(), 5, 200, $1 FROM d RETURNING 1`, []byte("Bye, "+fullName))
+	require.Len(t, quoted, 1)
+	n.Finished(t, request)
+	require.Empty(t, n.traces(t, fullName))
+}
+
 func eraseRemovesExports(t *testing.T, n *tenant) {
 	done := n.export(t, n.noor)
 	running := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
@@ -389,6 +403,8 @@ func eraseWaits(t *testing.T, n *tenant) {
 	for !next() {
 	}
 	require.True(t, next(), "it is still under way")
+	query[int](t, n, `UPDATE deliveries SET lease_until = now() - interval '1 hour' WHERE event_type = 'contact.updated' RETURNING 1`)
+	require.True(t, next(), "its lease is over, but it isn't recorded yet")
 	// Now it is recorded.
 	query[int](t, n, `UPDATE attempts SET response_body = $1 WHERE delivery_id IN (SELECT id FROM deliveries WHERE event_type = 'contact.updated') RETURNING 1`,
 		[]byte(address))

@@ -1,0 +1,41 @@
+package subjects_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/event"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// One database has the events of all organizations, and who asks for a person may be the smallest.
+func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
+	t.Parallel()
+	s, c, asked := testkit.Asked(t)
+	_, err := c.Exec(t.Context(), `
+		INSERT INTO organizations (id, created_at, updated_at, name)
+			SELECT gen_random_uuid(), now(), now(), n::text FROM generate_series(1, 4) n;
+		ALTER TABLE events DISABLE TRIGGER count_event;
+		INSERT INTO events (id, organization_id, created_at, type, payload)
+			SELECT gen_random_uuid(), o.id, now(), 'post.created', '{}' FROM organizations o, generate_series(1, 5000 * o.name::int) n;
+		ANALYZE; SET plan_cache_mode = force_generic_plan`)
+	require.NoError(t, err)
+	err = s.InTx(t.Context(), func(tx *db.Tx) error {
+		_, err := store.EventHeads(t.Context(), tx, publicid.NewOrganization(), uuid.Nil, event.SubjectBytes, 2000)
+		return err
+	})
+	require.NoError(t, err)
+	for _, q := range asked.All() {
+		if strings.Contains(q.SQL, "FROM events") {
+			require.Contains(t, testkit.KeptPlan(t, c, q), "Index Scan using events_organization_id_id on events")
+			return
+		}
+	}
+	require.Fail(t, "nothing was asked")
+}
