@@ -30,6 +30,7 @@ func TestABatchOfContacts(t *testing.T) {
 		"is refused as a whole while bills are unpaid":               batchUnpaid,
 		"answers no more than a page's worth of metadata":            batchOfLarge,
 		"has its contacts in the feed in the order of its items":     batchEvents,
+		"writes no votes of contacts who pay what they paid before":  batchKeepsVotes,
 	})
 }
 
@@ -239,6 +240,28 @@ func batchesAtOnce(t *testing.T, n *tenant) {
 	all.Wait()
 	require.Len(t, free.Contents(t, "contacts"), 70)
 	require.Len(t, free.Kept(t), 70, "one contact.created each")
+}
+
+func batchKeepsVotes(t *testing.T, n *tenant) {
+	n.batch(t, object{"externalUserId": "ada"}, object{"externalUserId": "bo", "mrrCents": 900, "currency": "EUR"})
+	post := n.Post(t)
+	for _, id := range []string{"ada", "bo"} {
+		n.Make(t, http.MethodPost, post+"/votes", object{"externalUserId": id})
+	}
+	// The transaction that wrote it, and what it has.
+	votes := func(id string) (written string, cents *int64) {
+		err := connect(t, n).QueryRow(t.Context(), `SELECT v.xmin::text, v.mrr_cents FROM votes v JOIN contacts c ON c.id = v.contact_id
+  WHERE c.organization_id = $1 AND c.external_user_id = $2`, n.Organization.ID.UUID(), id).Scan(&written, &cents)
+		require.NoError(t, err)
+		return written, cents
+	}
+	before, _ := votes("bo")
+	n.batch(t, object{"externalUserId": "ada", "mrrCents": 9900, "currency": "EUR"}, object{"externalUserId": "bo", "plan": "team"})
+	after, cents := votes("bo")
+	require.Equal(t, before, after)
+	require.EqualValues(t, 900, *cents)
+	_, cents = votes("ada")
+	require.EqualValues(t, 9900, *cents)
 }
 
 func connect(t *testing.T, n *tenant) *pgx.Conn {

@@ -147,6 +147,7 @@ RETURNING %s`
 // What contacts pay is told to all of their votes at once, before the trigger of each contact would:
 // posts are counted in their order by one statement, and so that batches whose contacts voted for the
 // same posts don't wait for each other in a circle. The contacts are locked, so no vote comes meanwhile.
+// Votes that have it already, as those of contacts in the batch who pay what they did, aren't written.
 const tellVotesSQL = `
 WITH paying AS (
   SELECT old.id, next.mrr_cents, next.currency
@@ -157,7 +158,8 @@ WITH paying AS (
     SELECT id FROM votes WHERE organization_id = $1 AND contact_id = p.id OFFSET 0
   ) v
 )
-UPDATE votes v SET mrr_cents = p.mrr_cents, currency = p.currency FROM voted p WHERE v.organization_id = $1 AND v.id = p.id`
+UPDATE votes v SET mrr_cents = p.mrr_cents, currency = p.currency FROM voted p WHERE v.organization_id = $1 AND v.id = p.id
+  AND (v.mrr_cents, v.currency) IS DISTINCT FROM (p.mrr_cents, p.currency)`
 
 // UpdateContacts sets columns of contacts that are locked, by their ids, and returns them.
 func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact) error {
