@@ -105,20 +105,20 @@ func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) 
 		if err != nil {
 			return errors.Wrap(err, "load the organization")
 		}
+		logo, err := putLogo(ctx, c, mediaType, in.Logo)
+		if err != nil {
+			return err
+		}
+		update := c.Organization.UpdateOne(old)
+		change.Differs(in.Name, old.Name, update.SetName)
+		change.Differs(in.PublicClosed, old.PublicClosed, update.SetPublicClosed)
+		setOrClear(in.Slug, old.Slug, update.SetSlug, update.ClearSlug)
+		setOrClear(in.Color, old.Color, update.SetColor, update.ClearColor)
+		if changed = old; !logo && change.Unchanged(update.Mutation()) {
+			return nil
+		}
 		c.Audit("updateOrganization", old.ID)
-		if in.Logo != nil {
-			if err := putLogo(ctx, c, mediaType, in.Logo); err != nil {
-				return err
-			}
-		}
-		update := c.Organization.UpdateOne(old).SetUpdatedAt(store.Now())
-		if in.Name != nil {
-			update.SetName(*in.Name)
-		}
-		update.SetNillablePublicClosed(in.PublicClosed)
-		setOrClear(in.Slug, update.SetSlug, update.ClearSlug)
-		setOrClear(in.Color, update.SetColor, update.ClearColor)
-		changed, err = update.Save(ctx)
+		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return slugTaken()
 		}
@@ -134,28 +134,42 @@ func slugTaken() error {
 	return problem.New(problem.Conflict, "The slug is already taken.").With("field", "slug")
 }
 
-func setOrClear[Update any](to *string, set func(string) Update, unset func() Update) {
+// setOrClear writes nothing where the value is there already.
+func setOrClear[Update any](to, old *string, set func(string) Update, unset func() Update) {
 	switch {
 	case to == nil:
 	case *to == "":
-		unset()
-	default:
+		if old != nil {
+			unset()
+		}
+	case old == nil || *old != *to:
 		set(*to)
 	}
 }
 
-// putLogo replaces the logo; an empty file takes it away.
-func putLogo(ctx context.Context, c *change.Change, mediaType string, file []byte) error {
+// putLogo replaces the logo; an empty file takes it away, and nil leaves it. Changed says that another
+// one was there, or none.
+func putLogo(ctx context.Context, c *change.Change, mediaType string, file []byte) (changed bool, err error) {
+	if file == nil {
+		return false, nil
+	}
+	old, err := c.Logo.Query().Only(ctx)
+	if err != nil && !db.IsNotFound(err) {
+		return false, errors.Wrap(err, "load the logo")
+	}
+	if old == nil && len(file) == 0 || old != nil && old.MediaType == mediaType && bytes.Equal(old.Content, file) {
+		return false, nil
+	}
 	if _, err := c.Logo.Delete().Exec(ctx); err != nil {
-		return errors.Wrap(err, "remove the logo")
+		return false, errors.Wrap(err, "remove the logo")
 	}
 	if len(file) == 0 {
-		return nil
+		return true, nil
 	}
 	if err := c.Logo.Create().SetMediaType(mediaType).SetContent(file).Exec(ctx); err != nil {
-		return errors.Wrap(err, "insert the logo")
+		return false, errors.Wrap(err, "insert the logo")
 	}
-	return nil
+	return true, nil
 }
 
 // Workspace loads the organization that an address names, by its slug or its id. It returns

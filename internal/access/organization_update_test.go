@@ -28,6 +28,7 @@ func TestAnOrganization(t *testing.T) {
 		"has no logo that isn't a small PNG or JPEG":        badLogos,
 		"is found by its slug or its id, and by no other's": findWorkspace,
 		"can be changed while its bills aren't paid":        updateReadOnly,
+		"stays as it is where it is told what it has":       updateTwice,
 	})
 }
 
@@ -60,6 +61,27 @@ func updateOrganization(t *testing.T, n *tenant) {
 	require.Nil(t, got.Slug)
 	require.Nil(t, got.Color)
 	require.Equal(t, "Acme Labs", got.Name)
+}
+
+func updateTwice(t *testing.T, n *tenant) {
+	slug := n.slug()
+	in := access.OrganizationPatch{
+		Name: new("Acme Labs"), Slug: &slug, Color: new("#abcdef"), Logo: picture(t, 16, 16), PublicClosed: new(true),
+	}
+	lines := func() int {
+		return strings.Count(strings.Join(n.Contents(t, "audit_entries"), ""), "updateOrganization")
+	}
+	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: new(""), Color: new(""), Logo: []byte{}}), "none is there")
+	require.Zero(t, lines())
+	require.NoError(t, n.update(t, in))
+	require.Equal(t, 1, lines())
+	unchanged := n.Watch(t)
+	require.NoError(t, n.update(t, in))
+	require.NoError(t, n.update(t, access.OrganizationPatch{}))
+	unchanged(t)
+	require.Equal(t, 1, lines())
+	require.NoError(t, n.update(t, access.OrganizationPatch{Logo: []byte{}}))
+	require.Equal(t, 2, lines(), "a logo is a change, too")
 }
 
 // slug is one that no other tenant of the service has.

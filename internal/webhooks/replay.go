@@ -83,10 +83,12 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 		if err := mustTake(hook, &old.EventType); err != nil {
 			return err
 		}
-		c.Audit("replayDelivery", id)
 		// Created when its id was: lists go by the one and filter by the other.
-		_, err = store.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
+		made, err := store.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
 			OnConflict(sql.DoNothing()).Exec(ctx))
+		if made {
+			c.Audit("replayDelivery", id)
+		}
 		return err
 	})
 }

@@ -3,6 +3,8 @@ package webhooks_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -198,6 +200,8 @@ func replayAs(t *testing.T, n *tenant) {
 	all.Wait()
 	n.Patch(t, hook, object{"enabled": false})
 	require.NoError(t, n.App.Webhooks.ReplayAs(t.Context(), of, as), "it was made before")
+	lines := slices.DeleteFunc(n.Contents(t, "audit_entries"), func(line string) bool { return !strings.Contains(line, "replayDelivery") })
+	require.Len(t, lines, 1)
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil).Body["data"].([]any)
 	require.Len(t, log, 2)
 	made := log[0].(object)
