@@ -134,10 +134,13 @@ func readToken(w http.ResponseWriter, r *http.Request) (string, error) {
 }
 
 // told is what a browser may be told of a refusal: of the organization's plan it is only that
-// there is a cap.
+// there is a cap, and nothing of its billing.
 func told(err error) error {
 	if problem.Is(err, problem.PlanLimit) {
 		return problem.New(problem.PlanLimit, "The organization has no room for further contacts.")
+	}
+	if problem.Is(err, problem.Forbidden) {
+		return problem.New(problem.Forbidden, "The organization takes no contacts just now.")
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -194,6 +195,27 @@ func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
 	require.InDelta(t, 60, granted.Load(), 1, "and what flows in meanwhile")
 	require.True(t, problem.Is(s.MayTry(t.Context(), here), problem.RateLimited))
 	require.NoError(t, s.MayTry(t.Context(), there))
+}
+
+func TestTheSweepFindsEveryInteractionThatIsDuePageByPage(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	found := map[publicid.Interaction]bool{}
+	for _, who := range []string{"ada", "bo", "cy"} {
+		s.ask(t, who+"@example.com")
+	}
+	var last store.OverdueInteraction
+	for {
+		due, err := s.App.Store.OverdueInteractions(t.Context(), 0, last, 1)
+		require.NoError(t, err)
+		if len(due) == 0 {
+			break
+		}
+		last = due[0]
+		require.False(t, found[last.ID])
+		found[last.ID] = true
+	}
+	require.Len(t, found, 3)
 }
 
 func TestAnAddressGetsSixLinksAnHourFromAllOrganizationsTogether(t *testing.T) {

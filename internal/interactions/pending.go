@@ -15,6 +15,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/seal"
 	"earshot/internal/store"
 )
 
@@ -96,7 +97,7 @@ func (s *Service) Pending(ctx context.Context, token string) (*Wanted, *Visitor,
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := s.open(found)
+	kept, err := s.opened(found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +122,7 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confi
 		if err != nil {
 			return err
 		}
-		kept, err := s.open(found)
+		kept, err := s.opened(found)
 		if err != nil {
 			return err
 		}
@@ -154,6 +155,15 @@ func live(ctx context.Context, query *db.InteractionQuery, token string) (*db.In
 		return nil, errors.Wrap(err, "look for the interaction")
 	}
 	return found, nil
+}
+
+// opened is open for who uses a link. One that was sealed with a key that is gone is over.
+func (s *Service) opened(i *db.Interaction) (content, error) {
+	kept, err := s.open(i)
+	if errors.Is(err, seal.ErrUnreadable) {
+		return kept, problem.Missing("link")
+	}
+	return kept, err
 }
 
 func (s *Service) open(i *db.Interaction) (kept content, err error) {

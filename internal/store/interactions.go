@@ -15,21 +15,26 @@ import (
 type OverdueInteraction struct {
 	ID           publicid.Interaction
 	Organization publicid.Organization
+	DueAt        time.Time
 }
 
 const overdueInteractionsSQL = `
-SELECT id, organization_id FROM interactions WHERE due_at <= now() - make_interval(secs => $1)
-ORDER BY due_at LIMIT $2`
+SELECT id, organization_id, due_at FROM interactions
+WHERE due_at <= now() - make_interval(secs => $1) AND (due_at, id) > ($2, $3::uuid)
+ORDER BY due_at, id LIMIT $4`
 
 // OverdueInteractions are those, of all organizations, whose link should have been mailed the
-// grace ago, or whose time was up then, the longest overdue first. It is for the sweep.
-func (s *Store) OverdueInteractions(ctx context.Context, grace time.Duration, limit int) ([]OverdueInteraction, error) {
-	rows, err := s.pool.Query(ctx, overdueInteractionsSQL, grace.Seconds(), limit)
+// grace ago, or whose time was up then, behind the last one, the longest overdue first. It is for the
+// sweep.
+func (s *Store) OverdueInteractions(
+	ctx context.Context, grace time.Duration, last OverdueInteraction, limit int,
+) ([]OverdueInteraction, error) {
+	rows, err := s.pool.Query(ctx, overdueInteractionsSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
 	if err != nil {
 		return nil, errors.Wrap(err, "find overdue interactions")
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (i OverdueInteraction, err error) {
-		return i, row.Scan(&i.ID, &i.Organization)
+		return i, row.Scan(&i.ID, &i.Organization, &i.DueAt)
 	})
 	if err != nil {
 		return nil, errors.Wrap(err, "read overdue interactions")
