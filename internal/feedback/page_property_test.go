@@ -83,7 +83,7 @@ func changing(t *testing.T, n *tenant, d *dice, l shifting) {
 	t.Helper()
 	var doomed []string
 	for range 2 * staying {
-		if id := l.add(t); d.roll(2) == 0 {
+		if id := l.add(t); len(doomed) < staying && d.roll(2) == 0 {
 			doomed = append(doomed, id)
 		}
 	}
