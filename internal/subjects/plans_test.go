@@ -33,7 +33,8 @@ func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
 	require.NoError(t, err)
 	for _, q := range asked.All() {
 		if strings.Contains(q.SQL, "FROM events") {
-			require.Contains(t, testkit.KeptPlan(t, c, q), "Index Scan using events_organization_id_id on events")
+			// Few rows of an organization may be sorted after the index, too.
+			require.Regexp(t, `Index Scan (using|on) events_organization_id_id\b`, testkit.KeptPlan(t, c, q))
 			return
 		}
 	}
