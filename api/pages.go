@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,6 +16,11 @@ func (a *API) MountPages(pages http.Handler, paths ...string) {
 	for _, path := range paths {
 		a.engine.Any(path, func(c *gin.Context) { pages.ServeHTTP(c.Writer, c.Request) })
 	}
+}
+
+// Network is where a request of a page comes from, as limits of clients go by it.
+func (a *API) Network(r *http.Request) netip.Prefix {
+	return clientNetwork(clientAddress(r, a.server.proxies))
 }
 
 // WriteProblem answers a page's request with an error in the envelope of operations.

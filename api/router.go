@@ -22,6 +22,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/subjects"
 	"earshot/internal/telemetry"
+	"earshot/internal/tokenbucket"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
 )
@@ -59,10 +60,11 @@ type UseCases struct {
 type server struct {
 	answers *page.Memory
 	UseCases
-	contract    *contract
-	keys        *keyring
-	limits      *access.RateLimits
-	refusedKeys *refusedKeys
+	contract *contract
+	keys     *keyring
+	limits   *access.RateLimits
+	// refusedKeys are counted by where they came from.
+	refusedKeys *tokenbucket.Buckets[netip.Prefix]
 	proxies     []netip.Prefix
 	work        time.Duration
 	metrics     metrics
@@ -92,7 +94,7 @@ func New(u UseCases, o Options) (*API, error) {
 	}
 	s := &server{
 		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: u.Access.RateLimits(o.RateLimit),
-		refusedKeys: newRefusedKeys(), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
+		refusedKeys: tokenbucket.New[netip.Prefix](wrongKeys), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
 		traces: o.Traces,
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: &keyring{authenticate: u.Access.Authenticate, known: map[[32]byte]remembered{}},

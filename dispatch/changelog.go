@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -15,13 +16,7 @@ import (
 // PublishWhenDue queues changelog entries whose publication was set, moved or taken
 // away, and returns at once.
 func (d *Dispatcher) PublishWhenDue(entries []change.ScheduledEntry) {
-	requests := make([]request, len(entries))
-	for i, e := range entries {
-		requests[i] = request{"changelog entry", e.Entry, func(ctx context.Context, c client.Client) error {
-			return reschedule(ctx, c, e)
-		}}
-	}
-	d.enqueue(requests)
+	enqueueEach(d, "changelog entry", entries, func(one change.ScheduledEntry) fmt.Stringer { return one.Entry }, reschedule)
 }
 
 // reschedule makes a run that is open look at the entry again; a closed one is

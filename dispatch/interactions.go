@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-faster/errors"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -16,13 +17,7 @@ import (
 
 // ConfirmInteractions queues interactions for the start of their runs and returns at once.
 func (d *Dispatcher) ConfirmInteractions(interactions []change.PendingInteraction) {
-	requests := make([]request, len(interactions))
-	for i, one := range interactions {
-		requests[i] = request{"interaction", one.Interaction, func(ctx context.Context, c client.Client) error {
-			return startConfirmation(ctx, c, one)
-		}}
-	}
-	d.enqueue(requests)
+	enqueueEach(d, "interaction", interactions, func(one change.PendingInteraction) fmt.Stringer { return one.Interaction }, startConfirmation)
 }
 
 // startConfirmation leaves a run that is open alone; a closed one is followed by another,
@@ -42,16 +37,15 @@ func startConfirmation(ctx context.Context, c client.Client, i change.PendingInt
 // EndInteractions queues a signal to each of the runs that wait for the interactions and returns
 // at once. A run that misses it finds out when the time is up.
 func (d *Dispatcher) EndInteractions(interactions []change.PendingInteraction) {
-	requests := make([]request, len(interactions))
-	for i, one := range interactions {
-		requests[i] = request{"tell that an interaction was confirmed", one.Interaction, func(ctx context.Context, c client.Client) error {
-			err := c.SignalWorkflow(ctx, one.Interaction.String(), "", workflows.ConfirmedSignal, nil)
-			var none *serviceerror.NotFound
-			if errors.As(err, &none) {
-				return nil
-			}
-			return err
-		}}
+	enqueueEach(d, "tell that an interaction was confirmed", interactions,
+		func(one change.PendingInteraction) fmt.Stringer { return one.Interaction }, endConfirmation)
+}
+
+func endConfirmation(ctx context.Context, c client.Client, i change.PendingInteraction) error {
+	err := c.SignalWorkflow(ctx, i.Interaction.String(), "", workflows.ConfirmedSignal, nil)
+	var none *serviceerror.NotFound
+	if err != nil && !errors.As(err, &none) {
+		return errors.Wrap(err, "signal the confirmation's workflow")
 	}
-	d.enqueue(requests)
+	return nil
 }

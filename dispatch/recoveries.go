@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -14,13 +15,7 @@ import (
 
 // RunRecoveries queues recoveries for their start and returns at once.
 func (d *Dispatcher) RunRecoveries(recoveries []change.RunningRecovery) {
-	requests := make([]request, len(recoveries))
-	for i, r := range recoveries {
-		requests[i] = request{"recovery", r.Recovery, func(ctx context.Context, c client.Client) error {
-			return startRecovery(ctx, c, r)
-		}}
-	}
-	d.enqueue(requests)
+	enqueueEach(d, "recovery", recoveries, func(one change.RunningRecovery) fmt.Stringer { return one.Recovery }, startRecovery)
 }
 
 // startRecovery leaves a run that is open alone; a closed one is followed by

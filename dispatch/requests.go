@@ -19,6 +19,17 @@ type request struct {
 	send func(ctx context.Context, c client.Client) error
 }
 
+// enqueueEach has a request sent for each of some, as enqueue does.
+func enqueueEach[T any](
+	d *Dispatcher, what string, some []T, id func(T) fmt.Stringer, send func(context.Context, client.Client, T) error,
+) {
+	requests := make([]request, len(some))
+	for i, one := range some {
+		requests[i] = request{what, id(one), func(ctx context.Context, c client.Client) error { return send(ctx, c, one) }}
+	}
+	d.enqueue(requests)
+}
+
 // enqueue has requests sent one after the other and returns at once.
 func (d *Dispatcher) enqueue(requests []request) {
 	d.mu.Lock()

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-faster/errors"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -54,11 +55,5 @@ func endStreak(ctx context.Context, c client.Client, webhook publicid.Webhook) e
 // EndFailureStreaks queues a signal to each of the runs that follow the webhooks' streaks
 // and returns at once.
 func (d *Dispatcher) EndFailureStreaks(webhooks []publicid.Webhook) {
-	requests := make([]request, len(webhooks))
-	for i, id := range webhooks {
-		requests[i] = request{"tell that a webhook's streak is over", id, func(ctx context.Context, c client.Client) error {
-			return endStreak(ctx, c, id)
-		}}
-	}
-	d.enqueue(requests)
+	enqueueEach(d, "tell that a webhook's streak is over", webhooks, func(one publicid.Webhook) fmt.Stringer { return one }, endStreak)
 }

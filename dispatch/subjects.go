@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -14,13 +15,7 @@ import (
 
 // RunSubjectRequests queues exports and erasures for their start and returns at once.
 func (d *Dispatcher) RunSubjectRequests(running []change.RunningSubjectRequest) {
-	requests := make([]request, len(running))
-	for i, r := range running {
-		requests[i] = request{"data-subject request", r.Request, func(ctx context.Context, c client.Client) error {
-			return startSubjectRequest(ctx, c, r)
-		}}
-	}
-	d.enqueue(requests)
+	enqueueEach(d, "data-subject request", running, func(one change.RunningSubjectRequest) fmt.Stringer { return one.Request }, startSubjectRequest)
 }
 
 // startSubjectRequest leaves a run that is open alone; a closed one is followed by another, because

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-faster/errors"
+
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/internal/interactions"
@@ -47,7 +49,7 @@ func (p *Pages) acts(do actor) http.Handler {
 		v := p.visitOf(r)
 		var a *answer
 		var err error
-		if reads(r) && !p.lookers.take(p.network(r)) {
+		if reads(r) && !p.lookers.Take(p.network(r)).OK {
 			a, err = v.notice(http.StatusTooManyRequests, "tooMuch")
 		} else {
 			a, err = p.act(w, r, v, do)
@@ -62,13 +64,14 @@ func (p *Pages) acts(do actor) http.Handler {
 }
 
 func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) (*answer, error) {
-	form, release, err := p.readForm(w, r)
+	room := p.answers.Reservation(noOrganization)
+	defer room.Release()
+	form, err := readForm(w, r, room)
+	if errors.Is(err, errForm) {
+		return v.notice(http.StatusRequestEntityTooLarge, "large")
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer release()
-	if form == nil {
-		return v.notice(http.StatusRequestEntityTooLarge, "large")
 	}
 	if c, err := r.Cookie(visitorCookie); err == nil {
 		v.cookie = c.Value
@@ -89,28 +92,33 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 	})
 }
 
-// readForm reads what was posted; nil is that it is too large.
-func (p *Pages) readForm(w http.ResponseWriter, r *http.Request) (form url.Values, release func(), err error) {
+// errForm is that what was posted is larger than any form of ours, or none.
+var errForm = errors.New("not a form of ours")
+
+// readForm reads what was posted, into room.
+func readForm(w http.ResponseWriter, r *http.Request, room *page.Reservation) (url.Values, error) {
 	if reads(r) {
-		return url.Values{}, func() {}, nil
+		return nil, nil
 	}
 	if r.ContentLength < 0 || r.ContentLength > maxForm {
-		return nil, func() {}, nil
+		return nil, errForm
 	}
-	room := p.answers.Reservation(noOrganization)
 	if !room.Fits(int(r.ContentLength)) {
-		return nil, nil, page.NoMemory()
+		return nil, page.NoMemory()
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	if err != nil {
+		return nil, errors.Join(errForm, err)
+	}
 	// Thousands of empty fields would take a hundred times the memory of their text.
-	if err == nil && bytes.Count(body, []byte("&")) <= maxFields {
-		form, err = url.ParseQuery(string(body))
+	if bytes.Count(body, []byte("&")) > maxFields {
+		return nil, errForm
 	}
-	if err != nil || form == nil {
-		room.Release()
-		return nil, func() {}, nil //nolint:nilerr // it isn't a form of ours
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, errors.Join(errForm, err)
 	}
-	return form, room.Release, nil
+	return form, nil
 }
 
 // mayKnow is serve for a page that shows something else to who is known on the browser. All

@@ -178,9 +178,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 			return
 		}
 	}
-	header.Set("Content-Length", strconv.Itoa(len(a.body)))
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) //nolint:gosec // made by html/template; a reader that left isn't told
+	a.write(w)
 }
 
 // sendPrivate writes an answer that is for one reader, and that nobody may keep.
@@ -199,7 +197,11 @@ func (a *answer) sendPrivate(w http.ResponseWriter) {
 	if a.cookie != nil {
 		http.SetCookie(w, a.cookie)
 	}
-	header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	a.write(w)
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) //nolint:gosec // made by html/template; a reader that left isn't told
 }

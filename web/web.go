@@ -19,6 +19,7 @@ import (
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/telemetry"
+	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
 )
 
@@ -55,7 +56,7 @@ type Pages struct {
 	texts        []*texts
 	cache        *cache
 	acting       *cache
-	lookers      *limits[netip.Prefix]
+	lookers      *tokenbucket.Buckets[netip.Prefix]
 	network      func(*http.Request) netip.Prefix
 	// answers bounds what large pages take, apart from the answers of the API: readers must not
 	// keep its callers waiting.
@@ -70,7 +71,7 @@ func New(u UseCases, o Options) (*Pages, error) {
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
 		cache: newCache(o), network: o.Network, answers: page.NewMemoryOf(memory.Pages - maxKept),
 	}
-	p.acting, p.lookers = p.cache.forActs(), newLimits[netip.Prefix](looksOfNetwork)
+	p.acting, p.lookers = p.cache.forActs(), tokenbucket.New[netip.Prefix](looksOfNetwork)
 	for _, tag := range languages {
 		t, err := loadTexts(tag)
 		if err != nil {

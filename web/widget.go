@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-faster/errors"
+
 	"earshot/internal/etag"
 	"earshot/internal/page"
 )
@@ -167,7 +169,7 @@ func (p *Pages) settings(ctx context.Context, v *visit) (*answer, error) {
 	}
 	body, err := json.Marshal(told)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // texts and a bool, which can't fail
+		return nil, errors.Wrap(err, "encode the widget's settings")
 	}
 	a := newAnswer(http.StatusOK, "application/json", body)
 	a.maxAge, a.readers = sharedFor, append([]string{}, v.org.WidgetOrigins...)

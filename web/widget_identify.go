@@ -17,6 +17,7 @@ import (
 	"earshot/internal/memory"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
 )
 
@@ -36,12 +37,12 @@ const (
 // identifier identifies end-users by tokens that their organization's server has signed.
 type identifier struct {
 	pages         *Pages
-	networks      *limits[netip.Prefix]
-	organizations *limits[publicid.Organization]
+	networks      *tokenbucket.Buckets[netip.Prefix]
+	organizations *tokenbucket.Buckets[publicid.Organization]
 }
 
 func newIdentifier(p *Pages) *identifier {
-	return &identifier{p, newLimits[netip.Prefix](tokensOfNetwork), newLimits[publicid.Organization](tokensOfOrganization)}
+	return &identifier{p, tokenbucket.New[netip.Prefix](tokensOfNetwork), tokenbucket.New[publicid.Organization](tokensOfOrganization)}
 }
 
 func (i *identifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +59,7 @@ func (i *identifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *identifier) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	if !i.networks.take(i.pages.network(r)) {
+	if !i.networks.Take(i.pages.network(r)).OK {
 		return errMany()
 	}
 	of, err := i.organization(ctx, r)
@@ -79,7 +80,7 @@ func (i *identifier) answer(ctx context.Context, w http.ResponseWriter, r *http.
 	}
 	// Only what the organization has signed takes of its allowance: anybody may send anything.
 	return told(i.pages.UseCases.Widget.Identify(change.WithCaller(ctx, &change.Caller{Organization: of}), token, func() error {
-		if !i.organizations.take(of.ID) {
+		if !i.organizations.Take(of.ID).OK {
 			return errMany()
 		}
 		return nil

@@ -9,7 +9,6 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/user"
-	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -65,7 +64,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 			return errors.Wrap(err, "insert the owner")
 		}
 		line := tx.AuditEntry.Create().SetOrganizationID(made.ID).SetAction("createOrganization").
-			SetResourceKind(change.ResourceKind(made.ID)).SetResourceID(made.ID.String())
+			SetResourceKind("organization").SetResourceID(made.ID.String())
 		if err := line.Exec(ctx); err != nil {
 			return errors.Wrap(err, "insert the line of the audit trail")
 		}

@@ -26,16 +26,17 @@ const module = "earshot"
 // so does what it names. Whoever adds a package says here where it belongs.
 var allowed = map[string][]string{
 	// The bottom: these know nothing of the rest.
-	"webhook":           nil,
-	"internal/batch":    nil,
-	"internal/config":   {"webhook"}, // the retry schedule
-	"internal/devstack": nil,
-	"internal/etag":     nil,
-	"internal/memory":   nil,
-	"internal/problem":  nil,
-	"internal/publicid": nil,
-	"internal/seal":     nil,
-	"internal/event":    {"internal/publicid"},
+	"webhook":              nil,
+	"internal/batch":       nil,
+	"internal/tokenbucket": nil,
+	"internal/config":      {"webhook"}, // the retry schedule
+	"internal/devstack":    nil,
+	"internal/etag":        nil,
+	"internal/memory":      nil,
+	"internal/problem":     nil,
+	"internal/publicid":    nil,
+	"internal/seal":        nil,
+	"internal/event":       {"internal/publicid"},
 	// Nothing of it is in an ordinary build; who may be killed at a line names it.
 	"internal/failpoint": nil,
 	"internal/mail":      {"internal/config"},
@@ -106,12 +107,12 @@ var allowed = map[string][]string{
 	"api": {
 		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
 		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
-		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/webhooks", "internal/widget",
+		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
 	},
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
-		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry",
+		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry", "internal/tokenbucket",
 		"internal/widget",
 	},
 	// It knows operations by the contract alone.

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/go-faster/errors"
 )
@@ -30,18 +31,14 @@ func (c *Change) Audit(action string, resource fmt.Stringer) {
 	c.audited = append(c.audited, audited{action, resource})
 }
 
-// ResourceKind is what a line of the audit trail calls the resource of an id.
-func ResourceKind(id fmt.Stringer) string {
-	text := id.String()
-	kind := resourceKinds[text[:3]]
-	if kind == "" {
-		panic("the audit trail has no name for what " + text + " is") // a use case's mistake
-	}
-	return kind
-}
-
 func (c *Change) writeAudit(ctx context.Context, a audited) error {
-	line := c.AuditEntry.Create().SetAction(a.action).SetResourceKind(ResourceKind(a.resource)).SetResourceID(a.resource.String())
+	id := a.resource.String()
+	prefix, _, _ := strings.Cut(id, "_")
+	kind, known := resourceKinds[prefix]
+	if !known {
+		return errors.Errorf("the audit trail has no name for what %s is", id)
+	}
+	line := c.AuditEntry.Create().SetAction(a.action).SetResourceKind(kind).SetResourceID(id)
 	if c.Caller.User != nil {
 		line.SetUserID(c.Caller.User.ID).SetAPIKeyID(c.Caller.Key.ID)
 	}

@@ -45,8 +45,9 @@ type Wanted struct {
 	// Title is a post's, Text a post's or a comment's.
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text,omitempty"`
-	// OptIn is that the visitor has ticked the box.
-	OptIn bool `json:"optIn,omitempty"`
+	// OptIn is that the visitor has ticked the box. It isn't kept: it counts only from who is known
+	// to have the address.
+	OptIn bool `json:"-"`
 }
 
 // Check returns everything that is wrong with a form.
