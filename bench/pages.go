@@ -123,8 +123,9 @@ const (
 	// readers come within the time, each with a connection of its own.
 	readers     = 10_000
 	readersTime = 20 * time.Second
-	// What the API is asked meanwhile, and what its p99 may be beside readers, as a multiple of
-	// its value alone.
+	// What the API is asked meanwhile, and what its p99 may be beside readers of pages, as a multiple
+	// of its value beside as many who ask for a line of text: connections, and who makes them, take
+	// their time of the same processors whatever they are for.
 	besideRate  = 100
 	readersMost = 1.5
 	// What a page may take of which nobody has asked in the last second.
@@ -164,13 +165,18 @@ func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 		if err != nil {
 			return err
 		}
-		at := printReaders(fmt.Sprintf("%d lists of the API a second, alone", besideRate), alone)
+		printReaders(fmt.Sprintf("%d lists of the API a second, alone", besideRate), alone)
+		floor, err := besideReaders(ctx, p, []string{"/robots.txt"}, ask)
+		if err != nil {
+			return err
+		}
+		at := printReaders(fmt.Sprintf("… beside %d who ask for a line of text", readers), floor)
 		beside, err := besideReaders(ctx, p, paths, ask)
 		if err != nil {
 			return err
 		}
-		if float64(printReaders(fmt.Sprintf("… beside %d readers", readers), beside)) > readersMost*float64(at) {
-			beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times its value alone", readersMost))
+		if float64(printReaders(fmt.Sprintf("… beside %d readers of pages", readers), beside)) > readersMost*float64(at) {
+			beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times its value beside as many who ask for nothing", readersMost))
 		}
 	}
 	return errors.Join(beyond...)

@@ -76,6 +76,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 	if c, err := r.Cookie(visitorCookie); err == nil {
 		v.cookie = c.Value
 	}
+	v.anew = true
 	ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
 	defer cancel()
 	return p.acting.inSlot(ctx, func(ctx context.Context) (*answer, error) {

@@ -47,29 +47,22 @@ func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, byID, err := p.tagsOf(ctx, b)
-	if err != nil {
-		return nil, err
-	}
 	content := boardContent{Path: boardPath(v.org, b), Name: b.Name, Description: b.Description}
-	asked := v.asked(&content, tags)
+	asked := v.asked(&content, v.tags)
 	posts, err := p.Feedback.Posts(ctx, b.ID, asked)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range posts.Items {
 		shown := showPost(content.Path, one.Post)
-		shown.Excerpt, shown.Tags = excerpt(one.BodyText), tagged(one, byID)
+		shown.Excerpt, shown.Tags = excerpt(one.BodyText), v.tagged(one)
 		content.Posts = append(content.Posts, shown)
 	}
 	content.pager = v.pager(posts.NextCursor)
 	if p.open(v) {
 		content.New = content.Path + "/-/new"
 	}
-	of, err := p.boardSite(ctx, v, b, "posts")
-	if err != nil {
-		return nil, err
-	}
+	of := v.boardSite(b, "posts")
 	of.Canonical, of.Hidden, of.Content = v.base+content.Path, len(v.query) > 0, content
 	return v.found("board", of)
 }
@@ -180,10 +173,7 @@ func (p *Pages) roadmap(ctx context.Context, v *visit) (*answer, error) {
 		}
 		content.Columns = append(content.Columns, c)
 	}
-	of, err := p.boardSite(ctx, v, b, "roadmap")
-	if err != nil {
-		return nil, err
-	}
+	of := v.boardSite(b, "roadmap")
 	of.Title = v.words.text("roadmap") + " – " + of.Title
 	of.Canonical, of.Content = v.base+at+"/-/roadmap", content
 	return v.page(http.StatusOK, "roadmap", of)

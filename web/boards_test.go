@@ -236,8 +236,11 @@ func colorAndLogo(t *testing.T, n *tenant) {
 	n.missing(t, n.home+"/-/logo")
 	color := "#0f766e"
 	n.operate(t, access.OrganizationPatch{Color: &color, Logo: logo(t)})
-	page := n.read(t, n.at+"?x=fresh&sort=votes")
-	require.Contains(t, page.body, `href="/b/-/colors/0f766e.css"`)
+	var page answered
+	require.Eventually(t, func() bool {
+		page = n.read(t, n.at)
+		return strings.Contains(page.body, `href="/b/-/colors/0f766e.css"`)
+	}, testkit.Wait, testkit.Wait/1000)
 	colors := n.read(t, "/b/-/colors/0f766e.css")
 	require.Contains(t, colors.body, "--accent: #0f766e")
 	require.Contains(t, colors.body, "prefers-color-scheme: dark")

@@ -1,15 +1,12 @@
 package web
 
 import (
-	"container/list"
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/metric"
-	"golang.org/x/sync/singleflight"
 
 	"earshot/internal/etag"
 	"earshot/internal/memory"
@@ -32,6 +29,8 @@ type answer struct {
 	policy string
 	// readers are the origins of the pages of others that may read it; nil is that it isn't for them.
 	readers []string
+	// until is when something that it was made of is to be read again; zero is a second from then on.
+	until time.Time
 	// of is whose page it is.
 	of publicid.Organization
 	// private is for one reader. Only such an answer has what follows: where to go, and what the
@@ -52,8 +51,6 @@ const (
 	fresh = time.Second
 	// maxKept is what all that are kept come to: some hundred pages, of which few are read at a time.
 	maxKept = 16 << 20
-	// keptOverhead of an answer, beside its body and its key.
-	keptOverhead = 512
 	// slotWait is what a reader still waits for.
 	slotWait = 2 * time.Second
 	// makeTimeout ends what nobody waits for any more: some hundred times what a page takes.
@@ -63,26 +60,13 @@ const (
 // errBusy is that there was no slot.
 var errBusy = errors.New("too many pages are being made")
 
-// cache makes answers, and keeps them for a moment.
+// cache makes answers, only so many at once, and keeps them for a moment.
 type cache struct {
 	slots   chan struct{}
 	wait    time.Duration
-	flight  singleflight.Group
 	refused metric.Int64Counter
-
-	mu     sync.Mutex
-	recent *list.List // of *kept, the latest first
-	by     map[string]*list.Element
-	size   int
+	answers *moments[*answer]
 }
-
-type kept struct {
-	key    string
-	answer *answer
-	until  time.Time
-}
-
-func (k *kept) size() int { return len(k.key) + len(k.answer.body) + keptOverhead }
 
 func newCache(o Options) *cache {
 	wait := o.Wait
@@ -90,9 +74,11 @@ func newCache(o Options) *cache {
 		wait = slotWait
 	}
 	return &cache{
-		slots: make(chan struct{}, max(1, o.Slots)), wait: wait, recent: list.New(), by: map[string]*list.Element{},
+		slots: make(chan struct{}, max(1, o.Slots)), wait: wait,
 		refused: o.Meter.Counter("earshot_pages_refused", "Requests for pages of public boards that were refused because too many were being made.",
 			telemetry.Labels()),
+		// What has room in a connection's own memory: slow readers may hold it.
+		answers: newMoments(maxKept, func(a *answer) (size int, small bool) { return len(a.body), len(a.body) <= memory.FreeAnswer }),
 	}
 }
 
@@ -104,26 +90,18 @@ func (c *cache) forActs() *cache {
 // get is the answer with the key: one that was made within the last second, the one that is
 // being made, or a new one.
 func (c *cache) get(ctx context.Context, key string, produce func(context.Context) (*answer, error)) (*answer, error) {
-	if a := c.find(key); a != nil {
-		return a, nil
-	}
-	made, err, _ := c.flight.Do(key, func() (any, error) {
-		// It is for all who wait, so none of them may cancel it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTimeout)
-		defer cancel()
-		return c.inSlot(ctx, func(ctx context.Context) (*answer, error) {
-			until := time.Now().Add(fresh) // of what is read from now on
+	a, _, err := c.answers.get(ctx, key, func(ctx context.Context) (a *answer, until time.Time, err error) {
+		a, err = c.inSlot(ctx, func(ctx context.Context) (*answer, error) {
+			until = time.Now().Add(fresh) // of what is read from now on
 			a, err := produce(ctx)
-			if err == nil {
-				c.keep(&kept{key, a, until})
+			if a != nil && !a.until.IsZero() {
+				until = a.until
 			}
 			return a, err
 		})
+		return a, until, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return made.(*answer), nil
+	return a, err
 }
 
 func (c *cache) inSlot(ctx context.Context, produce func(context.Context) (*answer, error)) (*answer, error) {
@@ -150,42 +128,4 @@ func (c *cache) slot() bool {
 	case <-waited.C:
 		return false
 	}
-}
-
-func (c *cache) find(key string) *answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.by[key]
-	if e == nil {
-		return nil
-	}
-	found := e.Value.(*kept)
-	if !time.Now().Before(found.until) {
-		c.remove(e)
-		return nil
-	}
-	c.recent.MoveToFront(e)
-	return found.answer
-}
-
-// keep keeps what has room in a connection's own memory: slow readers may hold it.
-func (c *cache) keep(one *kept) {
-	if len(one.answer.body) > memory.FreeAnswer {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.by[one.key]; e != nil {
-		c.remove(e)
-	}
-	c.by[one.key] = c.recent.PushFront(one)
-	for c.size += one.size(); c.size > maxKept; {
-		c.remove(c.recent.Back())
-	}
-}
-
-func (c *cache) remove(e *list.Element) {
-	gone := c.recent.Remove(e).(*kept)
-	delete(c.by, gone.key)
-	c.size -= gone.size()
 }

@@ -106,13 +106,13 @@ func TestWhatIsKeptHasAnEnd(t *testing.T) {
 	for i := range 2 * maxKept / len(text) {
 		_, err := c.get(t.Context(), fmt.Sprint(i), answering(text))
 		require.NoError(t, err)
-		require.LessOrEqual(t, c.size, maxKept)
+		require.LessOrEqual(t, c.answers.size, maxKept)
 	}
-	require.Greater(t, c.size, maxKept-2*len(text))
-	require.Len(t, c.by, c.recent.Len())
+	require.Greater(t, c.answers.size, maxKept-2*len(text))
+	require.Len(t, c.answers.by, c.answers.recent.Len())
 	_, err := c.get(t.Context(), "large", answering(text+text))
 	require.NoError(t, err)
-	require.Nil(t, c.find("large"), "slow readers would hold more of it than their connections have")
+	require.Nil(t, c.answers.find("large"), "slow readers would hold more of it than their connections have")
 }
 
 func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
@@ -133,4 +133,43 @@ func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
 	failing.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/b/-", nil))
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.NotContains(t, w.Body.String(), "secret")
+}
+
+func TestAPageIsKeptNoLongerThanWhatItWasMadeOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, boards := newCache(Options{Slots: 2}), newSurroundings().boards
+		var read, made int
+		get := func(page string) string {
+			v := &visit{}
+			a, err := c.get(t.Context(), page, func(ctx context.Context) (*answer, error) {
+				made++
+				_, err := around(ctx, v, boards, "board", func(context.Context) (shownOn, error) {
+					read++
+					return shownOn{}, nil
+				})
+				require.NoError(t, err)
+				a, err := answering(fmt.Sprint(read))(ctx)
+				a.until = v.until
+				return a, err
+			})
+			require.NoError(t, err)
+			return string(a.body)
+		}
+		require.Equal(t, "1", get("first"))
+		time.Sleep(fresh / 2)
+		require.Equal(t, "1", get("second"), "what pages have in common is read once")
+		require.Equal(t, 2, made)
+		time.Sleep(fresh / 2)
+		require.Equal(t, "2", get("second"), "half a second old, and a whole one with what it shows")
+		require.Equal(t, "2", get("first"))
+		require.Equal(t, 4, made)
+		require.Equal(t, 2, read)
+		_, err := around(t.Context(), &visit{anew: true}, boards, "board", func(context.Context) (shownOn, error) {
+			read++
+			return shownOn{}, nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, 3, read, "who acts sees what is")
+	})
 }

@@ -43,10 +43,7 @@ func (p *Pages) changelog(ctx context.Context, v *visit) (*answer, error) {
 	if content.Entries, err = p.entries(ctx, v, b, found.Items); err != nil {
 		return nil, err
 	}
-	of, err := p.boardSite(ctx, v, b, "changelog")
-	if err != nil {
-		return nil, err
-	}
+	of := v.boardSite(b, "changelog")
 	of.Title = v.words.text("changelog") + " – " + of.Title
 	of.Canonical, of.Hidden, of.Content = v.base+changelogPath(v.org, b), v.query.Has("cursor"), content
 	return v.found("changelog", of)
@@ -66,10 +63,7 @@ func (p *Pages) entry(ctx context.Context, v *visit) (*answer, error) {
 	if content.Entries, err = p.entries(ctx, v, b, []*feedback.Entry{e}); err != nil {
 		return nil, err
 	}
-	of, err := p.boardSite(ctx, v, b, "")
-	if err != nil {
-		return nil, err
-	}
+	of := v.boardSite(b, "")
 	of.Title, of.Description = e.Title+" – "+of.Title, excerpt(e.BodyText)
 	of.Canonical = v.base + content.Entries[0].Path
 	content.Entries[0].Path = ""

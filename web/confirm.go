@@ -24,10 +24,7 @@ type doneContent struct {
 type wish struct{ Kind, About, Name, Title, Text string }
 
 func (p *Pages) done(ctx context.Context, v *visit, status int, what string, content doneContent) (*answer, error) {
-	of, err := p.site(ctx, v)
-	if err != nil {
-		return nil, err
-	}
+	of := v.site()
 	of.Title, of.Hidden = v.words.text(what+".title"), true
 	content.Text = v.words.text(what + ".text")
 	of.Content = content

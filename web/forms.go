@@ -57,10 +57,7 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) 
 func (p *Pages) showForm(
 	ctx context.Context, a *acting, b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent,
 ) (*answer, error) {
-	of, err := p.boardSite(ctx, a.visit, b, "")
-	if err != nil {
-		return nil, err
-	}
+	of := a.boardSite(b, "")
 	of.Title = a.words.text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
 	content.Kind, content.Action, content.Trap = string(kind), a.at, trap

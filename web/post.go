@@ -68,14 +68,10 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, byID, err := p.tagsOf(ctx, b)
-	if err != nil {
-		return nil, err
-	}
 	at := boardPath(v.org, b)
 	texts := newBodies(v.words)
 	content := postContent{shownPost: showPost(at, one.Post), Body: texts.html(one.BodyJSON, one.BodyText)}
-	content.Tags = tagged(one, byID)
+	content.Tags = v.tagged(one)
 	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
 		return nil, err
 	}
@@ -90,10 +86,7 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	if content.Acts, err = p.actsOn(ctx, v, content.Path, one); err != nil {
 		return nil, err
 	}
-	of, err := p.boardSite(ctx, v, b, "")
-	if err != nil {
-		return nil, err
-	}
+	of := v.boardSite(b, "")
 	of.Title, of.Description = one.Title+" – "+of.Title, excerpt(one.BodyText)
 	of.Canonical, of.Image = v.base+content.Path, v.base+content.Path+"/image.png"
 	of.Hidden, of.Content = v.query.Has("cursor"), content

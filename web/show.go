@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"earshot/ent/db"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
-	"earshot/internal/publicid"
 )
 
 // workspacePath is the organization's page.
@@ -23,25 +23,21 @@ func workspacePath(o *db.Organization) string {
 func boardPath(o *db.Organization, b *db.Board) string { return workspacePath(o) + "/" + b.Slug }
 
 // site is what the pages of an organization have in common.
-func (p *Pages) site(ctx context.Context, v *visit) (view, error) {
+func (v *visit) site() view {
 	home := workspacePath(v.org)
 	of := view{Home: home, Site: v.org.Name, Title: v.org.Name}
 	if v.org.Color != nil {
 		of.Colors = colorsPath(*v.org.Color)
 	}
-	logo, err := p.Access.LogoChanged(ctx)
-	if err != nil {
-		return of, err
+	if v.logo != nil {
+		of.Logo = home + "/-/logo?v=" + v.logo.UTC().Format("20060102150405.000000")
 	}
-	if logo != nil {
-		of.Logo = home + "/-/logo?v=" + logo.UTC().Format("20060102150405.000000")
-	}
-	return of, nil
+	return of
 }
 
 // boardSite is site for the pages of a board.
-func (p *Pages) boardSite(ctx context.Context, v *visit, b *db.Board, current string) (view, error) {
-	of, err := p.site(ctx, v)
+func (v *visit) boardSite(b *db.Board, current string) view {
+	of := v.site()
 	at := boardPath(v.org, b)
 	of.Board, of.Title = b.Name, b.Name+" – "+v.org.Name
 	of.Description = b.Description
@@ -57,12 +53,7 @@ func (p *Pages) boardSite(ctx context.Context, v *visit, b *db.Board, current st
 		add("changelog", "/-/changelog")
 		of.Feed = at + "/-/changelog.atom"
 	}
-	return of, err
-}
-
-// onBoard finds the board of the address.
-func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
-	return p.Feedback.PublicBoard(ctx, v.path("board"))
+	return of
 }
 
 // pager are the links to other pages of a list.
@@ -113,23 +104,11 @@ func showPost(at string, p *db.Post) shownPost {
 	}
 }
 
-// tagsOf are the board's tags by their ids.
-func (p *Pages) tagsOf(ctx context.Context, b *db.Board) ([]*db.Tag, map[publicid.Tag]*db.Tag, error) {
-	found, err := p.Feedback.Tags(ctx, b.ID, page.Query{})
-	if err != nil {
-		return nil, nil, err
-	}
-	byID := make(map[publicid.Tag]*db.Tag, len(found.Items))
-	for _, t := range found.Items {
-		byID[t.ID] = t
-	}
-	return found.Items, byID, nil
-}
-
-func tagged(post *feedback.Post, byID map[publicid.Tag]*db.Tag) (tags []*db.Tag) {
+// tagged are the tags of a post. One that was made just now isn't there yet.
+func (v *visit) tagged(post *feedback.Post) (tags []*db.Tag) {
 	for _, id := range post.TagIDs {
-		if t := byID[id]; t != nil { // one that was made just now isn't there yet
-			tags = append(tags, t)
+		if i := slices.IndexFunc(v.tags, func(t *db.Tag) bool { return t.ID == id }); i >= 0 {
+			tags = append(tags, v.tags[i])
 		}
 	}
 	return tags
@@ -153,10 +132,7 @@ func (p *Pages) workspace(ctx context.Context, v *visit) (*answer, error) {
 	if len(boards.Items) == 0 {
 		return nothing(ctx, v)
 	}
-	of, err := p.site(ctx, v)
-	if err != nil {
-		return nil, err
-	}
+	of := v.site()
 	content := workspaceContent{pager: v.pager(boards.NextCursor)}
 	for _, b := range boards.Items {
 		content.Boards = append(content.Boards, shownBoard{boardPath(v.org, b), b.Name, b.Description})

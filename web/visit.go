@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 
@@ -31,6 +32,12 @@ type visit struct {
 	// query is what counts of the address's query.
 	query url.Values
 	org   *db.Organization
+	// logo is when the organization's was changed, tags are those of the board, and until is when one
+	// of these, or the two themselves, are to be read again. Anew is that they were read for this visit.
+	logo  *time.Time
+	tags  []*db.Tag
+	until time.Time
+	anew  bool
 	// memory is for large rows of the page.
 	memory *page.Reservation
 	// cookie is what the browser keeps, and visitor who is known by it; nil is nobody. Pages that
@@ -105,8 +112,7 @@ func (p *Pages) made(ctx context.Context, v *visit, produce maker) (*answer, err
 
 func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answer, error) {
 	if name := v.path("workspace"); name != "" {
-		var err error
-		if v.org, err = p.Access.Workspace(ctx, name); err != nil {
+		if err := p.find(ctx, v, name); err != nil {
 			return nil, err
 		}
 		if v.cookie != "" {
@@ -118,7 +124,7 @@ func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answ
 	}
 	a, err := produce(ctx, v)
 	if a != nil && v.org != nil {
-		a.of = v.org.ID
+		a.of, a.until = v.org.ID, v.until
 	}
 	return a, err
 }

@@ -54,10 +54,11 @@ type Pages struct {
 	UseCases
 	publicOrigin string
 	texts        []*texts
-	cache        *cache
-	acting       *cache
-	lookers      *tokenbucket.Buckets[netip.Prefix]
-	network      func(*http.Request) netip.Prefix
+	surroundings
+	cache   *cache
+	acting  *cache
+	lookers *tokenbucket.Buckets[netip.Prefix]
+	network func(*http.Request) netip.Prefix
 	// answers bounds what large pages take, apart from the answers of the API: readers must not
 	// keep its callers waiting.
 	answers *page.Memory
@@ -69,7 +70,8 @@ type Pages struct {
 func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
-		cache: newCache(o), network: o.Network, answers: page.NewMemoryOf(memory.Pages - maxKept),
+		surroundings: newSurroundings(), cache: newCache(o), network: o.Network,
+		answers: page.NewMemoryOf(memory.Pages - maxKept - maxWorkspaces - maxBoards),
 	}
 	p.acting, p.lookers = p.cache.forActs(), tokenbucket.New[netip.Prefix](looksOfNetwork)
 	for _, tag := range languages {

@@ -15,13 +15,22 @@ const Erased = "[erased]"
 // ErasedSlug is the slug of a post whose title was erased: the one before was made of it.
 func ErasedSlug(post publicid.Post) string { return "erased-" + post.String()[len("pst_"):] }
 
-// SubjectBytes is how much of a payload's beginning has the id of what it is about.
-const SubjectBytes = 256
+// SubjectBytes is how much of a payload's beginning has the id of what it is about, and a comment's
+// author.
+const SubjectBytes = 384
 
 // Subject is the id of what a payload is about, as text, by its beginning: behind the heads, which
 // have texts alone, stands the one object, which begins with its id.
 func Subject(payload []byte) string {
 	_, rest, _ := bytes.Cut(payload, []byte(`:{"id":"`))
+	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(id)
+}
+
+// Author is the id of who wrote the comment that a payload is about, as text, by its beginning: it
+// stands before the comment's text.
+func Author(payload []byte) string {
+	_, rest, _ := bytes.Cut(payload, []byte(`"authorUserId":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(id)
 }

@@ -55,8 +55,9 @@ func EndLinks(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	return nil
 }
 
-// NoteTexts notes what a contact and its guest have written, for an erasure to come to: the ids. A post
-// of another contact is that one's, whoever's the guest is: contacts with one address share it.
+// NoteTexts notes what a contact and its guest have written, for an erasure to come to: the ids, and
+// the guest's, because of a comment that was deleted nothing but its event says whose it was. A post of
+// another contact is that one's, whoever's the guest is: contacts with one address share it.
 func NoteTexts(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -70,6 +71,8 @@ SELECT gen_random_uuid(), $1, $4, 'post', id FROM posts WHERE organization_id = 
 SELECT gen_random_uuid(), $1, $4, 'comment', id FROM comments c WHERE organization_id = $1
   AND (contact_id = $2 OR email_hash = $3 AND contact_id IS NULL
     AND NOT EXISTS (SELECT FROM users u WHERE u.organization_id = $1 AND u.id = c.author_user_id AND u.kind = 'member'))`,
+		`INSERT INTO subject_records (id, organization_id, request_id, kind, item_id)
+SELECT gen_random_uuid(), $1, $4, 'author', guest.id FROM (` + guestsSQL + `) guest`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash, request); err != nil {
 			return errors.Wrap(err, "note what the person wrote")

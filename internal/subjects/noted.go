@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"earshot/ent/db"
+	"earshot/ent/db/comment"
 	"earshot/ent/db/subjectrecord"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
@@ -32,15 +33,52 @@ func subjectOf(h store.EventHead) uuid.UUID {
 	return uuid.Nil
 }
 
-// noted tells which of the subjects of events are the person, or are noted.
-func (t *step) noted(ctx context.Context, subjects map[publicid.Event]uuid.UUID) (map[uuid.UUID]bool, error) {
-	distinct := map[uuid.UUID]bool{}
-	for _, id := range subjects {
-		distinct[id] = true
+// authorOf is who wrote the comment that an event is about; zero where it is about something else.
+func authorOf(h store.EventHead) uuid.UUID {
+	if event.Type(h.Type) != event.CommentCreated {
+		return uuid.Nil
 	}
+	return publicid.Read[publicid.User](event.Author(h.Head)).UUID()
+}
+
+// ofPerson are those of the events that are about the person, or about what is noted.
+func (t *step) ofPerson(ctx context.Context, heads []store.EventHead) (map[publicid.Event]bool, error) {
+	named := map[uuid.UUID]bool{}
+	for _, h := range heads {
+		named[subjectOf(h)], named[authorOf(h)] = true, true
+	}
+	noted, err := t.noted(ctx, named)
+	if err != nil {
+		return nil, err
+	}
+	events, deleted := map[publicid.Event]bool{}, map[publicid.Comment]publicid.Event{}
+	for _, h := range heads {
+		if noted[subjectOf(h)] {
+			events[h.ID] = true
+		} else if noted[authorOf(h)] {
+			deleted[publicid.Of[publicid.Comment](subjectOf(h))] = h.ID
+		}
+	}
+	// One that is there and isn't noted is another contact's with the address.
+	others, err := t.Comment.Query().Where(comment.IDIn(slices.Collect(maps.Keys(deleted))...), comment.DeletedAtIsNil()).
+		Select(comment.FieldID).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for comments that are there")
+	}
+	for _, one := range others {
+		delete(deleted, one.ID)
+	}
+	for _, id := range deleted {
+		events[id] = true
+	}
+	return events, nil
+}
+
+// noted tells which of the ids are the person's, or are noted.
+func (t *step) noted(ctx context.Context, ids map[uuid.UUID]bool) (map[uuid.UUID]bool, error) {
 	found := map[uuid.UUID]bool{t.request.ContactID.UUID(): true}
 	rows, err := t.SubjectRecord.Query().
-		Where(subjectrecord.RequestID(t.request.ID), subjectrecord.ItemIDIn(slices.Collect(maps.Keys(distinct))...)).
+		Where(subjectrecord.RequestID(t.request.ID), subjectrecord.ItemIDIn(slices.Collect(maps.Keys(ids))...)).
 		Select(subjectrecord.FieldItemID).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for what events are about")

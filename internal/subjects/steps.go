@@ -137,19 +137,13 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 	if err != nil {
 		return nil, after, false, err
 	}
-	subjects := make(map[publicid.Event]uuid.UUID, len(heads))
-	for _, h := range heads {
-		if subject := subjectOf(h); subject != uuid.Nil {
-			subjects[h.ID] = subject
-		}
-	}
-	noted, err := t.noted(ctx, subjects)
+	ofPerson, err := t.ofPerson(ctx, heads)
 	if err != nil {
 		return nil, after, false, err
 	}
 	for _, h := range heads {
 		last = h.ID.UUID()
-		if subject, ok := subjects[h.ID]; ok && noted[subject] {
+		if ofPerson[h.ID] {
 			if found = append(found, h.ID); len(found) == rowsPage {
 				return found, last, false, nil
 			}

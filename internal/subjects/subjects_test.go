@@ -253,11 +253,17 @@ func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 }
 
 func eraseBlanks(t *testing.T, n *tenant) {
+	// A comment that is deleted tells nobody who wrote it; its event does.
+	gone := n.ID(t, "/v1/posts/"+n.other+"/comments", object{"contactId": n.noor, "body": object{"text": "Forget it, by " + n.noor}})
+	n.Make(t, http.MethodDelete, "/v1/comments/"+gone, nil)
+	byBo := n.ID(t, "/v1/posts/"+n.other+"/comments", object{"contactId": n.bo, "body": object{"text": "Forget it, by " + n.bo}})
+	n.Make(t, http.MethodDelete, "/v1/comments/"+byBo, nil)
 	counts := n.counts(t)
 	n.answered(t)
 	n.Finished(t, n.erase(t, object{"text": "blank"}))
-	require.Empty(t, n.traces(t, "Dark mode", "dark-mode", "For the night.", "Please, by "+n.noor))
+	require.Empty(t, n.traces(t, "Dark mode", "dark-mode", "For the night.", "Please, by "+n.noor, "Forget it, by "+n.noor))
 	require.NotEmpty(t, n.traces(t, "Please, by "+n.bo))
+	require.NotEmpty(t, n.traces(t, "Forget it, by "+n.bo))
 	require.Equal(t, counts, n.counts(t))
 	p := n.Make(t, http.MethodGet, "/v1/posts/"+n.post, nil)
 	require.Equal(t, []any{"[erased]", ""}, []any{p["title"], p["body"].(object)["text"]})

@@ -800,7 +800,7 @@ var (
 	SubjectRecordsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "organization_id", Type: field.TypeUUID},
-		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "event", "delivery"}},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "event", "delivery", "author"}},
 		{Name: "item_id", Type: field.TypeUUID},
 		{Name: "sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "request_id", Type: field.TypeUUID},

@@ -74,6 +74,7 @@ const (
 	KindComment  Kind = "comment"
 	KindEvent    Kind = "event"
 	KindDelivery Kind = "delivery"
+	KindAuthor   Kind = "author"
 )
 
 func (k Kind) String() string {
@@ -83,7 +84,7 @@ func (k Kind) String() string {
 // KindValidator is a validator for the "kind" field enum values. It is called by the builders before save.
 func KindValidator(k Kind) error {
 	switch k {
-	case KindContact, KindPost, KindVote, KindComment, KindEvent, KindDelivery:
+	case KindContact, KindPost, KindVote, KindComment, KindEvent, KindDelivery, KindAuthor:
 		return nil
 	default:
 		return fmt.Errorf("subjectrecord: invalid enum value for kind field: %q", k)

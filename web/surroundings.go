@@ -1,0 +1,93 @@
+package web
+
+import (
+	"context"
+	"time"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/page"
+)
+
+// What pages show beside what they are about is the same for all of a board: the organization with
+// its logo, the board with its tags. It is read once a second for all of them, as a page is for its
+// readers; a page is kept no longer than what it was made of. Who acts has it read anew.
+
+// workspace is whose pages they are.
+type workspace struct {
+	*db.Organization
+	// logo is when it was changed; nil is none.
+	logo *time.Time
+}
+
+// shownOn is a board with its tags.
+type shownOn struct {
+	*db.Board
+	tags []*db.Tag
+}
+
+type surroundings struct {
+	workspaces *moments[workspace]
+	boards     *moments[shownOn]
+}
+
+const (
+	// maxWorkspaces and maxBoards are the bytes for some thousand of each.
+	maxWorkspaces = 2 << 20
+	maxBoards     = 6 << 20
+	// About what a row takes that has been read.
+	workspaceSize = 1 << 10
+	boardSize     = 1 << 10
+	tagSize       = 256
+)
+
+func newSurroundings() surroundings {
+	return surroundings{
+		workspaces: newMoments(maxWorkspaces, func(workspace) (int, bool) { return workspaceSize, true }),
+		boards:     newMoments(maxBoards, func(b shownOn) (int, bool) { return boardSize + tagSize*len(b.tags), true }),
+	}
+}
+
+// around is what has the key, read within the last second.
+func around[T any](ctx context.Context, v *visit, of *moments[T], key string, read func(context.Context) (T, error)) (T, error) {
+	if v.anew {
+		return read(ctx)
+	}
+	found, until, err := of.get(ctx, key, func(ctx context.Context) (T, time.Time, error) {
+		until := time.Now().Add(fresh)
+		found, err := read(ctx)
+		return found, until, err
+	})
+	if err == nil && (v.until.IsZero() || until.Before(v.until)) {
+		v.until = until
+	}
+	return found, err
+}
+
+// find finds the organization of the address, and when its logo was changed.
+func (p *Pages) find(ctx context.Context, v *visit, name string) error {
+	found, err := around(ctx, v, p.workspaces, name, func(ctx context.Context) (found workspace, err error) {
+		if found.Organization, err = p.Access.Workspace(ctx, name); err != nil {
+			return found, err
+		}
+		found.logo, err = p.Access.LogoChanged(change.WithCaller(ctx, &change.Caller{Organization: found.Organization}))
+		return found, err
+	})
+	v.org, v.logo = found.Organization, found.logo
+	return err
+}
+
+// onBoard finds the board of the address, and its tags.
+func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
+	slug := v.path("board")
+	found, err := around(ctx, v, p.boards, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
+		if found.Board, err = p.Feedback.PublicBoard(ctx, slug); err != nil {
+			return found, err
+		}
+		tags, err := p.Feedback.Tags(ctx, found.ID, page.Query{})
+		found.tags = tags.Items
+		return found, err
+	})
+	v.tags = found.tags
+	return found.Board, err
+}
