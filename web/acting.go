@@ -123,12 +123,12 @@ func readForm(w http.ResponseWriter, r *http.Request, room *page.Reservation) (u
 }
 
 // mayKnow is serve for a page that shows something else to who is known on the browser. All
-// others share one.
+// others share one, also who comes with a cookie that isn't ours.
 func (p *Pages) mayKnow(produce maker) http.Handler {
 	shared := p.serve(produce)
 	own := p.acts(func(ctx context.Context, a *acting) (*answer, error) { return produce(ctx, a.visit) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := r.Cookie(visitorCookie); err == nil {
+		if c, err := r.Cookie(visitorCookie); err == nil && p.Interactions.Remembers(c.Value) {
 			own.ServeHTTP(w, r)
 			return
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
@@ -48,7 +47,7 @@ func honeypot(t *testing.T, v *visitor) {
 func tooQuick(t *testing.T, v *visitor) {
 	v.post(t, "Dark mode", nil)
 	form := v.do(t, http.MethodGet, v.at+"/dark-mode/-/vote", nil)
-	stamp := html.UnescapeString(regexp.MustCompile(`name="stamp" value="([^"]+)"`).FindStringSubmatch(form.body)[1])
+	stamp := stampOf(form)
 	for _, s := range []string{stamp, "", "x", stamp[1:], v.App.Interactions.Stamp(time.Now().Add(-25 * time.Hour)), v.App.Interactions.Stamp(time.Now().Add(time.Hour))} {
 		a := v.do(t, http.MethodPost, v.at+"/dark-mode/-/vote", v.filled(v.address("ada"), "stamp", s))
 		require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
@@ -158,10 +157,7 @@ func tooManyForms(t *testing.T, v *visitor) {
 
 func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
-	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
-	v.public(t)
+	v := alone(t, "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
 	v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "Origin", "https://feedback.example.com", "X-Forwarded-Host", "evil.example")
 	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 1 }, testkit.Wait, 20*time.Millisecond)
@@ -170,7 +166,7 @@ func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
 	token := regexp.MustCompile(`https://feedback\.example\.com` + v.home + `/-/confirm\?token=(\S+)`).FindStringSubmatch(string(text))
 	require.NotNil(t, token, string(text))
 	done := v.do(t, http.MethodPost, v.home+"/-/confirm", url.Values{"token": {token[1]}}, "Origin", "https://feedback.example.com")
-	require.Equal(t, http.StatusOK, done.StatusCode)
+	require.Equal(t, http.StatusSeeOther, done.StatusCode)
 	require.True(t, done.Cookies()[0].Secure)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
 
 	"earshot/internal/testkit"
 )
@@ -39,6 +40,16 @@ func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
 			test(t, v)
 		})
 	}
+}
+
+// alone has a service of its own, which writes its e-mails into a directory.
+func alone(t *testing.T, environ ...string) *visitor {
+	t.Helper()
+	dir := t.TempDir()
+	app := testkit.Start(t, testkit.Options{Worker: true, Environ: append(environ, "EARSHOT_MAIL_DIR="+dir)})
+	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
+	v.public(t)
+	return v
 }
 
 // do sends a request as the browser does.
@@ -133,13 +144,23 @@ func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {
 	return at.RequestURI(), text
 }
 
+var stampInForm = regexp.MustCompile(`name="stamp" value="([^"]+)"`)
+
+// stampOf is the signed time in a form; "" is none.
+func stampOf(form answered) string {
+	if found := stampInForm.FindStringSubmatch(form.body); found != nil {
+		return html.UnescapeString(found[1])
+	}
+	return ""
+}
+
 // press follows a link and presses the button.
 func (v *visitor) press(t *testing.T, link string) answered {
 	t.Helper()
 	return v.pressWith(t, link, false)
 }
 
-// pressWith also ticks the box there, or doesn't.
+// pressWith also ticks the box there, or doesn't. It goes where the button leads.
 func (v *visitor) pressWith(t *testing.T, link string, optIn bool) answered {
 	t.Helper()
 	at, err := url.Parse(link)
@@ -148,7 +169,11 @@ func (v *visitor) pressWith(t *testing.T, link string, optIn bool) answered {
 	if optIn {
 		form.Set("optIn", "1")
 	}
-	return v.do(t, http.MethodPost, at.Path, form)
+	pressed := v.do(t, http.MethodPost, at.Path, form)
+	if pressed.StatusCode != http.StatusSeeOther {
+		return pressed
+	}
+	return v.do(t, http.MethodGet, pressed.Header.Get("Location"), nil)
 }
 
 func (v *visitor) address(name string) string { return name + "@" + v.slug + ".example.com" }

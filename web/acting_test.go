@@ -1,14 +1,17 @@
 package web_test
 
 import (
+	"context"
 	"io"
 	"mime/quotedprintable"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
@@ -17,24 +20,25 @@ import (
 func TestAnEndUser(t *testing.T) {
 	t.Parallel()
 	mailed(t, map[string]func(*testing.T, *visitor){
-		"votes by a link in an e-mail, once, and the webhook hears of it":          votesByMail,
-		"posts and comments by links, as a guest":                                  postsAndComments,
-		"isn't asked again on the browser, and takes the vote back":                knownOnTheBrowser,
-		"is forgotten when they say so":                                            forgotten,
-		"gets nothing kept of them that is over":                                   overIsGone,
-		"changes nothing by following a link, only by the button":                  linksChangeNothing,
-		"who didn't opt in is no contact, who did is one, and keeps who they were": optIns,
-		"is told what is wrong with a form, and finds it filled in again":          badForms,
-		"who fills in the trap gets the same page, and no e-mail":                  honeypot,
-		"who is too quick, or comes with another's stamp, sends it once more":      tooQuick,
-		"gets the same page whoever's the address is, and no flood of links":       samePage,
-		"can't act where it is closed":                                             closedForNow,
-		"can't act on what isn't public":                                           privateActs,
-		"isn't made to act by other sites":                                         otherSites,
-		"sees pages that are the same for everybody until they act":                sharedPages,
-		"who sends too many forms waits":                                           tooManyForms,
-		"reads pages, forms and e-mails in German":                                 germanActs,
-		"gets no link to a host that somebody made up":                             foreignHost,
+		"votes by a link in an e-mail, once, and the webhook hears of it":           votesByMail,
+		"posts and comments by links, as a guest":                                   postsAndComments,
+		"isn't asked again on the browser, and takes the vote back":                 knownOnTheBrowser,
+		"who is known posts and comments once, however often the button is pressed": pressedTwice,
+		"is forgotten when they say so":                                             forgotten,
+		"gets nothing kept of them that is over":                                    overIsGone,
+		"changes nothing by following a link, only by the button":                   linksChangeNothing,
+		"who didn't opt in is no contact, who did is one, and keeps who they were":  optIns,
+		"is told what is wrong with a form, and finds it filled in again":           badForms,
+		"who fills in the trap gets the same page, and no e-mail":                   honeypot,
+		"who is too quick, or comes with another's stamp, sends it once more":       tooQuick,
+		"gets the same page whoever's the address is, and no flood of links":        samePage,
+		"can't act where it is closed":                                              closedForNow,
+		"can't act on what isn't public":                                            privateActs,
+		"isn't made to act by other sites":                                          otherSites,
+		"sees pages that are the same for everybody until they act":                 sharedPages,
+		"who sends too many forms waits":                                            tooManyForms,
+		"reads pages, forms and e-mails in German":                                  germanActs,
+		"gets no link to a host that somebody made up":                              foreignHost,
 	})
 }
 
@@ -178,6 +182,71 @@ func knownOnTheBrowser(t *testing.T, v *visitor) {
 	require.Equal(t, http.StatusOK, other.do(t, http.MethodGet, theirs.at+"/dark-mode", nil).StatusCode)
 }
 
+func pressedTwice(t *testing.T, v *visitor) {
+	v.post(t, "Dark mode", nil)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
+	link, _ := v.link(t, v.address("ada"), 1)
+	v.press(t, link)
+	for path, to := range map[string]string{"/-/new": "/export", "/dark-mode/-/comment": "/dark-mode"} {
+		form := url.Values{"title": {"Export"}, "text": {"As PDF"}, "stamp": {stampOf(v.do(t, http.MethodGet, v.at+path, nil))}}
+		press := func() string {
+			return v.do(t, http.MethodPost, v.at+path, form).Header.Get("Location")
+		}
+		led := make([]string, 8)
+		var all sync.WaitGroup
+		for i := range led {
+			all.Go(func() { led[i] = press() })
+		}
+		all.Wait()
+		for _, at := range append(led, press()) {
+			require.Equal(t, v.at+to, at)
+		}
+	}
+	require.Equal(t, 1, strings.Count(v.do(t, http.MethodGet, v.at+"/dark-mode", nil).text(t), "As PDF"))
+	posts := func() []any {
+		return v.Do(t, http.MethodGet, v.board+"/posts?q=export", nil).Body["data"].([]any)
+	}
+	require.Len(t, posts(), 1)
+	// Another form is another post, and so are other words in the same one.
+	for _, title := range []string{"Export", "Export too"} {
+		stamp := stampOf(v.do(t, http.MethodGet, v.at+"/-/new", nil))
+		v.do(t, http.MethodPost, v.at+"/-/new", url.Values{"title": {title}, "stamp": {stamp}})
+	}
+	require.Len(t, posts(), 3)
+}
+
+func TestWhoConfirmedIsntToldOfAFailureThatCameAfterwards(t *testing.T) {
+	t.Parallel()
+	v := alone(t)
+	post := v.post(t, "Dark mode", nil)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
+	link, _ := v.link(t, v.address("ada"), 1)
+	// Nobody can be shown a page: each asks for the logo.
+	c, err := pgx.Connect(t.Context(), v.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	tx, err := c.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "LOCK TABLE logos IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	at, err := url.Parse(link)
+	require.NoError(t, err)
+	pressed := v.do(t, http.MethodPost, at.Path, url.Values{"token": {at.Query().Get("token")}})
+	require.Equal(t, http.StatusSeeOther, pressed.StatusCode, pressed.body)
+	require.NotNil(t, v.cookie)
+	require.Len(t, v.votes(t, post), 1)
+	require.NoError(t, tx.Rollback(t.Context()))
+	for range 2 { // it may be loaded again
+		told := v.do(t, http.MethodGet, pressed.Header.Get("Location"), nil)
+		require.Equal(t, http.StatusOK, told.StatusCode)
+		require.Contains(t, told.text(t), "Your vote counts")
+		require.Equal(t, v.at+"/dark-mode", told.link("Dark mode"))
+	}
+	for _, nothing := range []string{v.at + "/dark-mode/-/confirmed/x", v.at + "/dark-mode/-/confirmed", v.at + "/nothing/-/confirmed/vote"} {
+		require.Equal(t, http.StatusNotFound, v.do(t, http.MethodGet, nothing, nil).StatusCode, nothing)
+	}
+}
+
 func forgotten(t *testing.T, v *visitor) {
 	v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
@@ -235,6 +304,14 @@ func sharedPages(t *testing.T, v *visitor) {
 		require.Contains(t, own.text(t), v.address("ada"))
 		require.Empty(t, own.Header.Get("ETag"))
 		require.NotContains(t, v.read(t, v.at+"/dark-mode").text(t), v.address("ada"))
+	}
+	// A cookie that isn't ours is no way past what all share.
+	v.cookie.Value = v.cookie.Value[:len(v.cookie.Value)-4] + "AAAA"
+	for _, kept := range []string{v.cookie.Value, "x", ""} {
+		v.cookie.Value = kept
+		page := v.do(t, http.MethodGet, v.at+"/dark-mode", nil)
+		require.Equal(t, first.Header.Get("ETag"), page.Header.Get("ETag"), kept)
+		require.Equal(t, "no-cache", page.Header.Get("Cache-Control"))
 	}
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"earshot/internal/interactions"
 	"earshot/internal/problem"
@@ -81,7 +82,8 @@ func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (strin
 	return one.Title, nil
 }
 
-// confirm is the button.
+// confirm is the button. Behind the commit nothing is asked any more that could fail: what it came
+// to is a page of its own, which may be loaded again.
 func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
@@ -96,18 +98,22 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := p.Feedback.Board(ctx, confirmed.About.BoardID)
+	to := redirect(postPath(a.org, confirmed.Board, confirmed.About) + "/-/confirmed/" + string(confirmed.Kind))
+	to.cookie = p.remember(a.visit, confirmed.By)
+	return to, nil
+}
+
+// confirmed says what was confirmed. It is the same page for everybody.
+func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
+	kind := v.path("kind")
+	if !slices.Contains(interactions.Kinds, interactions.Kind(kind)) {
+		return nothing(ctx, v)
+	}
+	b, one, err := p.onPost(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	page, err := p.done(ctx, a.visit, http.StatusOK, "confirmed."+string(confirmed.Kind), doneContent{
-		Link: postPath(a.org, b, confirmed.About), Words: confirmed.About.Title,
-	})
-	if err != nil {
-		return nil, err
-	}
-	page.cookie = p.remember(a.visit, confirmed.By)
-	return page, nil
+	return p.done(ctx, v, http.StatusOK, "confirmed."+kind, doneContent{Link: postPath(v.org, b, one.Post), Words: one.Title})
 }
 
 // over says that a link does nothing, any more or at all.

@@ -102,7 +102,7 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 
 // atOnce is for who is known on this browser.
 func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted interactions.Wanted) (*answer, error) {
-	about, err := p.Interactions.Act(ctx, *a.visitor, wanted)
+	about, err := p.Interactions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
 	if err != nil {
 		return nil, err
 	}

@@ -108,19 +108,20 @@ func New(u UseCases, o Options) (*Pages, error) {
 // behind one is no board or post.
 func (p *Pages) routes() map[string]maker {
 	return map[string]maker{
-		Root + "{workspace}":                             p.workspace,
-		Root + "{workspace}/-/logo":                      p.logo,
-		Root + "{workspace}/-/sent":                      p.sent,
-		Root + "{workspace}/-/image.png":                 p.workspaceImage,
-		Root + "{workspace}/-/sitemap.xml":               p.workspaceSitemap,
-		Root + "{workspace}/{board}":                     p.board,
-		Root + "{workspace}/{board}/-/roadmap":           p.roadmap,
-		Root + "{workspace}/{board}/-/changelog":         p.changelog,
-		Root + "{workspace}/{board}/-/changelog/{entry}": p.entry,
-		Root + "{workspace}/{board}/-/changelog.atom":    p.feed,
-		Root + "{workspace}/{board}/-/image.png":         p.boardImage,
-		Root + "{workspace}/{board}/-/sitemap.xml":       p.boardSitemap,
-		Root + "{workspace}/{board}/{post}/image.png":    p.postImage,
+		Root + "{workspace}":                                   p.workspace,
+		Root + "{workspace}/-/logo":                            p.logo,
+		Root + "{workspace}/-/sent":                            p.sent,
+		Root + "{workspace}/-/image.png":                       p.workspaceImage,
+		Root + "{workspace}/-/sitemap.xml":                     p.workspaceSitemap,
+		Root + "{workspace}/{board}":                           p.board,
+		Root + "{workspace}/{board}/-/roadmap":                 p.roadmap,
+		Root + "{workspace}/{board}/-/changelog":               p.changelog,
+		Root + "{workspace}/{board}/-/changelog/{entry}":       p.entry,
+		Root + "{workspace}/{board}/-/changelog.atom":          p.feed,
+		Root + "{workspace}/{board}/-/image.png":               p.boardImage,
+		Root + "{workspace}/{board}/-/sitemap.xml":             p.boardSitemap,
+		Root + "{workspace}/{board}/{post}/image.png":          p.postImage,
+		Root + "{workspace}/{board}/{post}/-/confirmed/{kind}": p.confirmed,
 	}
 }
 

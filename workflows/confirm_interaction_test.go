@@ -143,7 +143,7 @@ func TestARunWaitsForTheLinkToBeUsedAndKnowsNothingOfThePerson(t *testing.T) {
 	b := newBallot(t, testkit.Options{Worker: true})
 	id := b.vote(t)
 	token := b.token(t, id)
-	require.Equal(t, http.StatusOK, b.press(t, token))
+	require.Equal(t, http.StatusSeeOther, b.press(t, token))
 	b.ends(t, id)
 	require.Equal(t, 1, b.votes(t))
 	kept := historyOf(t, b.app.Temporal, id)
@@ -165,7 +165,7 @@ func TestButtonsThatArePressedAtOnceCountOnce(t *testing.T) {
 	}
 	counted := 0
 	for range cap(states) {
-		if state := <-states; state == http.StatusOK {
+		if state := <-states; state == http.StatusSeeOther {
 			counted++
 		} else {
 			require.Equal(t, http.StatusGone, state)
@@ -188,7 +188,7 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 	next := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dying.mail}})
 	token := dying.token(t, id)
 	dying.waits(t, next.Temporal, id)
-	require.Equal(t, http.StatusOK, dying.press(t, token))
+	require.Equal(t, http.StatusSeeOther, dying.press(t, token))
 	require.Equal(t, 1, dying.votes(t))
 	require.Zero(t, dying.left(t))
 	// Nobody told the run: it finds out when it looks.
@@ -205,7 +205,7 @@ func TestASignalWithoutAConfirmationEndsNothing(t *testing.T) {
 	for range 3 {
 		require.NoError(t, b.app.Temporal.SignalWorkflow(t.Context(), id, "", workflows.ConfirmedSignal, nil))
 	}
-	require.Equal(t, http.StatusOK, b.press(t, token))
+	require.Equal(t, http.StatusSeeOther, b.press(t, token))
 	b.ends(t, id)
 	require.Equal(t, 1, b.votes(t))
 }

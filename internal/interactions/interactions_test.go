@@ -154,8 +154,10 @@ func TestABrowserIsKnownInItsOrganizationAndByNobodyElse(t *testing.T) {
 	require.Equal(t, &who, s.Recall(s.Organization.ID, kept))
 	require.NotEqual(t, kept, s.Remember(s.Organization.ID, who))
 	require.Nil(t, s.Recall(publicid.NewOrganization(), kept))
+	require.True(t, s.Remembers(kept))
 	for _, made := range []string{"", "x", kept[1:], kept + "AAAA", strings.ToLower(kept), "bm9uc2Vuc2U"} {
 		require.Nil(t, s.Recall(s.Organization.ID, made), made)
+		require.False(t, s.Remembers(made), made)
 	}
 }
 

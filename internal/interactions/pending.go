@@ -109,6 +109,8 @@ type Confirmed struct {
 	By    Visitor
 	Kind  Kind
 	About *db.Post
+	// Board is where the post is.
+	Board *db.Board
 }
 
 // Confirm does what a link is for. The interaction is used up in the transaction of what it does,
@@ -134,7 +136,11 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confi
 		if err != nil {
 			return err
 		}
-		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, About: about}
+		of, err := c.Board.Get(ctx, about.BoardID)
+		if err != nil {
+			return errors.Wrap(err, "load the post's board")
+		}
+		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, About: about, Board: of}
 		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
 		return nil
 	})

@@ -17,28 +17,42 @@ const Remembered = 30 * 24 * time.Hour
 // remembered is what is sealed in a browser's cookie.
 type remembered struct {
 	Visitor
+	Of    string    `json:"of"`
 	Until time.Time `json:"until"`
 }
 
-func cookieOwner(of publicid.Organization) string { return "visitor of " + of.String() }
+// cookieOwner is whose the seal of cookies is. It is the same for all organizations, so that nobody has
+// to be looked up to see that a cookie was made up.
+const cookieOwner = "visitor"
 
 // Remember is what a browser keeps to be known by in an organization. Nobody but us can read it,
 // or make one.
 func (s *Service) Remember(of publicid.Organization, v Visitor) string {
-	text, err := json.Marshal(remembered{v, time.Now().Add(Remembered)})
+	text, err := json.Marshal(remembered{v, of.String(), time.Now().Add(Remembered)})
 	if err != nil {
-		panic(err) // two texts and a moment
+		panic(err) // texts and a moment
 	}
-	return base64.RawURLEncoding.EncodeToString(s.secrets.SealApart(cookieOwner(of), string(text)))
+	return base64.RawURLEncoding.EncodeToString(s.secrets.SealApart(cookieOwner, string(text)))
 }
 
 // Recall reads what Remember wrote; nil is that it is over, of another organization, or made up.
 func (s *Service) Recall(of publicid.Organization, kept string) *Visitor {
+	found := s.recall(kept)
+	if found == nil || found.Of != of.String() {
+		return nil
+	}
+	return &found.Visitor
+}
+
+// Remembers reports whether Remember wrote it, for whatever organization, and it isn't over.
+func (s *Service) Remembers(kept string) bool { return s.recall(kept) != nil }
+
+func (s *Service) recall(kept string) *remembered {
 	sealed, err := base64.RawURLEncoding.DecodeString(kept)
 	if err != nil {
 		return nil
 	}
-	text, err := s.secrets.OpenApart(cookieOwner(of), sealed)
+	text, err := s.secrets.OpenApart(cookieOwner, sealed)
 	if err != nil {
 		return nil
 	}
@@ -46,7 +60,7 @@ func (s *Service) Recall(of publicid.Organization, kept string) *Visitor {
 	if json.Unmarshal([]byte(text), &found) != nil || !time.Now().Before(found.Until) {
 		return nil
 	}
-	return &found.Visitor
+	return &found
 }
 
 const (

@@ -23,6 +23,9 @@ const (
 	Comment Kind = "comment"
 )
 
+// Kinds are all of them.
+var Kinds = []Kind{Post, Vote, Comment}
+
 const (
 	maxName  = 200 // a contact's
 	maxTitle = 200 // a post's
@@ -98,38 +101,4 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w W
 // Closed is the problem of an organization that takes nothing from end-users just now.
 func Closed() error {
 	return problem.New(problem.Forbidden, "The organization takes nothing from the public just now.").With("reason", "public_closed")
-}
-
-// Act does at once what a visitor wants whose address is known to be theirs. Who does too much is
-// problem.RateLimited.
-func (s *Service) Act(ctx context.Context, by Visitor, w Wanted) (about *db.Post, err error) {
-	if err := w.Check(&by); err != nil {
-		return nil, err
-	}
-	if err := s.mayAct(ctx, by); err != nil {
-		return nil, err
-	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		about, err = s.perform(ctx, c, by, w)
-		return err
-	})
-	return about, err
-}
-
-// Retract takes the visitor's vote off a post, if there is one.
-func (s *Service) Retract(ctx context.Context, by Visitor, on publicid.Post) error {
-	if err := s.mayAct(ctx, by); err != nil {
-		return err
-	}
-	return s.changes.Run(ctx, func(c *change.Change) error {
-		if c.Caller.Organization.PublicClosed {
-			return Closed()
-		}
-		return s.feedback.RetractVisitorsVote(ctx, c, on, by.Email)
-	})
-}
-
-// HasVoted reports whether the visitor has a vote on a post.
-func (s *Service) HasVoted(ctx context.Context, by Visitor, on *db.Post) (bool, error) {
-	return s.feedback.HasVoted(ctx, on, by.Email)
 }

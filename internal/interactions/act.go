@@ -1,0 +1,103 @@
+package interactions
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// What visitors do whose browser knows them.
+
+// Act does at once what a visitor wants whose address is known to be theirs. What comes again with
+// the same stamp is what was done then, however often a button was pressed; "" is no stamp. Who does
+// too much is problem.RateLimited.
+func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (*db.Post, error) {
+	if err := w.Check(&by); err != nil {
+		return nil, err
+	}
+	if err := s.mayAct(ctx, by); err != nil {
+		return nil, err
+	}
+	if stamp == "" || w.Kind == Vote { // a person has one vote a post anyway, and may take it back meanwhile
+		return s.act(ctx, by, w)
+	}
+	for {
+		about, err := s.actOnce(ctx, by, w, s.filledForm(by, w, stamp))
+		if !problem.Is(err, problem.IdempotencyInProgress) {
+			return about, err
+		}
+		select { // what the button's first press does is the answer to the second
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pressPause):
+		}
+	}
+}
+
+// pressPause lies between two looks at what the first press of a button comes to.
+const pressPause = 50 * time.Millisecond
+
+// filledForm is what a form with what was filled in is known by.
+func (s *Service) filledForm(by Visitor, w Wanted, stamp string) (id [sha256.Size]byte) {
+	text, err := json.Marshal([]any{s.emailHash(by.Email), w, w.OptIn, stamp})
+	if err != nil {
+		panic(err) // texts and ids
+	}
+	mac := hmac.New(sha256.New, s.formKey)
+	mac.Write([]byte("filled form\x00"))
+	mac.Write(text)
+	return [sha256.Size]byte(mac.Sum(nil))
+}
+
+func (s *Service) actOnce(ctx context.Context, by Visitor, w Wanted, form [sha256.Size]byte) (*db.Post, error) {
+	ctx, once := change.WithIdempotencyKey(ctx, form, form)
+	defer once.Abandon()
+	about, err := s.act(ctx, by, w)
+	if before := (*change.ReplayedError)(nil); errors.As(err, &before) {
+		found, err := s.feedback.Post(ctx, publicid.Read[publicid.Post](string(before.Body)))
+		if err != nil {
+			return nil, err
+		}
+		return found.Post, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return about, once.Commit(ctx, change.Answer{Status: http.StatusOK, Body: []byte(about.ID.String())})
+}
+
+func (s *Service) act(ctx context.Context, by Visitor, w Wanted) (about *db.Post, err error) {
+	err = s.changes.Run(ctx, func(c *change.Change) error {
+		about, err = s.perform(ctx, c, by, w)
+		return err
+	})
+	return about, err
+}
+
+// Retract takes the visitor's vote off a post, if there is one.
+func (s *Service) Retract(ctx context.Context, by Visitor, on publicid.Post) error {
+	if err := s.mayAct(ctx, by); err != nil {
+		return err
+	}
+	return s.changes.Run(ctx, func(c *change.Change) error {
+		if c.Caller.Organization.PublicClosed {
+			return Closed()
+		}
+		return s.feedback.RetractVisitorsVote(ctx, c, on, by.Email)
+	})
+}
+
+// HasVoted reports whether the visitor has a vote on a post.
+func (s *Service) HasVoted(ctx context.Context, by Visitor, on *db.Post) (bool, error) {
+	return s.feedback.HasVoted(ctx, on, by.Email)
+}
