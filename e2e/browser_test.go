@@ -50,11 +50,13 @@ func TestPublicBoardsInABrowser(t *testing.T) {
 	require.Nil(t, p.first("/v1/contacts?email=quentin@example.com"), "who didn't opt in is no contact")
 }
 
-// TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it: on a
-// page of another site, with a strict policy, and with the cookies of third parties blocked.
+// TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it, who also
+// writes a post: on a page of another site, with a strict policy, and with the cookies of third
+// parties blocked.
 func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	mailbox := t.TempDir()
+	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
 	p.serve()
 	_, err := p.command("org", "update", "--slug", "northwind")
 	require.NoError(t, err)
@@ -65,7 +67,7 @@ func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	site := newSite(t, p, board)
 	p.must(http.MethodPut, "/v1/widget/origins", map[string]any{"origins": []string{site.origin("shop")}})
 
-	inBrowser(t, "widget", 8, "SERVICE="+p.url, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"), "PROFILE="+t.TempDir())
+	inBrowser(t, "widget", 10, "SERVICE="+p.url, "MAIL="+mailbox, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"), "PROFILE="+t.TempDir())
 	known := p.first("/v1/contacts?externalUserId=acct-7")
 	require.Equal(t, "identify", known["source"])
 	require.Equal(t, "Ada", known["name"])

@@ -73,7 +73,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 	if err != nil {
 		return nil, err
 	}
-	if c, err := r.Cookie(visitorCookie); err == nil {
+	if c, err := r.Cookie(visitorCookie); err == nil && !v.framed() {
 		v.cookie = c.Value
 	}
 	v.anew = true

@@ -136,12 +136,18 @@ func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {
 			break
 		}
 	}
+	return v.linkIn(t, text), text
+}
+
+// linkIn is the path of the link in an e-mail.
+func (v *visitor) linkIn(t *testing.T, text string) string {
+	t.Helper()
 	link := linkInMail.FindString(text)
 	require.NotEmpty(t, link, text)
 	at, err := url.Parse(link)
 	require.NoError(t, err)
 	require.Equal(t, v.App.URL, "http://"+at.Host)
-	return at.RequestURI(), text
+	return at.RequestURI()
 }
 
 var stampInForm = regexp.MustCompile(`name="stamp" value="([^"]+)"`)

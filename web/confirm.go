@@ -121,11 +121,11 @@ func (p *Pages) over(ctx context.Context, a *acting) (*answer, error) {
 	return p.done(ctx, a.visit, http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.text("boards")})
 }
 
-// forms are those of end-users, by their paths.
-func (p *Pages) forms() map[string]interactions.Kind {
+// forms are those of end-users, by their paths below a root.
+func forms(root string) map[string]interactions.Kind {
 	return map[string]interactions.Kind{
-		Root + "{workspace}/{board}/-/new":            interactions.Post,
-		Root + "{workspace}/{board}/{post}/-/vote":    interactions.Vote,
-		Root + "{workspace}/{board}/{post}/-/comment": interactions.Comment,
+		root + "{workspace}/{board}/-/new":            interactions.Post,
+		root + "{workspace}/{board}/{post}/-/vote":    interactions.Vote,
+		root + "{workspace}/{board}/{post}/-/comment": interactions.Comment,
 	}
 }

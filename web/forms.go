@@ -12,7 +12,7 @@ import (
 )
 
 // What end-users fill in: a form is a page of its own, so that the pages that everybody reads stay
-// the same for all.
+// the same for all. They stand on boards, and in the widget's frame (widget_forms.go).
 
 // trap is a field that people don't see, and that programs fill in.
 const trap = "topic"
@@ -57,19 +57,19 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) 
 func (p *Pages) showForm(
 	ctx context.Context, a *acting, b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent,
 ) (*answer, error) {
-	of := a.boardSite(b, "")
+	of := a.siteOf(b)
 	of.Title = a.words.text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
 	content.Kind, content.Action, content.Trap = string(kind), a.at, trap
-	content.Back, content.About = boardPath(a.org, b), b.Name
+	content.Back, content.About = a.boardAt(b), b.Name
 	if one != nil {
-		content.Back, content.About = postPath(a.org, b, one.Post), one.Title
+		content.Back, content.About = a.boardAt(b)+"/"+one.Slug, one.Title
 	}
 	if a.visitor != nil {
 		content.Known = a.visitor.Email
 	}
 	of.Content = content
-	return a.page(status, "form", of)
+	return a.page(status, a.template("form"), of)
 }
 
 // submit takes a filled form.
@@ -114,7 +114,7 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	if err := p.Interactions.MayTry(ctx, p.network(a.r)); err != nil {
 		return nil, err
 	}
-	sent := redirect(workspacePath(a.org) + "/-/sent")
+	sent := redirect(a.sentAt(b))
 	if a.form.Get(trap) != "" {
 		return sent, nil
 	}

@@ -17,7 +17,13 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the templates of pages, each with the layout around it.
-var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done", "frame_board", "frame_post", "frame_changelog"}
+var pageNames = []string{
+	"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done",
+	"frame_board", "frame_post", "frame_changelog", "frame_form", "frame_done",
+}
+
+// sameInFrame are pages of which the frame has another layout alone.
+var sameInFrame = []string{"form", "done"}
 
 // texts are the pages in a language.
 type texts struct {
@@ -38,16 +44,24 @@ func loadTexts(tag language.Tag) (*texts, error) {
 	}
 	t := &texts{words: w, pages: map[string]*template.Template{}}
 	for _, name := range pageNames {
-		files := []string{"templates/layout.html", "templates/" + name + ".html"}
-		if strings.HasPrefix(name, "frame_") {
-			files = slices.Insert(files, 1, "templates/frame.html") // another layout
-		}
-		t.pages[name], err = template.New(name).Funcs(functions).ParseFS(templateFiles, files...)
+		t.pages[name], err = template.New(name).Funcs(functions).ParseFS(templateFiles, filesOf(name)...)
 		if err != nil {
 			return nil, errors.Wrap(err, "parse the templates")
 		}
 	}
 	return t, nil
+}
+
+// filesOf are the templates that make a page.
+func filesOf(name string) []string {
+	of, framed := strings.CutPrefix(name, "frame_")
+	if !framed {
+		return []string{"templates/layout.html", "templates/" + name + ".html"}
+	}
+	if slices.Contains(sameInFrame, of) {
+		name = of
+	}
+	return []string{"templates/layout.html", "templates/frame.html", "templates/" + name + ".html"}
 }
 
 // view is what the layout shows.
@@ -85,9 +99,14 @@ func (t *texts) page(status int, name string, v view) (*answer, error) {
 	return newAnswer(status, typeHTML, out.Bytes()), nil
 }
 
-// notice is a page about why there is no other. It says nothing of what was asked for.
-func (t *texts) notice(status int, what string) (*answer, error) {
-	return t.page(status, "notice", view{Title: t.words.text(what + ".title"), Hidden: true, Content: t.words.text(what + ".text")})
+// notice is a page about why there is no other. It says nothing of what was asked for. In the
+// widget's frame, which has no address bar, one about an act leads back to what the act was for.
+func (v *visit) notice(status int, what string) (*answer, error) {
+	of := view{Title: v.words.text(what + ".title"), Hidden: true, Content: v.words.text(what + ".text")}
+	if end := strings.LastIndex(v.at, "/-/"); v.framed() && end > 0 && status != http.StatusNotFound {
+		of.Frame.Back = v.at[:end]
+	}
+	return v.page(status, "notice", of)
 }
 
 // found is a page of what was asked for.

@@ -64,6 +64,8 @@ type Pages struct {
 	answers *page.Memory
 	log     *slog.Logger
 	mux     http.Handler
+	// protection refuses what other sites have a browser send.
+	protection *http.CrossOriginProtection
 }
 
 // New makes them.
@@ -71,7 +73,8 @@ func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
 		surroundings: newSurroundings(), cache: newCache(o), network: o.Network,
-		answers: page.NewMemoryOf(memory.Pages - maxKept - maxWorkspaces - maxBoards),
+		answers:    page.NewMemoryOf(memory.Pages - maxKept - maxWorkspaces - maxBoards),
+		protection: http.NewCrossOriginProtection(),
 	}
 	p.acting, p.lookers = p.cache.forActs(), tokenbucket.New[netip.Prefix](looksOfNetwork)
 	for _, tag := range languages {
@@ -93,14 +96,12 @@ func New(u UseCases, o Options) (*Pages, error) {
 	mux.HandleFunc("GET "+Root+"-/{file}", serveStatic)
 	mux.HandleFunc("GET "+Root+"-/colors/{file}", serveColors)
 	mux.Handle("GET /", p.serve(nothing))
-	// What other sites have a browser send is refused.
-	protection := http.NewCrossOriginProtection()
 	if p.publicOrigin != "" {
-		if err := protection.AddTrustedOrigin(p.publicOrigin); err != nil {
+		if err := p.protection.AddTrustedOrigin(p.publicOrigin); err != nil {
 			return nil, errors.Wrap(err, "trust the pages' own origin")
 		}
 	}
-	p.mux = protection.Handler(mux)
+	p.mux = p.protection.Handler(mux)
 	return p, nil
 }
 
@@ -133,7 +134,7 @@ func (p *Pages) actors() map[string]actor {
 		"POST " + Root + "{workspace}/-/forget":                p.forget,
 		"POST " + Root + "{workspace}/{board}/{post}/-/unvote": p.unvote,
 	}
-	for path, kind := range p.forms() {
+	for path, kind := range forms(Root) {
 		maps.Copy(all, map[string]actor{"GET " + path: p.form(kind), "POST " + path: p.submit(kind)})
 	}
 	return all

@@ -44,15 +44,21 @@ var (
 
 // Widget serves all of it. Requests from pages of others are what it is for, so nothing refuses
 // these in general: reading is everybody's, and what identifies checks the origin and a signature.
+// Forms are sent by the frame's own pages, and refused from all others.
 func (p *Pages) Widget() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ScriptPath, serveWidget)
 	for pattern, produce := range map[string]maker{
 		"{workspace}/{board}":             p.frameBoard,
 		"{workspace}/{board}/-/changelog": p.frameChangelog,
+		"{workspace}/{board}/-/sent":      p.frameSent,
 		"{workspace}/{board}/{post}":      p.framePost,
 	} {
 		mux.Handle("GET "+FrameRoot+pattern, framed(p.serve(inFrame(produce))))
+	}
+	for path, kind := range forms(FrameRoot) {
+		mux.Handle("GET "+path, framed(p.acts(actsInFrame(p.form(kind)))))
+		mux.Handle("POST "+path, framed(p.protection.Handler(p.acts(actsInFrame(p.submit(kind))))))
 	}
 	mux.Handle("GET "+WidgetRoot+"{workspace}/{board}", p.serveSettings())
 	identify := newIdentifier(p)

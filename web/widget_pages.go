@@ -13,6 +13,8 @@ type frameView struct {
 	Origins []string
 	// Board leads to the whole board, in a window of its own.
 	Board string
+	// Back leads from a notice to the page before; empty is nowhere.
+	Back string
 	// Newest is the moment of the latest entry that the page shows, on that of the changelog.
 	Newest string
 }
@@ -44,6 +46,9 @@ func (p *Pages) frameBoard(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	content := boardContent{Path: framePath(v.org, b), Name: b.Name}
+	if p.open(v) {
+		content.New = content.Path + "/-/new"
+	}
 	posts, err := p.Feedback.Posts(ctx, b.ID, v.asked(&content, nil))
 	if err != nil {
 		return nil, err
@@ -77,6 +82,9 @@ func (p *Pages) framePost(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	content.pager = v.pager(comments.NextCursor)
+	if content.Acts, err = p.actsOn(ctx, v, content.Path, one); err != nil {
+		return nil, err
+	}
 	of := v.frameSite(b, "")
 	of.Title, of.Content = one.Title+" – "+of.Title, content
 	of.Frame.Board += "/" + one.Slug

@@ -48,8 +48,14 @@ func TestTheWidget(t *testing.T) {
 func (n *tenant) widget(t *testing.T) *tenant {
 	t.Helper()
 	n.public(t)
-	n.Make(t, http.MethodPut, "/v1/widget/origins", object{"origins": []string{product, "http://localhost:3000"}})
+	n.allow(t)
 	return n
+}
+
+// allow lets pages of the product hold the widget.
+func (n *tenant) allow(t *testing.T) {
+	t.Helper()
+	n.Make(t, http.MethodPut, "/v1/widget/origins", object{"origins": []string{product, "http://localhost:3000"}})
 }
 
 // inFrame is the page of the board in the widget.
@@ -75,7 +81,7 @@ func framePages(t *testing.T, n *tenant) {
 	one := n.read(t, n.inFrame()+"/dark-b-mode-b")
 	require.Contains(t, one.body, "<em>eyes</em>")
 	require.Contains(t, one.text(t), "Comments")
-	require.Equal(t, n.at+"/dark-b-mode-b", one.link("Write, vote and comment on the board"))
+	require.Equal(t, n.at+"/dark-b-mode-b", one.link("Open the whole board in a new window"))
 	news := n.read(t, n.inFrame()+"/-/changelog")
 	require.Contains(t, news.text(t), "It is dark")
 	require.Equal(t, n.inFrame()+"/dark-b-mode-b", news.link("Dark <b>mode</b>"))

@@ -2,14 +2,11 @@
 // confirm it by the e-mails in MAIL, and then page by page with axe, light and dark, small and large.
 // With SHOTS it also writes a picture of each page there.
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import path from "node:path";
-import { setTimeout as later } from "node:timers/promises";
 import { chromium } from "playwright-core";
+import { accessible, mailedLink, send } from "./common.js";
 
 const { SERVICE, CHROMIUM, MAIL, SHOTS } = process.env;
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const home = `${SERVICE}/b/northwind`;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 const told = (what) => console.log(`ok: ${what}`);
@@ -21,27 +18,7 @@ const visitor = async () => {
   return context.newPage();
 };
 
-// link is that of the newest e-mail to an address whose subject has the words.
-const link = async (to, words) => {
-  for (;;) {
-    for (const file of (await readdir(MAIL).catch(() => [])).sort().reverse()) {
-      const mail = await readFile(path.join(MAIL, file), "utf8");
-      if (!mail.includes(to) || !mail.includes(words)) continue;
-      const body = mail.replace(/=\r?\n/g, "").replace(/=3D/g, "=");
-      const found = body.match(/http:\S+\/-\/confirm\?token=[\w-]+/);
-      if (found) return found[0];
-    }
-    await later(50);
-  }
-};
-
-// send fills a form in and sends it, again where that was too quick for a person.
-const send = async (page, fields, button) => {
-  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value);
-  do await page.getByRole("button", { name: button }).click();
-  while (await page.getByText("That was quick").count());
-  await page.getByRole("heading", { name: "Look into your mailbox" }).waitFor();
-};
+const link = (to, words) => mailedLink(MAIL, to, words);
 
 const confirm = async (page, address, heading, optIn) => {
   await page.goto(address);
@@ -128,9 +105,7 @@ for (const { name, ...look } of looks) {
     const page = await context.newPage();
     await page.goto(address);
     if (act) await act(page);
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => window.axe.run());
-    assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], `${state}, ${name}`);
+    await accessible(page, `${state}, ${name}`);
     const { shift, paint, wide } = await page.evaluate(() => new Promise((done) => {
       const found = { shift: 0, paint: 0, wide: document.documentElement.scrollWidth > innerWidth };
       new PerformanceObserver((l) => l.getEntries().forEach((e) => (found.shift += e.value))).observe({ type: "layout-shift", buffered: true });

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { chromium } from "playwright-core";
+import { accessible, mailedLink, send } from "./common.js";
 
-const { SERVICE, SITE, OTHER_SITE, CHROMIUM, PROFILE } = process.env;
+const { SERVICE, SITE, OTHER_SITE, CHROMIUM, PROFILE, MAIL } = process.env;
 
 // What people set in chrome://settings/cookies.
 await mkdir(path.join(PROFILE, "Default"), { recursive: true });
@@ -53,12 +54,54 @@ await frame.getByRole("button", { name: "Search" }).click();
 await frame.getByRole("link", { name: "Dark mode" }).waitFor({ state: "detached" });
 await frame.getByRole("link", { name: "Light mode" }).click();
 await frame.getByRole("heading", { name: "Comments" }).waitFor();
-const elsewhere = frame.getByRole("link", { name: "Write, vote and comment on the board" });
+const elsewhere = frame.getByRole("link", { name: "Open the whole board in a new window" });
 const popup = page.waitForEvent("popup");
 await elsewhere.click();
-assert.equal((await popup).url(), `${SERVICE}/b/northwind/ideas/light-mode`);
+await (await popup).waitForURL(`${SERVICE}/b/northwind/ideas/light-mode`);
 await (await popup).close();
 told("it is searched, shows a post, and leads to the whole board in a window of its own");
+
+// A post, written in the frame by the keyboard alone. It counts once its link was used, on the board's own page.
+const asked = [];
+page.on("request", async (r) => r.method() === "POST" && r.url().startsWith(`${SERVICE}/w/`) && asked.push(await r.allHeaders()));
+await frame.getByRole("link", { name: "Posts" }).click();
+await frame.getByRole("link", { name: "Write a post" }).press("Enter");
+await frame.getByLabel("Title").focus();
+do await page.keyboard.press("Escape");
+while (await dialog.isVisible());
+await button.press("Enter");
+await frame.getByLabel("Title").fill("Offline mode");
+await frame.getByLabel("Title").press("Escape");
+assert.equal(await dialog.isVisible(), true, "nobody loses what was written by Escape");
+const post = { Text: "For trains.", "Your name": "Rosa", "Your e-mail address": "rosa@example.com" };
+await send(frame, post, "Write a post");
+for (const headers of asked) {
+  assert.equal(headers.origin, SERVICE);
+  assert.equal(headers["sec-fetch-site"], "same-origin");
+  assert.equal(headers.cookie, undefined);
+}
+assert.ok(asked.length > 0);
+await frame.getByRole("link", { name: "Posts" }).last().click();
+await frame.getByRole("link", { name: "Dark mode" }).waitFor();
+assert.equal(await frame.getByRole("link", { name: "Offline mode" }).count(), 0, "not before it is confirmed");
+const mailed = await mailedLink(MAIL, "rosa@example.com", "Confirm your post");
+assert.ok(mailed.startsWith(`${SERVICE}/b/northwind/-/confirm?`));
+const own = await visit(mailed);
+await own.getByRole("button", { name: "Confirm" }).click();
+await own.getByRole("heading", { name: "Your post is published" }).waitFor();
+await own.close();
+// Who is known on the board isn't in the frame.
+assert.equal((await browser.cookies()).length, 1);
+do await frame.getByRole("link", { name: "Posts" }).click();
+while (!(await frame.getByRole("link", { name: "Offline mode" }).count()));
+await frame.getByRole("link", { name: "Offline mode" }).click();
+await frame.getByRole("link", { name: "Vote for this" }).click();
+await frame.getByLabel("Your e-mail address").waitFor();
+await send(frame, { "Your name": "Rosa", "Your e-mail address": "rosa@example.com" }, "Vote for this");
+await browser.clearCookies();
+await frame.getByRole("link", { name: "Posts" }).last().click();
+await frame.getByRole("link", { name: "Dark mode" }).waitFor();
+told("a post is written in the frame and published by the link in an e-mail");
 
 // The keyboard: the focus stays inside, Escape closes from inside the frame, the focus returns.
 await closer.focus();
@@ -120,6 +163,26 @@ await page.setViewportSize({ width: 360, height: 640 });
 const box = await dialog.boundingBox();
 assert.deepEqual([box.x, box.y, box.width], [0, 0, 360]);
 told("it keeps to what the reader prefers");
+
+// The forms, light and dark, as narrow as a small phone. Their policy keeps axe out as it does all others.
+const looks = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+for (const colorScheme of ["light", "dark"]) {
+  const context = await looks.newContext({ viewport: { width: 320, height: 640 }, colorScheme, locale: "en-US", bypassCSP: true });
+  const small = await context.newPage();
+  for (const at of ["", "/dark-mode", "/-/new", "/dark-mode/-/vote", "/dark-mode/-/comment", "/-/sent"]) {
+    await small.goto(`${SERVICE}/w/northwind/ideas${at}`);
+    if (at === "/-/new") {
+      await small.locator("form.fill").evaluate((form) => (form.noValidate = true));
+      await small.getByRole("button", { name: "Write a post" }).click();
+      await small.getByRole("alert").waitFor();
+    }
+    await accessible(small, `${at}, ${colorScheme}`);
+    assert.equal(await small.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `${at}, ${colorScheme}: it fits`);
+  }
+  await context.close();
+}
+await looks.close();
+told("its pages have no violation, light and dark, on a small phone");
 
 // No cookies, and nothing of ours in the storage of the frame.
 assert.deepEqual(await browser.cookies(), []);

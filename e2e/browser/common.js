@@ -1,0 +1,45 @@
+// What the plays have in common.
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { setTimeout as later } from "node:timers/promises";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// accessible has axe look at a page, or at a frame.
+export const accessible = async (page, what) => {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], what);
+};
+
+// mailedLink is the link of the newest e-mail in a directory to an address whose subject has the words.
+export const mailedLink = async (mail, to, words) => {
+  for (;;) {
+    for (const file of (await readdir(mail).catch(() => [])).sort().reverse()) {
+      const text = await readFile(path.join(mail, file), "utf8");
+      if (!text.includes(to) || !text.includes(words)) continue;
+      const body = text.replace(/=\r?\n/g, "").replace(/=3D/g, "=");
+      const found = body.match(/http:\S+\/-\/confirm\?token=[\w-]+/);
+      if (found) return found[0];
+    }
+    await later(50);
+  }
+};
+
+// send fills a form in and sends it, again where that was too quick for a person. A frame does for a page.
+export const send = async (page, fields, button) => {
+  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value);
+  const sent = page.getByRole("heading", { name: "Look into your mailbox" });
+  const quick = page.getByText("That was quick");
+  const press = () => page.getByRole("button", { name: button }).click();
+  await press();
+  await sent.or(quick).waitFor();
+  while (await quick.count()) {
+    await later(200);
+    await press();
+    await sent.or(quick).waitFor();
+  }
+  await sent.waitFor();
+};
