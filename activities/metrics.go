@@ -115,6 +115,7 @@ func (c *Counts) sweep(ctx context.Context, r SweepResult, err error) {
 	c.found(ctx, "entries", r.Entries)
 	c.found(ctx, "recoveries", r.Recoveries)
 	c.found(ctx, "subject_requests", r.SubjectRequests)
+	c.found(ctx, "backfills", r.Backfills)
 	c.found(ctx, "streaks", r.Streaks)
 	c.found(ctx, "interactions", r.Interactions)
 	c.found(ctx, "given_up", r.GivenUp)

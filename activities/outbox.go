@@ -117,6 +117,8 @@ type SweepResult struct {
 	Recoveries int `json:"recoveries,omitempty"`
 	// SubjectRequests are exports and erasures of persons that nobody did.
 	SubjectRequests int `json:"subjectRequests,omitempty"`
+	// Backfills are searches for contacts in old activity that nobody did.
+	Backfills int `json:"backfills,omitempty"`
 	// Streaks that are long enough to disable their webhook, and didn't.
 	Streaks int `json:"streaks,omitempty"`
 	// Interactions whose link should have been mailed, or whose time is up.
@@ -134,6 +136,7 @@ func (r *SweepResult) Add(part SweepResult) {
 	r.Entries += part.Entries
 	r.Recoveries += part.Recoveries
 	r.SubjectRequests += part.SubjectRequests
+	r.Backfills += part.Backfills
 	r.Streaks += part.Streaks
 	r.Interactions += part.Interactions
 	r.GivenUp += part.GivenUp
@@ -147,7 +150,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	defer func() { o.counts.sweep(ctx, result, err) }()
 	if p.From == nil {
 		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
-			o.sweepEntries, o.sweepRecoveries, o.sweepSubjectRequests, o.sweepStreaks, o.sweepInteractions,
+			o.sweepEntries, o.sweepRecoveries, o.sweepSubjectRequests, o.sweepBackfills, o.sweepStreaks, o.sweepInteractions,
 		} {
 			if err := part(ctx, p.grace(), &result); err != nil {
 				return result, err
@@ -161,7 +164,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	found.Next = nil // the place to go on from is nothing that was started
 	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
-			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests,
+			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests, "backfills", result.Backfills,
 			"streaks", result.Streaks, "interactions", result.Interactions, "givenUp", result.GivenUp)
 	}
 	return result, nil

@@ -76,6 +76,22 @@ func (o *Outbox) sweepSubjectRequests(ctx context.Context, grace time.Duration, 
 		})
 }
 
+// sweepBackfills is sweepRecoveries for searches for contacts in old activity.
+func (o *Outbox) sweepBackfills(ctx context.Context, grace time.Duration, result *SweepResult) error {
+	return sweepRuns(ctx, func(last store.RunningBackfill) ([]store.RunningBackfill, error) {
+		return o.store.RunningBackfills(ctx, grace, last, sweepPage)
+	}, func(r store.RunningBackfill) string { return r.ID.String() },
+		o.runs.RunStatesForSure, // there are few
+		func(r store.RunningBackfill, state RunState) error {
+			if state == RunTerminated {
+				return o.store.CancelBackfill(ctx, r.ID)
+			}
+			o.dispatch.RunBackfills([]change.RunningBackfill{{Backfill: r.ID, Organization: r.Organization}})
+			result.Backfills++
+			return nil
+		})
+}
+
 // sweepInteractions starts the runs of interactions again that nobody looks after. A run that is
 // open, such as one whose mail server is away, is left alone: there may be many, and one behind them
 // may have lost its start.

@@ -581,8 +581,8 @@ type APIKeyWithSecretEnvelope struct {
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	// Action The operation, by its `operationId`; `createOrganization` and `updateOrganization` are the operator's. Open: more
-	// may be added.
+	// Action The operation, by its `operationId`; `createOrganization`, `updateOrganization` and `backfillContacts` are the
+	// operator's. Open: more may be added.
 	//
 	//
 	// Examples: createWebhook

@@ -2,10 +2,15 @@ package e2e
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -197,4 +202,85 @@ func TestAnOperatorReplacesASealingKey(t *testing.T) {
 	out, err = p.command("secrets", "list")
 	require.Error(t, err)
 	require.Contains(t, out, "EARSHOT_SECRET_KEYS is missing")
+}
+
+// The commands are those of docs/operating.md. A contact that is deleted leaves votes of nobody's.
+func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
+	post := p.post()
+	for _, email := range []string{"ada@example.com", "bo@example.com"} {
+		contact := p.must(http.MethodPost, "/v1/contacts", map[string]any{"email": email})
+		p.must(http.MethodPost, "/v1/posts/"+post+"/votes", map[string]any{"contactId": contact})
+		p.must(http.MethodDelete, "/v1/contacts/"+contact, nil)
+	}
+	before := time.Now().UTC().Format(time.RFC3339Nano)
+	commands := documented(t, "Contacts of people from before there was an opt-in")
+	require.Len(t, commands, 2)
+	file := filepath.Join(t.TempDir(), "people.csv")
+	table := "\xef\xbb\xbfName,E-Mail,EMAIL\nAda,x, ADA@example.com\n,x,nobody@example.com\nEve,x,not an address\nAda again,x,ada@example.com\n,x,\n"
+	require.NoError(t, os.WriteFile(file, []byte(table), 0o600))
+	said := strings.NewReplacer("2026-03-12", before, "people.csv", file)
+	arguments := strings.Fields(said.Replace(commands[0]))[1:]
+	out, err := p.command(arguments...)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "line 4: email must be an e-mail address\n")
+	require.Contains(t, out, "line 6: email ")
+	require.NotContains(t, out, "not an address")
+	require.Contains(t, out, "completed: 2 of 2 addresses looked for, 1 with activity before")
+	require.Contains(t, out, "1 contacts created, 0 were there, 0 left out without room in the plan; 2 lines were no addresses\n")
+	made := p.first("/v1/contacts")
+	require.Equal(t, []any{"ada@example.com", "Ada", "public_vote", "legacy_inferred"},
+		[]any{made["email"], made["name"], made["source"], made["consentBasis"]})
+
+	id := regexp.MustCompile(`bkf_\w{26}`).FindString(out)
+	var status map[string]any
+	p.json(&status, strings.Fields(strings.ReplaceAll(commands[1], `"$BACKFILL"`, id))[1:]...)
+	for member, value := range map[string]any{
+		"id": id, "status": "completed", "addresses": 2.0, "left": 0.0, "matched": 1.0, "created": 1.0, "existed": 0.0, "leftOut": 0.0, "invalid": 2.0,
+	} {
+		require.Equal(t, value, status[member], member)
+	}
+	p.json(&status, append(slices.Clone(arguments), "--detach", "--json")...)
+	require.Equal(t, "running", status["status"])
+	require.Eventually(t, func() bool {
+		var now map[string]any
+		p.json(&now, "contacts", "backfill", "status", fmt.Sprint(status["id"]), "--json")
+		return now["status"] == "completed" && now["existed"] == 1.0
+	}, waitLimit, lookEvery)
+
+	for _, refused := range []struct {
+		words     string
+		arguments []string
+	}{
+		{`required flag(s) "before" not set`, []string{file}},
+		{"--before soon is no moment", []string{file, "--before", "soon"}},
+		{"must not be in the future", []string{file, "--before", "2999-01-01"}},
+		{"no such file", []string{file + "x", "--before", before}},
+		{"there is no backfill bkf_", []string{"status", id[:len(id)-4] + "0000"}},
+	} {
+		out, err := p.command(append([]string{"contacts", "backfill"}, refused.arguments...)...)
+		require.Error(t, err, refused.words)
+		require.Contains(t, out, refused.words)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("ada@example.com\nbo@example.com\n"), 0o600))
+	out, err = p.command(arguments...)
+	require.Error(t, err)
+	require.Contains(t, out, "the first line has to name the columns")
+}
+
+// documented are the commands of a section of docs/operating.md.
+func documented(t *testing.T, section string) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "operating.md"))
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(text), "\n## "+section+"\n")
+	require.True(t, found)
+	after, _, _ = strings.Cut(after, "\n## ")
+	for _, block := range shellBlock.FindAllStringSubmatch(after, -1) {
+		commands = append(commands, strings.Split(strings.TrimSpace(block[1]), "\n")...)
+	}
+	return commands
 }

@@ -46,6 +46,7 @@ type parts struct {
 	Mails      *activities.Mails
 	Retention  *activities.Retention
 	Subjects   *activities.Subjects
+	Backfills  *activities.Backfills
 
 	Interactions *activities.Interactions
 }
@@ -68,7 +69,7 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, dispatcher, counts, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails, activities.NewInteractions,
-		activities.NewSubjects,
+		activities.NewSubjects, activities.NewBackfills,
 		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
 			return activities.NewRetention(s, f, set.Retention, counts, log)
 		},
@@ -76,7 +77,7 @@ var Module = fx.Module("worker",
 			return Activities{
 				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
 				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention, Interactions: p.Interactions,
-				Subjects: p.Subjects,
+				Subjects: p.Subjects, Backfills: p.Backfills,
 			}
 		},
 		func(set config.Config, log *slog.Logger) Options {

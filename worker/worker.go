@@ -50,6 +50,7 @@ type Activities struct {
 	Mails      *activities.Mails
 	Retention  *activities.Retention
 	Subjects   *activities.Subjects
+	Backfills  *activities.Backfills
 
 	Interactions *activities.Interactions
 }
@@ -190,6 +191,8 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.MailLinkActivity:          w.does.Interactions.MailLink,
 		workflows.LookAtInteractionActivity: w.does.Interactions.Look,
 		workflows.ContinueSubjectActivity:   w.does.Subjects.ContinueSubjectRequest,
+		workflows.ContinueBackfillActivity:  w.does.Backfills.ContinueBackfill,
+		workflows.CancelBackfillActivity:    w.does.Backfills.CancelBackfill,
 	})
 	return m
 }
@@ -229,6 +232,7 @@ func Register(r worker.WorkflowRegistry) {
 		workflows.RemoveExpiredName:    workflows.RemoveExpired,
 
 		workflows.ConfirmInteractionName: workflows.ConfirmInteraction,
+		workflows.BackfillContactsName:   workflows.BackfillContacts,
 	} {
 		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})
 	}

@@ -38,6 +38,10 @@ const (
 	// the receipt's.
 	SubjectRequestName = "subject_request"
 
+	// BackfillContactsName is the workflow of a search for contacts in old activity. Its id is the
+	// backfill's.
+	BackfillContactsName = "backfill_contacts"
+
 	// AttemptFirstName and the following are the activities.
 	AttemptFirstName = "attempt_first"
 	AttemptLaterName = "attempt_later"
@@ -53,6 +57,10 @@ const (
 
 	// ContinueSubjectActivity is subject_request's.
 	ContinueSubjectActivity = "continue_subject_request"
+
+	// ContinueBackfillActivity and CancelBackfillActivity are backfill_contacts'.
+	ContinueBackfillActivity = "continue_backfill"
+	CancelBackfillActivity   = "cancel_backfill"
 
 	// LookAtStreakActivity and DisableWebhookActivity are failure_streak's,
 	// MailAdminActivity is mail_admins'.

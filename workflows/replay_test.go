@@ -145,6 +145,7 @@ func TestRecord(t *testing.T) {
 	t.Run("retention", recordRetention)
 	t.Run("confirmation", recordConfirmation)
 	t.Run("subject request", recordSubjectRequest)
+	t.Run("backfill", recordBackfill)
 }
 
 func recordRetention(t *testing.T) {

@@ -93,7 +93,7 @@ func vacuum(ctx context.Context, url string) error {
 var owned = []string{
 	"attempts", "deliveries", "events", "recoveries", "webhooks", "votes", "comments", "post_tags", "changelog_links",
 	"post_documents", "post_revenues", "posts", "contact_documents", "contacts", "changelog_entries", "tags", "boards", "api_keys", "users",
-	"event_sequences", "idempotency_records", "audit_entries", "subject_records", "subject_requests",
+	"event_sequences", "idempotency_records", "audit_entries", "subject_records", "subject_requests", "backfill_addresses", "contact_backfills",
 }
 
 // Remove takes away what was seeded.

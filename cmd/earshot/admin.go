@@ -30,6 +30,7 @@ type admin struct {
 	access   *access.Service
 	webhooks *webhooks.Service
 	widget   *widget.Service
+	secrets  *seal.Box
 }
 
 // openAdmin makes one. The box is for commands that read what is sealed; the others
@@ -44,6 +45,7 @@ func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 		store: s, access: access.New(s, changes, slog.Default()),
 		webhooks: webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.Default()),
 		widget:   widget.New(s, changes, nil, box), // which identifies nobody here
+		secrets:  box,
 	}, nil
 }
 

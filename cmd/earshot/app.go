@@ -16,6 +16,7 @@ import (
 	"earshot/api"
 	"earshot/dispatch"
 	"earshot/internal/access"
+	"earshot/internal/backfill"
 	"earshot/internal/change"
 	"earshot/internal/config"
 	"earshot/internal/contacts"
@@ -57,7 +58,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		// After the delay requests, then starts have the drain time, then three kinds of
 		// the worker's tasks one after the other. What these led to takes seconds.
 		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, widget.Module, dispatch.Module,
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, widget.Module, dispatch.Module,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
 	// has accepted still wants to be started.

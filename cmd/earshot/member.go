@@ -25,14 +25,19 @@ func newMemberCommand() *cobra.Command {
 
 // inOrganization runs a command with the organization that --org names in its context.
 func inOrganization(org *string, run command) func(*cobra.Command, []string) error {
-	return withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
+	return withAdmin(scopedTo(org, run))
+}
+
+// scopedTo is a command in the organization that a flag names, or in the only one.
+func scopedTo(org *string, run command) command {
+	return func(cmd *cobra.Command, args []string, a *admin) error {
 		o, _, err := a.organization(cmd.Context(), *org)
 		if err != nil {
 			return inWords(err)
 		}
 		cmd.SetContext(store.WithOrganization(cmd.Context(), o.ID))
 		return inWords(run(cmd, args, a))
-	})
+	}
 }
 
 func newMemberAddCommand(org *string, asJSON *bool) *cobra.Command {

@@ -15,11 +15,13 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/auditentry"
+	"earshot/ent/db/backfilladdress"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/contactbackfill"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
 	"earshot/ent/db/interaction"
@@ -56,6 +58,8 @@ type Client struct {
 	Attempt *AttemptClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// BackfillAddress is the client for interacting with the BackfillAddress builders.
+	BackfillAddress *BackfillAddressClient
 	// Board is the client for interacting with the Board builders.
 	Board *BoardClient
 	// ChangelogEntry is the client for interacting with the ChangelogEntry builders.
@@ -66,6 +70,8 @@ type Client struct {
 	Comment *CommentClient
 	// Contact is the client for interacting with the Contact builders.
 	Contact *ContactClient
+	// ContactBackfill is the client for interacting with the ContactBackfill builders.
+	ContactBackfill *ContactBackfillClient
 	// Delivery is the client for interacting with the Delivery builders.
 	Delivery *DeliveryClient
 	// Event is the client for interacting with the Event builders.
@@ -110,11 +116,13 @@ func (c *Client) init() {
 	c.APIKey = NewAPIKeyClient(c.config)
 	c.Attempt = NewAttemptClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.BackfillAddress = NewBackfillAddressClient(c.config)
 	c.Board = NewBoardClient(c.config)
 	c.ChangelogEntry = NewChangelogEntryClient(c.config)
 	c.ChangelogLink = NewChangelogLinkClient(c.config)
 	c.Comment = NewCommentClient(c.config)
 	c.Contact = NewContactClient(c.config)
+	c.ContactBackfill = NewContactBackfillClient(c.config)
 	c.Delivery = NewDeliveryClient(c.config)
 	c.Event = NewEventClient(c.config)
 	c.Interaction = NewInteractionClient(c.config)
@@ -220,31 +228,33 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:            ctx,
-		config:         cfg,
-		APIKey:         NewAPIKeyClient(cfg),
-		Attempt:        NewAttemptClient(cfg),
-		AuditEntry:     NewAuditEntryClient(cfg),
-		Board:          NewBoardClient(cfg),
-		ChangelogEntry: NewChangelogEntryClient(cfg),
-		ChangelogLink:  NewChangelogLinkClient(cfg),
-		Comment:        NewCommentClient(cfg),
-		Contact:        NewContactClient(cfg),
-		Delivery:       NewDeliveryClient(cfg),
-		Event:          NewEventClient(cfg),
-		Interaction:    NewInteractionClient(cfg),
-		Logo:           NewLogoClient(cfg),
-		Organization:   NewOrganizationClient(cfg),
-		Post:           NewPostClient(cfg),
-		PostTag:        NewPostTagClient(cfg),
-		Recovery:       NewRecoveryClient(cfg),
-		SubjectRecord:  NewSubjectRecordClient(cfg),
-		SubjectRequest: NewSubjectRequestClient(cfg),
-		Tag:            NewTagClient(cfg),
-		User:           NewUserClient(cfg),
-		Vote:           NewVoteClient(cfg),
-		Webhook:        NewWebhookClient(cfg),
-		WidgetSecret:   NewWidgetSecretClient(cfg),
+		ctx:             ctx,
+		config:          cfg,
+		APIKey:          NewAPIKeyClient(cfg),
+		Attempt:         NewAttemptClient(cfg),
+		AuditEntry:      NewAuditEntryClient(cfg),
+		BackfillAddress: NewBackfillAddressClient(cfg),
+		Board:           NewBoardClient(cfg),
+		ChangelogEntry:  NewChangelogEntryClient(cfg),
+		ChangelogLink:   NewChangelogLinkClient(cfg),
+		Comment:         NewCommentClient(cfg),
+		Contact:         NewContactClient(cfg),
+		ContactBackfill: NewContactBackfillClient(cfg),
+		Delivery:        NewDeliveryClient(cfg),
+		Event:           NewEventClient(cfg),
+		Interaction:     NewInteractionClient(cfg),
+		Logo:            NewLogoClient(cfg),
+		Organization:    NewOrganizationClient(cfg),
+		Post:            NewPostClient(cfg),
+		PostTag:         NewPostTagClient(cfg),
+		Recovery:        NewRecoveryClient(cfg),
+		SubjectRecord:   NewSubjectRecordClient(cfg),
+		SubjectRequest:  NewSubjectRequestClient(cfg),
+		Tag:             NewTagClient(cfg),
+		User:            NewUserClient(cfg),
+		Vote:            NewVoteClient(cfg),
+		Webhook:         NewWebhookClient(cfg),
+		WidgetSecret:    NewWidgetSecretClient(cfg),
 	}, nil
 }
 
@@ -262,31 +272,33 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:            ctx,
-		config:         cfg,
-		APIKey:         NewAPIKeyClient(cfg),
-		Attempt:        NewAttemptClient(cfg),
-		AuditEntry:     NewAuditEntryClient(cfg),
-		Board:          NewBoardClient(cfg),
-		ChangelogEntry: NewChangelogEntryClient(cfg),
-		ChangelogLink:  NewChangelogLinkClient(cfg),
-		Comment:        NewCommentClient(cfg),
-		Contact:        NewContactClient(cfg),
-		Delivery:       NewDeliveryClient(cfg),
-		Event:          NewEventClient(cfg),
-		Interaction:    NewInteractionClient(cfg),
-		Logo:           NewLogoClient(cfg),
-		Organization:   NewOrganizationClient(cfg),
-		Post:           NewPostClient(cfg),
-		PostTag:        NewPostTagClient(cfg),
-		Recovery:       NewRecoveryClient(cfg),
-		SubjectRecord:  NewSubjectRecordClient(cfg),
-		SubjectRequest: NewSubjectRequestClient(cfg),
-		Tag:            NewTagClient(cfg),
-		User:           NewUserClient(cfg),
-		Vote:           NewVoteClient(cfg),
-		Webhook:        NewWebhookClient(cfg),
-		WidgetSecret:   NewWidgetSecretClient(cfg),
+		ctx:             ctx,
+		config:          cfg,
+		APIKey:          NewAPIKeyClient(cfg),
+		Attempt:         NewAttemptClient(cfg),
+		AuditEntry:      NewAuditEntryClient(cfg),
+		BackfillAddress: NewBackfillAddressClient(cfg),
+		Board:           NewBoardClient(cfg),
+		ChangelogEntry:  NewChangelogEntryClient(cfg),
+		ChangelogLink:   NewChangelogLinkClient(cfg),
+		Comment:         NewCommentClient(cfg),
+		Contact:         NewContactClient(cfg),
+		ContactBackfill: NewContactBackfillClient(cfg),
+		Delivery:        NewDeliveryClient(cfg),
+		Event:           NewEventClient(cfg),
+		Interaction:     NewInteractionClient(cfg),
+		Logo:            NewLogoClient(cfg),
+		Organization:    NewOrganizationClient(cfg),
+		Post:            NewPostClient(cfg),
+		PostTag:         NewPostTagClient(cfg),
+		Recovery:        NewRecoveryClient(cfg),
+		SubjectRecord:   NewSubjectRecordClient(cfg),
+		SubjectRequest:  NewSubjectRequestClient(cfg),
+		Tag:             NewTagClient(cfg),
+		User:            NewUserClient(cfg),
+		Vote:            NewVoteClient(cfg),
+		Webhook:         NewWebhookClient(cfg),
+		WidgetSecret:    NewWidgetSecretClient(cfg),
 	}, nil
 }
 
@@ -316,10 +328,11 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.APIKey, c.Attempt, c.AuditEntry, c.Board, c.ChangelogEntry, c.ChangelogLink,
-		c.Comment, c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo,
-		c.Organization, c.Post, c.PostTag, c.Recovery, c.SubjectRecord,
-		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook, c.WidgetSecret,
+		c.APIKey, c.Attempt, c.AuditEntry, c.BackfillAddress, c.Board, c.ChangelogEntry,
+		c.ChangelogLink, c.Comment, c.Contact, c.ContactBackfill, c.Delivery, c.Event,
+		c.Interaction, c.Logo, c.Organization, c.Post, c.PostTag, c.Recovery,
+		c.SubjectRecord, c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
+		c.WidgetSecret,
 	} {
 		n.Use(hooks...)
 	}
@@ -329,10 +342,11 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.APIKey, c.Attempt, c.AuditEntry, c.Board, c.ChangelogEntry, c.ChangelogLink,
-		c.Comment, c.Contact, c.Delivery, c.Event, c.Interaction, c.Logo,
-		c.Organization, c.Post, c.PostTag, c.Recovery, c.SubjectRecord,
-		c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook, c.WidgetSecret,
+		c.APIKey, c.Attempt, c.AuditEntry, c.BackfillAddress, c.Board, c.ChangelogEntry,
+		c.ChangelogLink, c.Comment, c.Contact, c.ContactBackfill, c.Delivery, c.Event,
+		c.Interaction, c.Logo, c.Organization, c.Post, c.PostTag, c.Recovery,
+		c.SubjectRecord, c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
+		c.WidgetSecret,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -347,6 +361,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Attempt.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *BackfillAddressMutation:
+		return c.BackfillAddress.mutate(ctx, m)
 	case *BoardMutation:
 		return c.Board.mutate(ctx, m)
 	case *ChangelogEntryMutation:
@@ -357,6 +373,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Comment.mutate(ctx, m)
 	case *ContactMutation:
 		return c.Contact.mutate(ctx, m)
+	case *ContactBackfillMutation:
+		return c.ContactBackfill.mutate(ctx, m)
 	case *DeliveryMutation:
 		return c.Delivery.mutate(ctx, m)
 	case *EventMutation:
@@ -820,6 +838,155 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// BackfillAddressClient is a client for the BackfillAddress schema.
+type BackfillAddressClient struct {
+	config
+}
+
+// NewBackfillAddressClient returns a client for the BackfillAddress from the given config.
+func NewBackfillAddressClient(c config) *BackfillAddressClient {
+	return &BackfillAddressClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `backfilladdress.Hooks(f(g(h())))`.
+func (c *BackfillAddressClient) Use(hooks ...Hook) {
+	c.hooks.BackfillAddress = append(c.hooks.BackfillAddress, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `backfilladdress.Intercept(f(g(h())))`.
+func (c *BackfillAddressClient) Intercept(interceptors ...Interceptor) {
+	c.inters.BackfillAddress = append(c.inters.BackfillAddress, interceptors...)
+}
+
+// Create returns a builder for creating a BackfillAddress entity.
+func (c *BackfillAddressClient) Create() *BackfillAddressCreate {
+	mutation := newBackfillAddressMutation(c.config, OpCreate)
+	return &BackfillAddressCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of BackfillAddress entities.
+func (c *BackfillAddressClient) CreateBulk(builders ...*BackfillAddressCreate) *BackfillAddressCreateBulk {
+	return &BackfillAddressCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BackfillAddressClient) MapCreateBulk(slice any, setFunc func(*BackfillAddressCreate, int)) *BackfillAddressCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BackfillAddressCreateBulk{err: fmt.Errorf("calling to BackfillAddressClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BackfillAddressCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BackfillAddressCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for BackfillAddress.
+func (c *BackfillAddressClient) Update() *BackfillAddressUpdate {
+	mutation := newBackfillAddressMutation(c.config, OpUpdate)
+	return &BackfillAddressUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BackfillAddressClient) UpdateOne(_m *BackfillAddress) *BackfillAddressUpdateOne {
+	mutation := newBackfillAddressMutation(c.config, OpUpdateOne, withBackfillAddress(_m))
+	return &BackfillAddressUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BackfillAddressClient) UpdateOneID(id publicid.BackfillAddress) *BackfillAddressUpdateOne {
+	mutation := newBackfillAddressMutation(c.config, OpUpdateOne, withBackfillAddressID(id))
+	return &BackfillAddressUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for BackfillAddress.
+func (c *BackfillAddressClient) Delete() *BackfillAddressDelete {
+	mutation := newBackfillAddressMutation(c.config, OpDelete)
+	return &BackfillAddressDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BackfillAddressClient) DeleteOne(_m *BackfillAddress) *BackfillAddressDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BackfillAddressClient) DeleteOneID(id publicid.BackfillAddress) *BackfillAddressDeleteOne {
+	builder := c.Delete().Where(backfilladdress.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BackfillAddressDeleteOne{builder}
+}
+
+// Query returns a query builder for BackfillAddress.
+func (c *BackfillAddressClient) Query() *BackfillAddressQuery {
+	return &BackfillAddressQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBackfillAddress},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a BackfillAddress entity by its id.
+func (c *BackfillAddressClient) Get(ctx context.Context, id publicid.BackfillAddress) (*BackfillAddress, error) {
+	return c.Query().Where(backfilladdress.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BackfillAddressClient) GetX(ctx context.Context, id publicid.BackfillAddress) *BackfillAddress {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryBackfill queries the backfill edge of a BackfillAddress.
+func (c *BackfillAddressClient) QueryBackfill(_m *BackfillAddress) *ContactBackfillQuery {
+	query := (&ContactBackfillClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(backfilladdress.Table, backfilladdress.FieldID, id),
+			sqlgraph.To(contactbackfill.Table, contactbackfill.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, backfilladdress.BackfillTable, backfilladdress.BackfillColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *BackfillAddressClient) Hooks() []Hook {
+	return c.hooks.BackfillAddress
+}
+
+// Interceptors returns the client interceptors.
+func (c *BackfillAddressClient) Interceptors() []Interceptor {
+	return c.inters.BackfillAddress
+}
+
+func (c *BackfillAddressClient) mutate(ctx context.Context, m *BackfillAddressMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BackfillAddressCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BackfillAddressUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BackfillAddressUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BackfillAddressDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown BackfillAddress mutation op: %q", m.Op())
 	}
 }
 
@@ -1581,6 +1748,139 @@ func (c *ContactClient) mutate(ctx context.Context, m *ContactMutation) (Value, 
 		return (&ContactDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Contact mutation op: %q", m.Op())
+	}
+}
+
+// ContactBackfillClient is a client for the ContactBackfill schema.
+type ContactBackfillClient struct {
+	config
+}
+
+// NewContactBackfillClient returns a client for the ContactBackfill from the given config.
+func NewContactBackfillClient(c config) *ContactBackfillClient {
+	return &ContactBackfillClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `contactbackfill.Hooks(f(g(h())))`.
+func (c *ContactBackfillClient) Use(hooks ...Hook) {
+	c.hooks.ContactBackfill = append(c.hooks.ContactBackfill, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `contactbackfill.Intercept(f(g(h())))`.
+func (c *ContactBackfillClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ContactBackfill = append(c.inters.ContactBackfill, interceptors...)
+}
+
+// Create returns a builder for creating a ContactBackfill entity.
+func (c *ContactBackfillClient) Create() *ContactBackfillCreate {
+	mutation := newContactBackfillMutation(c.config, OpCreate)
+	return &ContactBackfillCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ContactBackfill entities.
+func (c *ContactBackfillClient) CreateBulk(builders ...*ContactBackfillCreate) *ContactBackfillCreateBulk {
+	return &ContactBackfillCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ContactBackfillClient) MapCreateBulk(slice any, setFunc func(*ContactBackfillCreate, int)) *ContactBackfillCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ContactBackfillCreateBulk{err: fmt.Errorf("calling to ContactBackfillClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ContactBackfillCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ContactBackfillCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ContactBackfill.
+func (c *ContactBackfillClient) Update() *ContactBackfillUpdate {
+	mutation := newContactBackfillMutation(c.config, OpUpdate)
+	return &ContactBackfillUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ContactBackfillClient) UpdateOne(_m *ContactBackfill) *ContactBackfillUpdateOne {
+	mutation := newContactBackfillMutation(c.config, OpUpdateOne, withContactBackfill(_m))
+	return &ContactBackfillUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ContactBackfillClient) UpdateOneID(id publicid.ContactBackfill) *ContactBackfillUpdateOne {
+	mutation := newContactBackfillMutation(c.config, OpUpdateOne, withContactBackfillID(id))
+	return &ContactBackfillUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ContactBackfill.
+func (c *ContactBackfillClient) Delete() *ContactBackfillDelete {
+	mutation := newContactBackfillMutation(c.config, OpDelete)
+	return &ContactBackfillDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ContactBackfillClient) DeleteOne(_m *ContactBackfill) *ContactBackfillDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ContactBackfillClient) DeleteOneID(id publicid.ContactBackfill) *ContactBackfillDeleteOne {
+	builder := c.Delete().Where(contactbackfill.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ContactBackfillDeleteOne{builder}
+}
+
+// Query returns a query builder for ContactBackfill.
+func (c *ContactBackfillClient) Query() *ContactBackfillQuery {
+	return &ContactBackfillQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeContactBackfill},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ContactBackfill entity by its id.
+func (c *ContactBackfillClient) Get(ctx context.Context, id publicid.ContactBackfill) (*ContactBackfill, error) {
+	return c.Query().Where(contactbackfill.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ContactBackfillClient) GetX(ctx context.Context, id publicid.ContactBackfill) *ContactBackfill {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ContactBackfillClient) Hooks() []Hook {
+	return c.hooks.ContactBackfill
+}
+
+// Interceptors returns the client interceptors.
+func (c *ContactBackfillClient) Interceptors() []Interceptor {
+	return c.inters.ContactBackfill
+}
+
+func (c *ContactBackfillClient) mutate(ctx context.Context, m *ContactBackfillMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ContactBackfillCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ContactBackfillUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ContactBackfillUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ContactBackfillDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown ContactBackfill mutation op: %q", m.Op())
 	}
 }
 
@@ -3790,16 +4090,16 @@ func (c *WidgetSecretClient) mutate(ctx context.Context, m *WidgetSecretMutation
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		APIKey, Attempt, AuditEntry, Board, ChangelogEntry, ChangelogLink, Comment,
-		Contact, Delivery, Event, Interaction, Logo, Organization, Post, PostTag,
-		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote, Webhook,
-		WidgetSecret []ent.Hook
+		APIKey, Attempt, AuditEntry, BackfillAddress, Board, ChangelogEntry,
+		ChangelogLink, Comment, Contact, ContactBackfill, Delivery, Event, Interaction,
+		Logo, Organization, Post, PostTag, Recovery, SubjectRecord, SubjectRequest,
+		Tag, User, Vote, Webhook, WidgetSecret []ent.Hook
 	}
 	inters struct {
-		APIKey, Attempt, AuditEntry, Board, ChangelogEntry, ChangelogLink, Comment,
-		Contact, Delivery, Event, Interaction, Logo, Organization, Post, PostTag,
-		Recovery, SubjectRecord, SubjectRequest, Tag, User, Vote, Webhook,
-		WidgetSecret []ent.Interceptor
+		APIKey, Attempt, AuditEntry, BackfillAddress, Board, ChangelogEntry,
+		ChangelogLink, Comment, Contact, ContactBackfill, Delivery, Event, Interaction,
+		Logo, Organization, Post, PostTag, Recovery, SubjectRecord, SubjectRequest,
+		Tag, User, Vote, Webhook, WidgetSecret []ent.Interceptor
 	}
 )
 

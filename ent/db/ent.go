@@ -7,11 +7,13 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/auditentry"
+	"earshot/ent/db/backfilladdress"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/contactbackfill"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
 	"earshot/ent/db/interaction"
@@ -95,29 +97,31 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			apikey.Table:         apikey.ValidColumn,
-			attempt.Table:        attempt.ValidColumn,
-			auditentry.Table:     auditentry.ValidColumn,
-			board.Table:          board.ValidColumn,
-			changelogentry.Table: changelogentry.ValidColumn,
-			changeloglink.Table:  changeloglink.ValidColumn,
-			comment.Table:        comment.ValidColumn,
-			contact.Table:        contact.ValidColumn,
-			delivery.Table:       delivery.ValidColumn,
-			event.Table:          event.ValidColumn,
-			interaction.Table:    interaction.ValidColumn,
-			logo.Table:           logo.ValidColumn,
-			organization.Table:   organization.ValidColumn,
-			post.Table:           post.ValidColumn,
-			posttag.Table:        posttag.ValidColumn,
-			recovery.Table:       recovery.ValidColumn,
-			subjectrecord.Table:  subjectrecord.ValidColumn,
-			subjectrequest.Table: subjectrequest.ValidColumn,
-			tag.Table:            tag.ValidColumn,
-			user.Table:           user.ValidColumn,
-			vote.Table:           vote.ValidColumn,
-			webhook.Table:        webhook.ValidColumn,
-			widgetsecret.Table:   widgetsecret.ValidColumn,
+			apikey.Table:          apikey.ValidColumn,
+			attempt.Table:         attempt.ValidColumn,
+			auditentry.Table:      auditentry.ValidColumn,
+			backfilladdress.Table: backfilladdress.ValidColumn,
+			board.Table:           board.ValidColumn,
+			changelogentry.Table:  changelogentry.ValidColumn,
+			changeloglink.Table:   changeloglink.ValidColumn,
+			comment.Table:         comment.ValidColumn,
+			contact.Table:         contact.ValidColumn,
+			contactbackfill.Table: contactbackfill.ValidColumn,
+			delivery.Table:        delivery.ValidColumn,
+			event.Table:           event.ValidColumn,
+			interaction.Table:     interaction.ValidColumn,
+			logo.Table:            logo.ValidColumn,
+			organization.Table:    organization.ValidColumn,
+			post.Table:            post.ValidColumn,
+			posttag.Table:         posttag.ValidColumn,
+			recovery.Table:        recovery.ValidColumn,
+			subjectrecord.Table:   subjectrecord.ValidColumn,
+			subjectrequest.Table:  subjectrequest.ValidColumn,
+			tag.Table:             tag.ValidColumn,
+			user.Table:            user.ValidColumn,
+			vote.Table:            vote.ValidColumn,
+			webhook.Table:         webhook.ValidColumn,
+			widgetsecret.Table:    widgetsecret.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

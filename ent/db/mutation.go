@@ -7,11 +7,13 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/auditentry"
+	"earshot/ent/db/backfilladdress"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/contactbackfill"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
 	"earshot/ent/db/interaction"
@@ -49,29 +51,31 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAPIKey         = "APIKey"
-	TypeAttempt        = "Attempt"
-	TypeAuditEntry     = "AuditEntry"
-	TypeBoard          = "Board"
-	TypeChangelogEntry = "ChangelogEntry"
-	TypeChangelogLink  = "ChangelogLink"
-	TypeComment        = "Comment"
-	TypeContact        = "Contact"
-	TypeDelivery       = "Delivery"
-	TypeEvent          = "Event"
-	TypeInteraction    = "Interaction"
-	TypeLogo           = "Logo"
-	TypeOrganization   = "Organization"
-	TypePost           = "Post"
-	TypePostTag        = "PostTag"
-	TypeRecovery       = "Recovery"
-	TypeSubjectRecord  = "SubjectRecord"
-	TypeSubjectRequest = "SubjectRequest"
-	TypeTag            = "Tag"
-	TypeUser           = "User"
-	TypeVote           = "Vote"
-	TypeWebhook        = "Webhook"
-	TypeWidgetSecret   = "WidgetSecret"
+	TypeAPIKey          = "APIKey"
+	TypeAttempt         = "Attempt"
+	TypeAuditEntry      = "AuditEntry"
+	TypeBackfillAddress = "BackfillAddress"
+	TypeBoard           = "Board"
+	TypeChangelogEntry  = "ChangelogEntry"
+	TypeChangelogLink   = "ChangelogLink"
+	TypeComment         = "Comment"
+	TypeContact         = "Contact"
+	TypeContactBackfill = "ContactBackfill"
+	TypeDelivery        = "Delivery"
+	TypeEvent           = "Event"
+	TypeInteraction     = "Interaction"
+	TypeLogo            = "Logo"
+	TypeOrganization    = "Organization"
+	TypePost            = "Post"
+	TypePostTag         = "PostTag"
+	TypeRecovery        = "Recovery"
+	TypeSubjectRecord   = "SubjectRecord"
+	TypeSubjectRequest  = "SubjectRequest"
+	TypeTag             = "Tag"
+	TypeUser            = "User"
+	TypeVote            = "Vote"
+	TypeWebhook         = "Webhook"
+	TypeWidgetSecret    = "WidgetSecret"
 )
 
 // APIKeyMutation represents an operation that mutates the APIKey nodes in the graph.
@@ -2901,6 +2905,554 @@ func (m *AuditEntryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
+}
+
+// BackfillAddressMutation represents an operation that mutates the BackfillAddress nodes in the graph.
+type BackfillAddressMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.BackfillAddress
+	organization_id *publicid.Organization
+	email_hash      *[]byte
+	sealed          *[]byte
+	clearedFields   map[string]struct{}
+	backfill        *publicid.ContactBackfill
+	clearedbackfill bool
+	done            bool
+	oldValue        func(context.Context) (*BackfillAddress, error)
+	predicates      []predicate.BackfillAddress
+}
+
+var _ ent.Mutation = (*BackfillAddressMutation)(nil)
+
+// backfilladdressOption allows management of the mutation configuration using functional options.
+type backfilladdressOption func(*BackfillAddressMutation)
+
+// newBackfillAddressMutation creates new mutation for the BackfillAddress entity.
+func newBackfillAddressMutation(c config, op Op, opts ...backfilladdressOption) *BackfillAddressMutation {
+	m := &BackfillAddressMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeBackfillAddress,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withBackfillAddressID sets the ID field of the mutation.
+func withBackfillAddressID(id publicid.BackfillAddress) backfilladdressOption {
+	return func(m *BackfillAddressMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *BackfillAddress
+		)
+		m.oldValue = func(ctx context.Context) (*BackfillAddress, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().BackfillAddress.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withBackfillAddress sets the old BackfillAddress of the mutation.
+func withBackfillAddress(node *BackfillAddress) backfilladdressOption {
+	return func(m *BackfillAddressMutation) {
+		m.oldValue = func(context.Context) (*BackfillAddress, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m BackfillAddressMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m BackfillAddressMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of BackfillAddress entities.
+func (m *BackfillAddressMutation) SetID(id publicid.BackfillAddress) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *BackfillAddressMutation) ID() (id publicid.BackfillAddress, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *BackfillAddressMutation) IDs(ctx context.Context) ([]publicid.BackfillAddress, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.BackfillAddress{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().BackfillAddress.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *BackfillAddressMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *BackfillAddressMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the BackfillAddress entity.
+// If the BackfillAddress object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BackfillAddressMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *BackfillAddressMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetBackfillID sets the "backfill_id" field.
+func (m *BackfillAddressMutation) SetBackfillID(pb publicid.ContactBackfill) {
+	m.backfill = &pb
+}
+
+// BackfillID returns the value of the "backfill_id" field in the mutation.
+func (m *BackfillAddressMutation) BackfillID() (r publicid.ContactBackfill, exists bool) {
+	v := m.backfill
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBackfillID returns the old "backfill_id" field's value of the BackfillAddress entity.
+// If the BackfillAddress object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BackfillAddressMutation) OldBackfillID(ctx context.Context) (v publicid.ContactBackfill, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBackfillID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBackfillID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBackfillID: %w", err)
+	}
+	return oldValue.BackfillID, nil
+}
+
+// ResetBackfillID resets all changes to the "backfill_id" field.
+func (m *BackfillAddressMutation) ResetBackfillID() {
+	m.backfill = nil
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (m *BackfillAddressMutation) SetEmailHash(b []byte) {
+	m.email_hash = &b
+}
+
+// EmailHash returns the value of the "email_hash" field in the mutation.
+func (m *BackfillAddressMutation) EmailHash() (r []byte, exists bool) {
+	v := m.email_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailHash returns the old "email_hash" field's value of the BackfillAddress entity.
+// If the BackfillAddress object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BackfillAddressMutation) OldEmailHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailHash: %w", err)
+	}
+	return oldValue.EmailHash, nil
+}
+
+// ResetEmailHash resets all changes to the "email_hash" field.
+func (m *BackfillAddressMutation) ResetEmailHash() {
+	m.email_hash = nil
+}
+
+// SetSealed sets the "sealed" field.
+func (m *BackfillAddressMutation) SetSealed(b []byte) {
+	m.sealed = &b
+}
+
+// Sealed returns the value of the "sealed" field in the mutation.
+func (m *BackfillAddressMutation) Sealed() (r []byte, exists bool) {
+	v := m.sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSealed returns the old "sealed" field's value of the BackfillAddress entity.
+// If the BackfillAddress object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BackfillAddressMutation) OldSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSealed: %w", err)
+	}
+	return oldValue.Sealed, nil
+}
+
+// ResetSealed resets all changes to the "sealed" field.
+func (m *BackfillAddressMutation) ResetSealed() {
+	m.sealed = nil
+}
+
+// ClearBackfill clears the "backfill" edge to the ContactBackfill entity.
+func (m *BackfillAddressMutation) ClearBackfill() {
+	m.clearedbackfill = true
+	m.clearedFields[backfilladdress.FieldBackfillID] = struct{}{}
+}
+
+// BackfillCleared reports if the "backfill" edge to the ContactBackfill entity was cleared.
+func (m *BackfillAddressMutation) BackfillCleared() bool {
+	return m.clearedbackfill
+}
+
+// BackfillIDs returns the "backfill" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// BackfillID instead. It exists only for internal usage by the builders.
+func (m *BackfillAddressMutation) BackfillIDs() (ids []publicid.ContactBackfill) {
+	if id := m.backfill; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetBackfill resets all changes to the "backfill" edge.
+func (m *BackfillAddressMutation) ResetBackfill() {
+	m.backfill = nil
+	m.clearedbackfill = false
+}
+
+// Where appends a list predicates to the BackfillAddressMutation builder.
+func (m *BackfillAddressMutation) Where(ps ...predicate.BackfillAddress) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the BackfillAddressMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *BackfillAddressMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.BackfillAddress, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *BackfillAddressMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *BackfillAddressMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (BackfillAddress).
+func (m *BackfillAddressMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *BackfillAddressMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.organization_id != nil {
+		fields = append(fields, backfilladdress.FieldOrganizationID)
+	}
+	if m.backfill != nil {
+		fields = append(fields, backfilladdress.FieldBackfillID)
+	}
+	if m.email_hash != nil {
+		fields = append(fields, backfilladdress.FieldEmailHash)
+	}
+	if m.sealed != nil {
+		fields = append(fields, backfilladdress.FieldSealed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *BackfillAddressMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case backfilladdress.FieldOrganizationID:
+		return m.OrganizationID()
+	case backfilladdress.FieldBackfillID:
+		return m.BackfillID()
+	case backfilladdress.FieldEmailHash:
+		return m.EmailHash()
+	case backfilladdress.FieldSealed:
+		return m.Sealed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *BackfillAddressMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case backfilladdress.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case backfilladdress.FieldBackfillID:
+		return m.OldBackfillID(ctx)
+	case backfilladdress.FieldEmailHash:
+		return m.OldEmailHash(ctx)
+	case backfilladdress.FieldSealed:
+		return m.OldSealed(ctx)
+	}
+	return nil, fmt.Errorf("unknown BackfillAddress field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BackfillAddressMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case backfilladdress.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case backfilladdress.FieldBackfillID:
+		v, ok := value.(publicid.ContactBackfill)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBackfillID(v)
+		return nil
+	case backfilladdress.FieldEmailHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailHash(v)
+		return nil
+	case backfilladdress.FieldSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSealed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown BackfillAddress field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *BackfillAddressMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *BackfillAddressMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BackfillAddressMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown BackfillAddress numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *BackfillAddressMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *BackfillAddressMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *BackfillAddressMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown BackfillAddress nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *BackfillAddressMutation) ResetField(name string) error {
+	switch name {
+	case backfilladdress.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case backfilladdress.FieldBackfillID:
+		m.ResetBackfillID()
+		return nil
+	case backfilladdress.FieldEmailHash:
+		m.ResetEmailHash()
+		return nil
+	case backfilladdress.FieldSealed:
+		m.ResetSealed()
+		return nil
+	}
+	return fmt.Errorf("unknown BackfillAddress field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *BackfillAddressMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.backfill != nil {
+		edges = append(edges, backfilladdress.EdgeBackfill)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *BackfillAddressMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case backfilladdress.EdgeBackfill:
+		if id := m.backfill; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *BackfillAddressMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *BackfillAddressMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *BackfillAddressMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedbackfill {
+		edges = append(edges, backfilladdress.EdgeBackfill)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *BackfillAddressMutation) EdgeCleared(name string) bool {
+	switch name {
+	case backfilladdress.EdgeBackfill:
+		return m.clearedbackfill
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *BackfillAddressMutation) ClearEdge(name string) error {
+	switch name {
+	case backfilladdress.EdgeBackfill:
+		m.ClearBackfill()
+		return nil
+	}
+	return fmt.Errorf("unknown BackfillAddress unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *BackfillAddressMutation) ResetEdge(name string) error {
+	switch name {
+	case backfilladdress.EdgeBackfill:
+		m.ResetBackfill()
+		return nil
+	}
+	return fmt.Errorf("unknown BackfillAddress edge %s", name)
 }
 
 // BoardMutation represents an operation that mutates the Board nodes in the graph.
@@ -8007,6 +8559,1014 @@ func (m *ContactMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ContactMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Contact edge %s", name)
+}
+
+// ContactBackfillMutation represents an operation that mutates the ContactBackfill nodes in the graph.
+type ContactBackfillMutation struct {
+	config
+	op                   Op
+	typ                  string
+	id                   *publicid.ContactBackfill
+	organization_id      *publicid.Organization
+	created_at           *time.Time
+	active_before        *time.Time
+	status               *contactbackfill.Status
+	addresses            *int
+	addaddresses         *int
+	invalid_lines        *int
+	addinvalid_lines     *int
+	contacts_created     *int
+	addcontacts_created  *int
+	contacts_existed     *int
+	addcontacts_existed  *int
+	contacts_left_out    *int
+	addcontacts_left_out *int
+	finished_at          *time.Time
+	clearedFields        map[string]struct{}
+	done                 bool
+	oldValue             func(context.Context) (*ContactBackfill, error)
+	predicates           []predicate.ContactBackfill
+}
+
+var _ ent.Mutation = (*ContactBackfillMutation)(nil)
+
+// contactbackfillOption allows management of the mutation configuration using functional options.
+type contactbackfillOption func(*ContactBackfillMutation)
+
+// newContactBackfillMutation creates new mutation for the ContactBackfill entity.
+func newContactBackfillMutation(c config, op Op, opts ...contactbackfillOption) *ContactBackfillMutation {
+	m := &ContactBackfillMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeContactBackfill,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withContactBackfillID sets the ID field of the mutation.
+func withContactBackfillID(id publicid.ContactBackfill) contactbackfillOption {
+	return func(m *ContactBackfillMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ContactBackfill
+		)
+		m.oldValue = func(ctx context.Context) (*ContactBackfill, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ContactBackfill.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withContactBackfill sets the old ContactBackfill of the mutation.
+func withContactBackfill(node *ContactBackfill) contactbackfillOption {
+	return func(m *ContactBackfillMutation) {
+		m.oldValue = func(context.Context) (*ContactBackfill, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ContactBackfillMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ContactBackfillMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ContactBackfill entities.
+func (m *ContactBackfillMutation) SetID(id publicid.ContactBackfill) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ContactBackfillMutation) ID() (id publicid.ContactBackfill, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ContactBackfillMutation) IDs(ctx context.Context) ([]publicid.ContactBackfill, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.ContactBackfill{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ContactBackfill.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *ContactBackfillMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *ContactBackfillMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *ContactBackfillMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ContactBackfillMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ContactBackfillMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ContactBackfillMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetActiveBefore sets the "active_before" field.
+func (m *ContactBackfillMutation) SetActiveBefore(t time.Time) {
+	m.active_before = &t
+}
+
+// ActiveBefore returns the value of the "active_before" field in the mutation.
+func (m *ContactBackfillMutation) ActiveBefore() (r time.Time, exists bool) {
+	v := m.active_before
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActiveBefore returns the old "active_before" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldActiveBefore(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActiveBefore is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActiveBefore requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActiveBefore: %w", err)
+	}
+	return oldValue.ActiveBefore, nil
+}
+
+// ResetActiveBefore resets all changes to the "active_before" field.
+func (m *ContactBackfillMutation) ResetActiveBefore() {
+	m.active_before = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *ContactBackfillMutation) SetStatus(c contactbackfill.Status) {
+	m.status = &c
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *ContactBackfillMutation) Status() (r contactbackfill.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldStatus(ctx context.Context) (v contactbackfill.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *ContactBackfillMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetAddresses sets the "addresses" field.
+func (m *ContactBackfillMutation) SetAddresses(i int) {
+	m.addresses = &i
+	m.addaddresses = nil
+}
+
+// Addresses returns the value of the "addresses" field in the mutation.
+func (m *ContactBackfillMutation) Addresses() (r int, exists bool) {
+	v := m.addresses
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAddresses returns the old "addresses" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldAddresses(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAddresses is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAddresses requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAddresses: %w", err)
+	}
+	return oldValue.Addresses, nil
+}
+
+// AddAddresses adds i to the "addresses" field.
+func (m *ContactBackfillMutation) AddAddresses(i int) {
+	if m.addaddresses != nil {
+		*m.addaddresses += i
+	} else {
+		m.addaddresses = &i
+	}
+}
+
+// AddedAddresses returns the value that was added to the "addresses" field in this mutation.
+func (m *ContactBackfillMutation) AddedAddresses() (r int, exists bool) {
+	v := m.addaddresses
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAddresses resets all changes to the "addresses" field.
+func (m *ContactBackfillMutation) ResetAddresses() {
+	m.addresses = nil
+	m.addaddresses = nil
+}
+
+// SetInvalidLines sets the "invalid_lines" field.
+func (m *ContactBackfillMutation) SetInvalidLines(i int) {
+	m.invalid_lines = &i
+	m.addinvalid_lines = nil
+}
+
+// InvalidLines returns the value of the "invalid_lines" field in the mutation.
+func (m *ContactBackfillMutation) InvalidLines() (r int, exists bool) {
+	v := m.invalid_lines
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInvalidLines returns the old "invalid_lines" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldInvalidLines(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInvalidLines is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInvalidLines requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInvalidLines: %w", err)
+	}
+	return oldValue.InvalidLines, nil
+}
+
+// AddInvalidLines adds i to the "invalid_lines" field.
+func (m *ContactBackfillMutation) AddInvalidLines(i int) {
+	if m.addinvalid_lines != nil {
+		*m.addinvalid_lines += i
+	} else {
+		m.addinvalid_lines = &i
+	}
+}
+
+// AddedInvalidLines returns the value that was added to the "invalid_lines" field in this mutation.
+func (m *ContactBackfillMutation) AddedInvalidLines() (r int, exists bool) {
+	v := m.addinvalid_lines
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetInvalidLines resets all changes to the "invalid_lines" field.
+func (m *ContactBackfillMutation) ResetInvalidLines() {
+	m.invalid_lines = nil
+	m.addinvalid_lines = nil
+}
+
+// SetContactsCreated sets the "contacts_created" field.
+func (m *ContactBackfillMutation) SetContactsCreated(i int) {
+	m.contacts_created = &i
+	m.addcontacts_created = nil
+}
+
+// ContactsCreated returns the value of the "contacts_created" field in the mutation.
+func (m *ContactBackfillMutation) ContactsCreated() (r int, exists bool) {
+	v := m.contacts_created
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactsCreated returns the old "contacts_created" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldContactsCreated(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactsCreated is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactsCreated requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactsCreated: %w", err)
+	}
+	return oldValue.ContactsCreated, nil
+}
+
+// AddContactsCreated adds i to the "contacts_created" field.
+func (m *ContactBackfillMutation) AddContactsCreated(i int) {
+	if m.addcontacts_created != nil {
+		*m.addcontacts_created += i
+	} else {
+		m.addcontacts_created = &i
+	}
+}
+
+// AddedContactsCreated returns the value that was added to the "contacts_created" field in this mutation.
+func (m *ContactBackfillMutation) AddedContactsCreated() (r int, exists bool) {
+	v := m.addcontacts_created
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetContactsCreated resets all changes to the "contacts_created" field.
+func (m *ContactBackfillMutation) ResetContactsCreated() {
+	m.contacts_created = nil
+	m.addcontacts_created = nil
+}
+
+// SetContactsExisted sets the "contacts_existed" field.
+func (m *ContactBackfillMutation) SetContactsExisted(i int) {
+	m.contacts_existed = &i
+	m.addcontacts_existed = nil
+}
+
+// ContactsExisted returns the value of the "contacts_existed" field in the mutation.
+func (m *ContactBackfillMutation) ContactsExisted() (r int, exists bool) {
+	v := m.contacts_existed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactsExisted returns the old "contacts_existed" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldContactsExisted(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactsExisted is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactsExisted requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactsExisted: %w", err)
+	}
+	return oldValue.ContactsExisted, nil
+}
+
+// AddContactsExisted adds i to the "contacts_existed" field.
+func (m *ContactBackfillMutation) AddContactsExisted(i int) {
+	if m.addcontacts_existed != nil {
+		*m.addcontacts_existed += i
+	} else {
+		m.addcontacts_existed = &i
+	}
+}
+
+// AddedContactsExisted returns the value that was added to the "contacts_existed" field in this mutation.
+func (m *ContactBackfillMutation) AddedContactsExisted() (r int, exists bool) {
+	v := m.addcontacts_existed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetContactsExisted resets all changes to the "contacts_existed" field.
+func (m *ContactBackfillMutation) ResetContactsExisted() {
+	m.contacts_existed = nil
+	m.addcontacts_existed = nil
+}
+
+// SetContactsLeftOut sets the "contacts_left_out" field.
+func (m *ContactBackfillMutation) SetContactsLeftOut(i int) {
+	m.contacts_left_out = &i
+	m.addcontacts_left_out = nil
+}
+
+// ContactsLeftOut returns the value of the "contacts_left_out" field in the mutation.
+func (m *ContactBackfillMutation) ContactsLeftOut() (r int, exists bool) {
+	v := m.contacts_left_out
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContactsLeftOut returns the old "contacts_left_out" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldContactsLeftOut(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContactsLeftOut is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContactsLeftOut requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContactsLeftOut: %w", err)
+	}
+	return oldValue.ContactsLeftOut, nil
+}
+
+// AddContactsLeftOut adds i to the "contacts_left_out" field.
+func (m *ContactBackfillMutation) AddContactsLeftOut(i int) {
+	if m.addcontacts_left_out != nil {
+		*m.addcontacts_left_out += i
+	} else {
+		m.addcontacts_left_out = &i
+	}
+}
+
+// AddedContactsLeftOut returns the value that was added to the "contacts_left_out" field in this mutation.
+func (m *ContactBackfillMutation) AddedContactsLeftOut() (r int, exists bool) {
+	v := m.addcontacts_left_out
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetContactsLeftOut resets all changes to the "contacts_left_out" field.
+func (m *ContactBackfillMutation) ResetContactsLeftOut() {
+	m.contacts_left_out = nil
+	m.addcontacts_left_out = nil
+}
+
+// SetFinishedAt sets the "finished_at" field.
+func (m *ContactBackfillMutation) SetFinishedAt(t time.Time) {
+	m.finished_at = &t
+}
+
+// FinishedAt returns the value of the "finished_at" field in the mutation.
+func (m *ContactBackfillMutation) FinishedAt() (r time.Time, exists bool) {
+	v := m.finished_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFinishedAt returns the old "finished_at" field's value of the ContactBackfill entity.
+// If the ContactBackfill object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContactBackfillMutation) OldFinishedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFinishedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFinishedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFinishedAt: %w", err)
+	}
+	return oldValue.FinishedAt, nil
+}
+
+// ClearFinishedAt clears the value of the "finished_at" field.
+func (m *ContactBackfillMutation) ClearFinishedAt() {
+	m.finished_at = nil
+	m.clearedFields[contactbackfill.FieldFinishedAt] = struct{}{}
+}
+
+// FinishedAtCleared returns if the "finished_at" field was cleared in this mutation.
+func (m *ContactBackfillMutation) FinishedAtCleared() bool {
+	_, ok := m.clearedFields[contactbackfill.FieldFinishedAt]
+	return ok
+}
+
+// ResetFinishedAt resets all changes to the "finished_at" field.
+func (m *ContactBackfillMutation) ResetFinishedAt() {
+	m.finished_at = nil
+	delete(m.clearedFields, contactbackfill.FieldFinishedAt)
+}
+
+// Where appends a list predicates to the ContactBackfillMutation builder.
+func (m *ContactBackfillMutation) Where(ps ...predicate.ContactBackfill) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ContactBackfillMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ContactBackfillMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ContactBackfill, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ContactBackfillMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ContactBackfillMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ContactBackfill).
+func (m *ContactBackfillMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ContactBackfillMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.organization_id != nil {
+		fields = append(fields, contactbackfill.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, contactbackfill.FieldCreatedAt)
+	}
+	if m.active_before != nil {
+		fields = append(fields, contactbackfill.FieldActiveBefore)
+	}
+	if m.status != nil {
+		fields = append(fields, contactbackfill.FieldStatus)
+	}
+	if m.addresses != nil {
+		fields = append(fields, contactbackfill.FieldAddresses)
+	}
+	if m.invalid_lines != nil {
+		fields = append(fields, contactbackfill.FieldInvalidLines)
+	}
+	if m.contacts_created != nil {
+		fields = append(fields, contactbackfill.FieldContactsCreated)
+	}
+	if m.contacts_existed != nil {
+		fields = append(fields, contactbackfill.FieldContactsExisted)
+	}
+	if m.contacts_left_out != nil {
+		fields = append(fields, contactbackfill.FieldContactsLeftOut)
+	}
+	if m.finished_at != nil {
+		fields = append(fields, contactbackfill.FieldFinishedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ContactBackfillMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case contactbackfill.FieldOrganizationID:
+		return m.OrganizationID()
+	case contactbackfill.FieldCreatedAt:
+		return m.CreatedAt()
+	case contactbackfill.FieldActiveBefore:
+		return m.ActiveBefore()
+	case contactbackfill.FieldStatus:
+		return m.Status()
+	case contactbackfill.FieldAddresses:
+		return m.Addresses()
+	case contactbackfill.FieldInvalidLines:
+		return m.InvalidLines()
+	case contactbackfill.FieldContactsCreated:
+		return m.ContactsCreated()
+	case contactbackfill.FieldContactsExisted:
+		return m.ContactsExisted()
+	case contactbackfill.FieldContactsLeftOut:
+		return m.ContactsLeftOut()
+	case contactbackfill.FieldFinishedAt:
+		return m.FinishedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ContactBackfillMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case contactbackfill.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case contactbackfill.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case contactbackfill.FieldActiveBefore:
+		return m.OldActiveBefore(ctx)
+	case contactbackfill.FieldStatus:
+		return m.OldStatus(ctx)
+	case contactbackfill.FieldAddresses:
+		return m.OldAddresses(ctx)
+	case contactbackfill.FieldInvalidLines:
+		return m.OldInvalidLines(ctx)
+	case contactbackfill.FieldContactsCreated:
+		return m.OldContactsCreated(ctx)
+	case contactbackfill.FieldContactsExisted:
+		return m.OldContactsExisted(ctx)
+	case contactbackfill.FieldContactsLeftOut:
+		return m.OldContactsLeftOut(ctx)
+	case contactbackfill.FieldFinishedAt:
+		return m.OldFinishedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown ContactBackfill field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ContactBackfillMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case contactbackfill.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case contactbackfill.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case contactbackfill.FieldActiveBefore:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActiveBefore(v)
+		return nil
+	case contactbackfill.FieldStatus:
+		v, ok := value.(contactbackfill.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case contactbackfill.FieldAddresses:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAddresses(v)
+		return nil
+	case contactbackfill.FieldInvalidLines:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInvalidLines(v)
+		return nil
+	case contactbackfill.FieldContactsCreated:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactsCreated(v)
+		return nil
+	case contactbackfill.FieldContactsExisted:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactsExisted(v)
+		return nil
+	case contactbackfill.FieldContactsLeftOut:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContactsLeftOut(v)
+		return nil
+	case contactbackfill.FieldFinishedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFinishedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ContactBackfill field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ContactBackfillMutation) AddedFields() []string {
+	var fields []string
+	if m.addaddresses != nil {
+		fields = append(fields, contactbackfill.FieldAddresses)
+	}
+	if m.addinvalid_lines != nil {
+		fields = append(fields, contactbackfill.FieldInvalidLines)
+	}
+	if m.addcontacts_created != nil {
+		fields = append(fields, contactbackfill.FieldContactsCreated)
+	}
+	if m.addcontacts_existed != nil {
+		fields = append(fields, contactbackfill.FieldContactsExisted)
+	}
+	if m.addcontacts_left_out != nil {
+		fields = append(fields, contactbackfill.FieldContactsLeftOut)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ContactBackfillMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case contactbackfill.FieldAddresses:
+		return m.AddedAddresses()
+	case contactbackfill.FieldInvalidLines:
+		return m.AddedInvalidLines()
+	case contactbackfill.FieldContactsCreated:
+		return m.AddedContactsCreated()
+	case contactbackfill.FieldContactsExisted:
+		return m.AddedContactsExisted()
+	case contactbackfill.FieldContactsLeftOut:
+		return m.AddedContactsLeftOut()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ContactBackfillMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case contactbackfill.FieldAddresses:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAddresses(v)
+		return nil
+	case contactbackfill.FieldInvalidLines:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddInvalidLines(v)
+		return nil
+	case contactbackfill.FieldContactsCreated:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddContactsCreated(v)
+		return nil
+	case contactbackfill.FieldContactsExisted:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddContactsExisted(v)
+		return nil
+	case contactbackfill.FieldContactsLeftOut:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddContactsLeftOut(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ContactBackfill numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ContactBackfillMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(contactbackfill.FieldFinishedAt) {
+		fields = append(fields, contactbackfill.FieldFinishedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ContactBackfillMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ContactBackfillMutation) ClearField(name string) error {
+	switch name {
+	case contactbackfill.FieldFinishedAt:
+		m.ClearFinishedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ContactBackfill nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ContactBackfillMutation) ResetField(name string) error {
+	switch name {
+	case contactbackfill.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case contactbackfill.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case contactbackfill.FieldActiveBefore:
+		m.ResetActiveBefore()
+		return nil
+	case contactbackfill.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case contactbackfill.FieldAddresses:
+		m.ResetAddresses()
+		return nil
+	case contactbackfill.FieldInvalidLines:
+		m.ResetInvalidLines()
+		return nil
+	case contactbackfill.FieldContactsCreated:
+		m.ResetContactsCreated()
+		return nil
+	case contactbackfill.FieldContactsExisted:
+		m.ResetContactsExisted()
+		return nil
+	case contactbackfill.FieldContactsLeftOut:
+		m.ResetContactsLeftOut()
+		return nil
+	case contactbackfill.FieldFinishedAt:
+		m.ResetFinishedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ContactBackfill field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ContactBackfillMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ContactBackfillMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ContactBackfillMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ContactBackfillMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ContactBackfillMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ContactBackfillMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ContactBackfillMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown ContactBackfill unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ContactBackfillMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown ContactBackfill edge %s", name)
 }
 
 // DeliveryMutation represents an operation that mutates the Delivery nodes in the graph.

@@ -6,11 +6,13 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/auditentry"
+	"earshot/ent/db/backfilladdress"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/contactbackfill"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
 	"earshot/ent/db/interaction"
@@ -69,6 +71,12 @@ func init() {
 	auditentryDescID := auditentryFields[0].Descriptor()
 	// auditentry.DefaultID holds the default value on creation for the id field.
 	auditentry.DefaultID = auditentryDescID.Default.(func() publicid.AuditEntry)
+	backfilladdressFields := schema.BackfillAddress{}.Fields()
+	_ = backfilladdressFields
+	// backfilladdressDescID is the schema descriptor for id field.
+	backfilladdressDescID := backfilladdressFields[0].Descriptor()
+	// backfilladdress.DefaultID holds the default value on creation for the id field.
+	backfilladdress.DefaultID = backfilladdressDescID.Default.(func() publicid.BackfillAddress)
 	boardMixin := schema.Board{}.Mixin()
 	boardMixinFields1 := boardMixin[1].Fields()
 	_ = boardMixinFields1
@@ -193,6 +201,35 @@ func init() {
 	contactDescID := contactFields[0].Descriptor()
 	// contact.DefaultID holds the default value on creation for the id field.
 	contact.DefaultID = contactDescID.Default.(func() publicid.Contact)
+	contactbackfillMixin := schema.ContactBackfill{}.Mixin()
+	contactbackfillMixinFields1 := contactbackfillMixin[1].Fields()
+	_ = contactbackfillMixinFields1
+	contactbackfillFields := schema.ContactBackfill{}.Fields()
+	_ = contactbackfillFields
+	// contactbackfillDescCreatedAt is the schema descriptor for created_at field.
+	contactbackfillDescCreatedAt := contactbackfillMixinFields1[0].Descriptor()
+	// contactbackfill.DefaultCreatedAt holds the default value on creation for the created_at field.
+	contactbackfill.DefaultCreatedAt = contactbackfillDescCreatedAt.Default.(func() time.Time)
+	// contactbackfillDescInvalidLines is the schema descriptor for invalid_lines field.
+	contactbackfillDescInvalidLines := contactbackfillFields[4].Descriptor()
+	// contactbackfill.DefaultInvalidLines holds the default value on creation for the invalid_lines field.
+	contactbackfill.DefaultInvalidLines = contactbackfillDescInvalidLines.Default.(int)
+	// contactbackfillDescContactsCreated is the schema descriptor for contacts_created field.
+	contactbackfillDescContactsCreated := contactbackfillFields[5].Descriptor()
+	// contactbackfill.DefaultContactsCreated holds the default value on creation for the contacts_created field.
+	contactbackfill.DefaultContactsCreated = contactbackfillDescContactsCreated.Default.(int)
+	// contactbackfillDescContactsExisted is the schema descriptor for contacts_existed field.
+	contactbackfillDescContactsExisted := contactbackfillFields[6].Descriptor()
+	// contactbackfill.DefaultContactsExisted holds the default value on creation for the contacts_existed field.
+	contactbackfill.DefaultContactsExisted = contactbackfillDescContactsExisted.Default.(int)
+	// contactbackfillDescContactsLeftOut is the schema descriptor for contacts_left_out field.
+	contactbackfillDescContactsLeftOut := contactbackfillFields[7].Descriptor()
+	// contactbackfill.DefaultContactsLeftOut holds the default value on creation for the contacts_left_out field.
+	contactbackfill.DefaultContactsLeftOut = contactbackfillDescContactsLeftOut.Default.(int)
+	// contactbackfillDescID is the schema descriptor for id field.
+	contactbackfillDescID := contactbackfillFields[0].Descriptor()
+	// contactbackfill.DefaultID holds the default value on creation for the id field.
+	contactbackfill.DefaultID = contactbackfillDescID.Default.(func() publicid.ContactBackfill)
 	deliveryMixin := schema.Delivery{}.Mixin()
 	deliveryMixinFields1 := deliveryMixin[1].Fields()
 	_ = deliveryMixinFields1

@@ -20,6 +20,8 @@ type Tx struct {
 	Attempt *AttemptClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// BackfillAddress is the client for interacting with the BackfillAddress builders.
+	BackfillAddress *BackfillAddressClient
 	// Board is the client for interacting with the Board builders.
 	Board *BoardClient
 	// ChangelogEntry is the client for interacting with the ChangelogEntry builders.
@@ -30,6 +32,8 @@ type Tx struct {
 	Comment *CommentClient
 	// Contact is the client for interacting with the Contact builders.
 	Contact *ContactClient
+	// ContactBackfill is the client for interacting with the ContactBackfill builders.
+	ContactBackfill *ContactBackfillClient
 	// Delivery is the client for interacting with the Delivery builders.
 	Delivery *DeliveryClient
 	// Event is the client for interacting with the Event builders.
@@ -194,11 +198,13 @@ func (tx *Tx) init() {
 	tx.APIKey = NewAPIKeyClient(tx.config)
 	tx.Attempt = NewAttemptClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.BackfillAddress = NewBackfillAddressClient(tx.config)
 	tx.Board = NewBoardClient(tx.config)
 	tx.ChangelogEntry = NewChangelogEntryClient(tx.config)
 	tx.ChangelogLink = NewChangelogLinkClient(tx.config)
 	tx.Comment = NewCommentClient(tx.config)
 	tx.Contact = NewContactClient(tx.config)
+	tx.ContactBackfill = NewContactBackfillClient(tx.config)
 	tx.Delivery = NewDeliveryClient(tx.config)
 	tx.Event = NewEventClient(tx.config)
 	tx.Interaction = NewInteractionClient(tx.config)

@@ -85,6 +85,9 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/page", "internal/problem",
 		"internal/publicid", "internal/seal", "internal/store",
 	},
+	"internal/backfill": {
+		"ent/db/...", "internal/change", "internal/contacts", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
+	},
 	"internal/widget": {
 		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/store",
@@ -92,7 +95,7 @@ var allowed = map[string][]string{
 	// Who shares what with whom, without any I/O.
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
-		"internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
+		"internal/backfill", "internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/subjects",
 		"internal/telemetry", "internal/webhooks", "webhook",
 	},

@@ -27,6 +27,7 @@ type Change struct {
 	recoveries []RunningRecovery
 	// subjectRequests are to be done after the commit.
 	subjectRequests []RunningSubjectRequest
+	backfills       []RunningBackfill
 	// streaks are the webhooks whose streak the change ended.
 	streaks []publicid.Webhook
 	// asked are interactions that wait for a confirmation from now on, confirmed those that do no
@@ -57,6 +58,9 @@ func (c *Change) Confirmed(i PendingInteraction) { c.confirmed = append(c.confir
 func (c *Change) StartSubjectRequest(r RunningSubjectRequest) {
 	c.subjectRequests = append(c.subjectRequests, r)
 }
+
+// StartBackfill has a search for contacts in old activity done, after the commit.
+func (c *Change) StartBackfill(r RunningBackfill) { c.backfills = append(c.backfills, r) }
 
 // LockOrganization has the changes under a cap of the organization made one at a time.
 func (c *Change) LockOrganization(ctx context.Context) error {

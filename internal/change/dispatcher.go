@@ -18,6 +18,8 @@ type Dispatcher interface {
 	RunRecoveries(recoveries []RunningRecovery)
 	// RunSubjectRequests does exports and erasures.
 	RunSubjectRequests(requests []RunningSubjectRequest)
+	// RunBackfills does searches for contacts in old activity.
+	RunBackfills(backfills []RunningBackfill)
 	// EndFailureStreaks tells whoever follows the webhooks' streaks that they are over.
 	EndFailureStreaks(webhooks []publicid.Webhook)
 	// ConfirmInteractions has the links to interactions be mailed, and waits for their use.
@@ -49,6 +51,13 @@ type ScheduledEntry struct {
 // the row.
 type RunningSubjectRequest struct {
 	Request      publicid.SubjectRequest
+	Organization publicid.Organization
+}
+
+// RunningBackfill names a search for contacts in old activity that is to be done. Whoever does it reads
+// the row.
+type RunningBackfill struct {
+	Backfill     publicid.ContactBackfill
 	Organization publicid.Organization
 }
 

@@ -126,6 +126,9 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	if len(c.subjectRequests) > 0 {
 		r.dispatch.RunSubjectRequests(c.subjectRequests)
 	}
+	if len(c.backfills) > 0 {
+		r.dispatch.RunBackfills(c.backfills)
+	}
 	if len(c.streaks) > 0 {
 		r.dispatch.EndFailureStreaks(c.streaks)
 	}

@@ -78,6 +78,9 @@ const (
 	CountAttempts   WebhookDisableCounts = "attempts"
 )
 
+// hashKeySize is how many bytes EARSHOT_EMAIL_HASH_KEY has.
+const hashKeySize = 32
+
 // Base64 is bytes that the environment holds as base64.
 type Base64 []byte
 
@@ -136,6 +139,20 @@ func LoadSecretKeys(environ []string) (SecretKeys, error) {
 		return nil, errors.New(name + ": " + strings.Join(found, "; "))
 	}
 	return keys, nil
+}
+
+// LoadEmailHashKey is LoadSecretKeys for EARSHOT_EMAIL_HASH_KEY.
+func LoadEmailHashKey(environ []string) (Base64, error) {
+	const name = "EARSHOT_EMAIL_HASH_KEY"
+	text, err := Lookup(environ, name)
+	if err != nil {
+		return nil, err
+	}
+	var key Base64
+	if err := key.UnmarshalText([]byte(text)); err != nil || len(key) != hashKeySize {
+		return nil, errors.New(name + " is missing, or isn't the base64 of 32 bytes: it has to be what the service runs with")
+	}
+	return key, nil
 }
 
 // Load reads the environment given as KEY=value pairs, as os.Environ returns

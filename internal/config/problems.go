@@ -73,7 +73,7 @@ func (c *Config) secretProblems(found *complaints) {
 	for _, complaint := range c.SecretKeys.problems() {
 		found.about("EARSHOT_SECRET_KEYS", "%s", complaint)
 	}
-	if len(c.EmailHashKey) != 32 {
+	if len(c.EmailHashKey) != hashKeySize {
 		found.about("EARSHOT_EMAIL_HASH_KEY", "must be the base64 of 32 bytes; make one with: openssl rand -base64 32")
 	}
 }

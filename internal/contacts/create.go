@@ -3,6 +3,7 @@ package contacts
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
@@ -66,6 +67,8 @@ type newContact struct {
 	externalUserID       *string
 	traits               Traits
 	source, consentBasis string
+	// firstSeenAt and lastSeenAt are now where they are zero.
+	firstSeenAt, lastSeenAt time.Time
 	// limit is the cap that a group keeps to; 0 is none.
 	limit int
 }
@@ -100,6 +103,9 @@ func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newCont
 	row.SetID(id).SetNillableExternalUserID(in.externalUserID).
 		SetSource(in.source).SetConsentBasis(in.consentBasis).
 		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
+	if !in.firstSeenAt.IsZero() {
+		row.SetFirstSeenAt(in.firstSeenAt).SetLastSeenAt(in.lastSeenAt)
+	}
 	return nil
 }
 

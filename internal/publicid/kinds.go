@@ -24,6 +24,9 @@ type (
 	subjectRequestKind struct{}
 	subjectRecordKind  struct{}
 	widgetSecretKind   struct{}
+
+	contactBackfillKind struct{}
+	backfillAddressKind struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -46,6 +49,9 @@ func (auditEntryKind) prefix() string     { return "aud" }
 func (subjectRequestKind) prefix() string { return "dsr" }
 func (subjectRecordKind) prefix() string  { return "rec" }
 func (widgetSecretKind) prefix() string   { return "wgs" }
+
+func (contactBackfillKind) prefix() string { return "bkf" }
+func (backfillAddressKind) prefix() string { return "bka" }
 
 type (
 	// Organization is the id of an organization.
@@ -88,6 +94,10 @@ type (
 	SubjectRecord struct{ id[subjectRecordKind] }
 	// WidgetSecret is the id of a secret of the widget: the kid of tokens.
 	WidgetSecret struct{ id[widgetSecretKind] }
+	// ContactBackfill is the id of a search for contacts in old activity.
+	ContactBackfill struct{ id[contactBackfillKind] }
+	// BackfillAddress is the id of an address that such a search has still to look for.
+	BackfillAddress struct{ id[backfillAddressKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -144,6 +154,12 @@ func NewAttempt() Attempt { return Attempt{fresh[attemptKind]()} }
 
 // NewRecovery makes a fresh id.
 func NewRecovery() Recovery { return Recovery{fresh[recoveryKind]()} }
+
+// NewContactBackfill makes a fresh id.
+func NewContactBackfill() ContactBackfill { return ContactBackfill{fresh[contactBackfillKind]()} }
+
+// NewBackfillAddress makes a fresh id.
+func NewBackfillAddress() BackfillAddress { return BackfillAddress{fresh[backfillAddressKind]()} }
 
 // NewInteraction makes a fresh id.
 func NewInteraction() Interaction { return Interaction{fresh[interactionKind]()} }

@@ -79,6 +79,8 @@ var kinds = []kind{
 	kindOf("dsr", publicid.NewSubjectRequest),
 	kindOf("rec", publicid.NewSubjectRecord),
 	kindOf("wgs", publicid.NewWidgetSecret),
+	kindOf("bkf", publicid.NewContactBackfill),
+	kindOf("bka", publicid.NewBackfillAddress),
 }
 
 func TestEveryKindSurvivesARoundTrip(t *testing.T) {

@@ -197,6 +197,9 @@ func (*life) RunRecoveries([]changes.RunningRecovery) {}
 // RunSubjectRequests is nobody's here.
 func (*life) RunSubjectRequests([]changes.RunningSubjectRequest) {}
 
+// RunBackfills is nobody's here.
+func (*life) RunBackfills([]changes.RunningBackfill) {}
+
 // EndFailureStreaks only tells who looks at the row anyway.
 func (*life) EndFailureStreaks([]publicid.Webhook) {}
 

@@ -120,6 +120,8 @@ func (r *rows) seedDeliveries(c *db.Client) {
 		SetSince(time.Unix(1_700_000_000, 0)).SetUntil(time.Unix(1_700_000_060, 0)).ExecX(r.ctx)
 	request := c.SubjectRequest.Create().SetKind("export").SetContactID(r.contact).SetStage("posts").SetPosition(r.post.UUID()).SaveX(r.ctx)
 	c.SubjectRecord.Create().SetRequestID(request.ID).SetKind("contact").SetItemID(r.contact.UUID()).SetSealed([]byte("sealed")).ExecX(r.ctx)
+	backfill := c.ContactBackfill.Create().SetActiveBefore(time.Unix(1_700_000_000, 0)).SetAddresses(1).SaveX(r.ctx)
+	c.BackfillAddress.Create().SetBackfillID(backfill.ID).SetEmailHash([]byte("hash")).SetSealed([]byte("sealed")).ExecX(r.ctx)
 	c.AuditEntry.Create().SetUserID(r.user).SetAPIKeyID(r.key).SetAction("createBoard").SetResourceKind("board").
 		SetResourceID(r.board.String()).ExecX(r.ctx)
 }

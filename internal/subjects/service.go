@@ -119,7 +119,7 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 }
 
 // lockWithLinks locks a contact that is erased, and its posts, once nothing waits any more for a link
-// that was mailed to it. The links are first, as for who uses one, who locks the link before the post
+// that was mailed to it, and no backfill looks for its address. The links are first, as for who uses one, who locks the link before the post
 // and the contact; what that made is there then, for the statements that follow to come to.
 func lockWithLinks(ctx context.Context, c *change.Change, id publicid.Contact) (*db.Contact, error) {
 	before, err := contacts.OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)))
@@ -127,6 +127,9 @@ func lockWithLinks(ctx context.Context, c *change.Change, id publicid.Contact) (
 		return nil, err
 	}
 	if err := store.EndLinks(ctx, c.Tx, before); err != nil {
+		return nil, err
+	}
+	if err := store.EndBackfill(ctx, c.Tx, before); err != nil {
 		return nil, err
 	}
 	of, err := contacts.LockWithPosts(ctx, c, id)

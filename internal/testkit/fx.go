@@ -22,6 +22,7 @@ import (
 	"earshot/api"
 	"earshot/dispatch"
 	"earshot/internal/access"
+	"earshot/internal/backfill"
 	"earshot/internal/change"
 	"earshot/internal/config"
 	"earshot/internal/contacts"
@@ -40,15 +41,16 @@ import (
 // App is the service, running for one test with a database and a namespace of
 // its own.
 type App struct {
-	URL      string
-	API      *api.API
-	Store    *store.Store
-	Access   *access.Service
-	Contacts *contacts.Service
-	Feedback *feedback.Service
-	Webhooks *webhooks.Service
-	Subjects *subjects.Service
-	Widget   *widget.Service
+	URL       string
+	API       *api.API
+	Store     *store.Store
+	Access    *access.Service
+	Contacts  *contacts.Service
+	Feedback  *feedback.Service
+	Webhooks  *webhooks.Service
+	Subjects  *subjects.Service
+	Backfills *backfill.Service
+	Widget    *widget.Service
 	// Interactions are those of end-users on public boards.
 	Interactions *interactions.Service
 	Changes      *change.Runner
@@ -119,8 +121,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, widget.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Widget, &a.Changes, &a.Connection, &a.Metrics),
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, widget.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Backfills, &a.Widget, &a.Changes, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {
 		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))

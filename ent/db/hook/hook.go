@@ -44,6 +44,18 @@ func (f AuditEntryFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, er
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.AuditEntryMutation", m)
 }
 
+// The BackfillAddressFunc type is an adapter to allow the use of ordinary
+// function as BackfillAddress mutator.
+type BackfillAddressFunc func(context.Context, *db.BackfillAddressMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f BackfillAddressFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.BackfillAddressMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.BackfillAddressMutation", m)
+}
+
 // The BoardFunc type is an adapter to allow the use of ordinary
 // function as Board mutator.
 type BoardFunc func(context.Context, *db.BoardMutation) (db.Value, error)
@@ -102,6 +114,18 @@ func (f ContactFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ContactMutation", m)
+}
+
+// The ContactBackfillFunc type is an adapter to allow the use of ordinary
+// function as ContactBackfill mutator.
+type ContactBackfillFunc func(context.Context, *db.ContactBackfillMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ContactBackfillFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.ContactBackfillMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ContactBackfillMutation", m)
 }
 
 // The DeliveryFunc type is an adapter to allow the use of ordinary

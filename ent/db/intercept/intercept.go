@@ -10,11 +10,13 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/auditentry"
+	"earshot/ent/db/backfilladdress"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/contact"
+	"earshot/ent/db/contactbackfill"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
 	"earshot/ent/db/interaction"
@@ -172,6 +174,33 @@ func (f TraverseAuditEntry) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.AuditEntryQuery", q)
 }
 
+// The BackfillAddressFunc type is an adapter to allow the use of ordinary function as a Querier.
+type BackfillAddressFunc func(context.Context, *db.BackfillAddressQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f BackfillAddressFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.BackfillAddressQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.BackfillAddressQuery", q)
+}
+
+// The TraverseBackfillAddress type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseBackfillAddress func(context.Context, *db.BackfillAddressQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseBackfillAddress) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseBackfillAddress) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.BackfillAddressQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.BackfillAddressQuery", q)
+}
+
 // The BoardFunc type is an adapter to allow the use of ordinary function as a Querier.
 type BoardFunc func(context.Context, *db.BoardQuery) (db.Value, error)
 
@@ -305,6 +334,33 @@ func (f TraverseContact) Traverse(ctx context.Context, q db.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *db.ContactQuery", q)
+}
+
+// The ContactBackfillFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ContactBackfillFunc func(context.Context, *db.ContactBackfillQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f ContactBackfillFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.ContactBackfillQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.ContactBackfillQuery", q)
+}
+
+// The TraverseContactBackfill type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseContactBackfill func(context.Context, *db.ContactBackfillQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseContactBackfill) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseContactBackfill) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.ContactBackfillQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.ContactBackfillQuery", q)
 }
 
 // The DeliveryFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -721,6 +777,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.AttemptQuery, predicate.Attempt, attempt.OrderOption]{typ: db.TypeAttempt, tq: q}, nil
 	case *db.AuditEntryQuery:
 		return &query[*db.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: db.TypeAuditEntry, tq: q}, nil
+	case *db.BackfillAddressQuery:
+		return &query[*db.BackfillAddressQuery, predicate.BackfillAddress, backfilladdress.OrderOption]{typ: db.TypeBackfillAddress, tq: q}, nil
 	case *db.BoardQuery:
 		return &query[*db.BoardQuery, predicate.Board, board.OrderOption]{typ: db.TypeBoard, tq: q}, nil
 	case *db.ChangelogEntryQuery:
@@ -731,6 +789,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.CommentQuery, predicate.Comment, comment.OrderOption]{typ: db.TypeComment, tq: q}, nil
 	case *db.ContactQuery:
 		return &query[*db.ContactQuery, predicate.Contact, contact.OrderOption]{typ: db.TypeContact, tq: q}, nil
+	case *db.ContactBackfillQuery:
+		return &query[*db.ContactBackfillQuery, predicate.ContactBackfill, contactbackfill.OrderOption]{typ: db.TypeContactBackfill, tq: q}, nil
 	case *db.DeliveryQuery:
 		return &query[*db.DeliveryQuery, predicate.Delivery, delivery.OrderOption]{typ: db.TypeDelivery, tq: q}, nil
 	case *db.EventQuery:

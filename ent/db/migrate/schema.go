@@ -129,6 +129,40 @@ var (
 			},
 		},
 	}
+	// BackfillAddressesColumns holds the columns for the "backfill_addresses" table.
+	BackfillAddressesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "email_hash", Type: field.TypeBytes},
+		{Name: "sealed", Type: field.TypeBytes},
+		{Name: "backfill_id", Type: field.TypeUUID},
+	}
+	// BackfillAddressesTable holds the schema information for the "backfill_addresses" table.
+	BackfillAddressesTable = &schema.Table{
+		Name:       "backfill_addresses",
+		Columns:    BackfillAddressesColumns,
+		PrimaryKey: []*schema.Column{BackfillAddressesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "backfill_addresses_contact_backfills_backfill",
+				Columns:    []*schema.Column{BackfillAddressesColumns[4]},
+				RefColumns: []*schema.Column{ContactBackfillsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "backfilladdress_backfill_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{BackfillAddressesColumns[4], BackfillAddressesColumns[0]},
+			},
+			{
+				Name:    "backfilladdress_organization_id_email_hash",
+				Unique:  false,
+				Columns: []*schema.Column{BackfillAddressesColumns[1], BackfillAddressesColumns[2]},
+			},
+		},
+	}
 	// BoardsColumns holds the columns for the "boards" table.
 	BoardsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -399,6 +433,36 @@ var (
 				Name:    "contact_organization_id_last_seen_at_id",
 				Unique:  false,
 				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[16], ContactsColumns[0]},
+			},
+		},
+	}
+	// ContactBackfillsColumns holds the columns for the "contact_backfills" table.
+	ContactBackfillsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "active_before", Type: field.TypeTime},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"running", "completed", "canceled"}, Default: "running"},
+		{Name: "addresses", Type: field.TypeInt},
+		{Name: "invalid_lines", Type: field.TypeInt, Default: 0},
+		{Name: "contacts_created", Type: field.TypeInt, Default: 0},
+		{Name: "contacts_existed", Type: field.TypeInt, Default: 0},
+		{Name: "contacts_left_out", Type: field.TypeInt, Default: 0},
+		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
+	}
+	// ContactBackfillsTable holds the schema information for the "contact_backfills" table.
+	ContactBackfillsTable = &schema.Table{
+		Name:       "contact_backfills",
+		Columns:    ContactBackfillsColumns,
+		PrimaryKey: []*schema.Column{ContactBackfillsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "contactbackfill_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ContactBackfillsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'running'",
+				},
 			},
 		},
 	}
@@ -1125,11 +1189,13 @@ var (
 		APIKeysTable,
 		AttemptsTable,
 		AuditEntriesTable,
+		BackfillAddressesTable,
 		BoardsTable,
 		ChangelogEntriesTable,
 		ChangelogLinksTable,
 		CommentsTable,
 		ContactsTable,
+		ContactBackfillsTable,
 		DeliveriesTable,
 		EventsTable,
 		InteractionsTable,
@@ -1151,6 +1217,7 @@ var (
 func init() {
 	APIKeysTable.ForeignKeys[0].RefTable = UsersTable
 	AttemptsTable.ForeignKeys[0].RefTable = DeliveriesTable
+	BackfillAddressesTable.ForeignKeys[0].RefTable = ContactBackfillsTable
 	ChangelogEntriesTable.ForeignKeys[0].RefTable = BoardsTable
 	ChangelogLinksTable.ForeignKeys[0].RefTable = ChangelogEntriesTable
 	ChangelogLinksTable.ForeignKeys[1].RefTable = PostsTable

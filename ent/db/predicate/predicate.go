@@ -15,6 +15,9 @@ type Attempt func(*sql.Selector)
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
+// BackfillAddress is the predicate function for backfilladdress builders.
+type BackfillAddress func(*sql.Selector)
+
 // Board is the predicate function for board builders.
 type Board func(*sql.Selector)
 
@@ -29,6 +32,9 @@ type Comment func(*sql.Selector)
 
 // Contact is the predicate function for contact builders.
 type Contact func(*sql.Selector)
+
+// ContactBackfill is the predicate function for contactbackfill builders.
+type ContactBackfill func(*sql.Selector)
 
 // Delivery is the predicate function for delivery builders.
 type Delivery func(*sql.Selector)

@@ -1,0 +1,71 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"earshot/internal/backfill"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// backfillTime is about how long one activity goes on with a backfill, so that the progress that the web
+// UI shows moves, and a hundred thousand addresses are some dozens of steps in the run's history.
+const backfillTime = 5 * time.Second
+
+// Backfills goes on with searches for contacts in old activity.
+type Backfills struct {
+	backfills *backfill.Service
+	store     *store.Store
+}
+
+// NewBackfills makes the activities.
+func NewBackfills(b *backfill.Service, s *store.Store) *Backfills { return &Backfills{b, s} }
+
+// BackfillParams name the backfill.
+type BackfillParams struct {
+	Backfill publicid.ContactBackfill `json:"backfill"`
+}
+
+// BackfillProgress tells how far a backfill is, in numbers alone. The status is empty where it is gone.
+type BackfillProgress struct {
+	Status    string `json:"status,omitempty"`
+	Addresses int    `json:"addresses"`
+	Left      int    `json:"left"`
+	Matched   int    `json:"matched"`
+	Created   int    `json:"created"`
+	Existed   int    `json:"existed"`
+	LeftOut   int    `json:"leftOut"`
+	Invalid   int    `json:"invalid"`
+}
+
+// Running reports whether there is more to do.
+func (p BackfillProgress) Running() bool { return p.Status == "running" }
+
+// ContinueBackfill goes on for a while, page by page, with a rest after each, as the retention does it. A
+// page that was committed isn't done again by the next try.
+func (b *Backfills) ContinueBackfill(ctx context.Context, p BackfillParams) (BackfillProgress, error) {
+	for began := time.Now(); ; {
+		pageBegan := time.Now()
+		now, err := b.backfills.Continue(ctx, p.Backfill)
+		progress := BackfillProgress(now)
+		if err != nil || !progress.Running() || time.Since(began) > backfillTime {
+			return progress, err
+		}
+		activity.RecordHeartbeat(ctx)
+		if err := rest(ctx, pageBegan); err != nil {
+			return progress, err
+		}
+	}
+}
+
+// CancelBackfill ends a backfill whose run was canceled.
+func (b *Backfills) CancelBackfill(ctx context.Context, p BackfillParams) (BackfillProgress, error) {
+	if err := b.store.CancelBackfill(ctx, p.Backfill); err != nil {
+		return BackfillProgress{}, err
+	}
+	now, err := b.backfills.Continue(ctx, p.Backfill)
+	return BackfillProgress(now), err
+}

@@ -1,0 +1,176 @@
+package backfill
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/backfilladdress"
+	"earshot/ent/db/contact"
+	"earshot/ent/db/contactbackfill"
+	"earshot/internal/change"
+	"earshot/internal/contacts"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// Progress tells how far a backfill is, in numbers alone. The status is the row's, and empty where it is
+// gone.
+type Progress struct {
+	Status                             string
+	Addresses, Left                    int
+	Matched, Created, Existed, LeftOut int
+	Invalid                            int
+}
+
+// ProgressOf is what a receipt tells.
+func ProgressOf(b *db.ContactBackfill, left int) Progress {
+	return Progress{
+		Status: string(b.Status), Addresses: b.Addresses, Left: left, Invalid: b.InvalidLines,
+		Matched: b.ContactsCreated + b.ContactsExisted + b.ContactsLeftOut,
+		Created: b.ContactsCreated, Existed: b.ContactsExisted, LeftOut: b.ContactsLeftOut,
+	}
+}
+
+// Continue goes on with a backfill by one page. What was looked for goes in the same transaction, so
+// nothing is done twice when it is asked again after a kill. It acts for the service, and whatever the
+// billing state: what was accepted happens.
+func (s *Service) Continue(ctx context.Context, id publicid.ContactBackfill) (Progress, error) {
+	found, err := s.Backfill(ctx, id)
+	if problem.Is(err, problem.NotFound) {
+		return Progress{}, nil
+	}
+	if err != nil {
+		return Progress{}, err
+	}
+	now := found
+	if found.Status == contactbackfill.StatusRunning {
+		err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) error {
+			now, err = c.ContactBackfill.Query().Where(contactbackfill.ID(id)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+			if err != nil {
+				return errors.Wrap(err, "lock the backfill")
+			}
+			if now.Status == contactbackfill.StatusRunning {
+				now, err = s.page(ctx, c, now)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return Progress{}, err
+	}
+	left, err := s.Left(ctx, id)
+	return ProgressOf(now, left), err
+}
+
+// page looks for so many addresses. The order keeps an erasure from being undone: whoever is erased after
+// the addresses were locked waits, and whoever was erased before has no hash any more when the activity
+// is looked for, which is after the contacts.
+func (s *Service) page(ctx context.Context, c *change.Change, of *db.ContactBackfill) (*db.ContactBackfill, error) {
+	// Links that are used meanwhile make contacts, too.
+	if err := c.LockOrganization(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := c.BackfillAddress.Query().Where(backfilladdress.BackfillID(of.ID)).Order(db.Asc(backfilladdress.FieldID)).
+		Limit(page).ForUpdate().All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load addresses")
+	}
+	update := c.ContactBackfill.UpdateOne(of)
+	if len(rows) == 0 {
+		update.SetStatus(contactbackfill.StatusCompleted).SetFinishedAt(store.Now())
+	}
+	if err := s.look(ctx, c, of, rows, update); err != nil {
+		return nil, err
+	}
+	ids := make([]publicid.BackfillAddress, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	if _, err := c.BackfillAddress.Delete().Where(backfilladdress.IDIn(ids...)).Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "remove addresses")
+	}
+	after, err := update.Save(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "note the place of the backfill")
+	}
+	return after, nil
+}
+
+// look makes contacts of those who have activity and no contact yet.
+func (s *Service) look(
+	ctx context.Context, c *change.Change, of *db.ContactBackfill, rows []*db.BackfillAddress, update *db.ContactBackfillUpdateOne,
+) error {
+	people, err := s.open(rows)
+	if err != nil {
+		return err
+	}
+	known, err := knownOf(ctx, c, people)
+	if err != nil {
+		return err
+	}
+	hashes := make([][]byte, len(people))
+	for i, p := range people {
+		hashes[i] = s.contacts.EmailHash(p.Email)
+	}
+	active, err := store.VisitorsActivity(ctx, c.Tx, of.OrganizationID, hashes, of.ActiveBefore)
+	if err != nil {
+		return err
+	}
+	for i, p := range people {
+		activity, found := active[string(hashes[i])]
+		switch {
+		case !found:
+		case known[p.Email]:
+			update.AddContactsExisted(1)
+		default:
+			err := s.contacts.Infer(ctx, c, contacts.Inferred{
+				Email: p.Email, Name: p.Name, Source: activity.Source, FirstSeenAt: activity.First, LastSeenAt: activity.Last,
+			})
+			switch {
+			case problem.Is(err, problem.PlanLimit):
+				update.AddContactsLeftOut(1)
+			case err != nil:
+				return err
+			default:
+				update.AddContactsCreated(1)
+			}
+		}
+	}
+	return nil
+}
+
+// open opens what is sealed. A key that is missing is an error, so that the run waits for it.
+func (s *Service) open(rows []*db.BackfillAddress) ([]Person, error) {
+	people := make([]Person, len(rows))
+	for i, r := range rows {
+		text, err := s.secrets.OpenApart(r.ID.String(), r.Sealed)
+		if err != nil {
+			return nil, errors.Wrap(err, "open an address of the backfill; its key has to be in EARSHOT_SECRET_KEYS until the backfill is over")
+		}
+		if err := json.Unmarshal([]byte(text), &people[i]); err != nil {
+			return nil, errors.New("decode an address of the backfill") // without what it is
+		}
+	}
+	return people, nil
+}
+
+// knownOf are the addresses that contacts have.
+func knownOf(ctx context.Context, c *change.Change, people []Person) (map[string]bool, error) {
+	emails := make([]string, len(people))
+	for i, p := range people {
+		emails[i] = p.Email
+	}
+	found, err := c.Contact.Query().Where(contact.EmailIn(emails...)).Select(contact.FieldEmail).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for contacts with the addresses")
+	}
+	known := make(map[string]bool, len(found))
+	for _, k := range found {
+		known[*k.Email] = true
+	}
+	return known, nil
+}
