@@ -16,7 +16,6 @@ import (
 	"earshot/activities"
 	"earshot/ent/db"
 	"earshot/internal/backfill"
-	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/workflows"
@@ -66,8 +65,7 @@ SELECT gen_random_uuid(), p.organization_id, p.id, h, '2026-01-01' FROM posts p,
 
 func (b *backfilled) begin(t *testing.T, people []backfill.Person) *db.ContactBackfill {
 	t.Helper()
-	ctx := change.WithCaller(b.tenant.Context(t.Context()), &change.Caller{Organization: b.tenant.Organization})
-	made, err := b.app.Backfills.Begin(ctx, backfill.Wanted{Before: time.Now().Add(-time.Second), People: people})
+	made, err := b.app.Backfills.Begin(b.tenant.Context(t.Context()), backfill.Wanted{Before: time.Now().Add(-time.Second), People: people})
 	require.NoError(t, err)
 	return made
 }

@@ -74,7 +74,7 @@ await frame.getByLabel("Title").fill("Offline mode");
 await frame.getByLabel("Title").press("Escape");
 assert.equal(await dialog.isVisible(), true, "nobody loses what was written by Escape");
 const post = { Text: "For trains.", "Your name": "Rosa", "Your e-mail address": "rosa@example.com" };
-await send(frame, post, "Write a post");
+await send(page, frame, post, "Write a post");
 for (const headers of asked) {
   assert.equal(headers.origin, SERVICE);
   assert.equal(headers["sec-fetch-site"], "same-origin");
@@ -97,7 +97,7 @@ while (!(await frame.getByRole("link", { name: "Offline mode" }).count()));
 await frame.getByRole("link", { name: "Offline mode" }).click();
 await frame.getByRole("link", { name: "Vote for this" }).click();
 await frame.getByLabel("Your e-mail address").waitFor();
-await send(frame, { "Your name": "Rosa", "Your e-mail address": "rosa@example.com" }, "Vote for this");
+await send(page, frame, { "Your name": "Rosa", "Your e-mail address": "rosa@example.com" }, "Vote for this");
 await browser.clearCookies();
 await frame.getByRole("link", { name: "Posts" }).last().click();
 await frame.getByRole("link", { name: "Dark mode" }).waitFor();

@@ -71,13 +71,18 @@ func (w *Wanted) check() error {
 	return bad.Err()
 }
 
-// Begin keeps the addresses, sealed, and has the workflow start after the commit: all of it, or nothing.
+// Begin keeps the addresses, sealed, for the operator in the organization of the context, whatever its
+// billing state, and has the workflow start after the commit: all of it, or nothing.
 func (s *Service) Begin(ctx context.Context, w Wanted) (*db.ContactBackfill, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
+	of, err := s.store.Client().Organization.Query().Only(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the organization")
+	}
 	var made *db.ContactBackfill
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	err = s.changes.RunForService(ctx, of.ID, func(ctx context.Context, c *change.Change) error {
 		var err error
 		made, err = c.ContactBackfill.Create().SetActiveBefore(w.Before.UTC().Truncate(time.Microsecond)).
 			SetAddresses(len(w.People)).SetInvalidLines(w.Invalid).Save(ctx)

@@ -39,8 +39,8 @@ func newTenant(t *testing.T, app *testkit.App, plan string) *tenant {
 // day is one of January.
 func day(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 
-// asOperator is the context of the command line.
-func (n *tenant) asOperator(t *testing.T) context.Context {
+// onBoard is the context of a public board's page.
+func (n *tenant) onBoard(t *testing.T) context.Context {
 	t.Helper()
 	return change.WithCaller(n.Context(t.Context()), &change.Caller{Organization: n.Organization})
 }
@@ -49,7 +49,7 @@ func (n *tenant) asOperator(t *testing.T) context.Context {
 func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	t.Helper()
 	who := feedback.Visitor{Email: email, Name: "Somebody"}
-	ctx, f := n.asOperator(t), n.App.Feedback
+	ctx, f := n.onBoard(t), n.App.Feedback
 	require.NoError(t, n.App.Changes.Run(ctx, func(c *change.Change) (err error) {
 		switch kind {
 		case "vote":
@@ -108,7 +108,7 @@ func people(emails ...string) (all []backfill.Person) {
 // begin looks for activity of before the tenth of January.
 func (n *tenant) begin(t *testing.T, people []backfill.Person) publicid.ContactBackfill {
 	t.Helper()
-	made, err := n.App.Backfills.Begin(n.asOperator(t), backfill.Wanted{Before: day(10), People: people, Invalid: 7})
+	made, err := n.App.Backfills.Begin(n.Context(t.Context()), backfill.Wanted{Before: day(10), People: people, Invalid: 7})
 	require.NoError(t, err)
 	return made.ID
 }
