@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/interactions"
 	"earshot/internal/mail"
 	"earshot/internal/publicid"
@@ -41,6 +42,7 @@ func (i *Interactions) MailLink(ctx context.Context, p InteractionParams) error 
 	if err != nil || letter == nil {
 		return err
 	}
+	failpoint.Hit(failpoint.BeforeLink)
 	// The same id however often it is sent: an answer that got lost makes it go twice, and nothing else.
 	err = i.mailer.Send(ctx, mail.Message{ID: p.Interaction.String(), To: letter.To, Subject: letter.Subject, Text: letter.Text})
 	switch {
@@ -54,6 +56,7 @@ func (i *Interactions) MailLink(ctx context.Context, p InteractionParams) error 
 		i.counts.email(ctx, "failed")
 		return errors.Wrap(err, "mail the link")
 	}
+	failpoint.Hit(failpoint.AfterLink)
 	i.counts.email(ctx, "sent")
 	return i.interactions.Mailed(ctx, p.Interaction)
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/failpoint"
 	"earshot/internal/publicid"
 	"earshot/internal/subjects"
 )
@@ -44,6 +45,9 @@ func (s *Subjects) ContinueSubjectRequest(ctx context.Context, p SubjectParams) 
 		pageBegan := time.Now()
 		now, err := s.subjects.Continue(ctx, p.Request)
 		progress := SubjectProgress(now)
+		if err == nil {
+			failpoint.Hit(failpoint.AfterSubjectPage)
+		}
 		if err != nil || !progress.Running() || progress.Wait || time.Since(began) > subjectTime {
 			return progress, err
 		}

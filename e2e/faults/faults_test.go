@@ -68,7 +68,10 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, cuts, 2, "one that refuses and one that is silent")
-	require.Len(t, f.Points, 8, "the points that every change and delivery passes")
+	require.Len(t, f.Points, 11, "the points that every change, delivery and end-user passes")
+	require.Positive(t, f.Outside.Confirmed)
+	require.Equal(t, 1, f.Outside.Left, "who was exported and erased")
+	require.Positive(t, f.Outside.Copied)
 }
 
 // TestHostileReceiversAreSurvivedWithinTheBoundOfMemory has one of each kind; `make faults`

@@ -40,6 +40,8 @@ type figures struct {
 	Redone        spread         `json:"redone"`
 	DiskFull      string         `json:"diskFull"`
 	Hostile       hostileFigures `json:"hostile"`
+	// Outside is what end-users did, and who kept a copy.
+	Outside outsideFigures `json:"outside"`
 	// Unasked counts the service's processes that ended and weren't killed.
 	Unasked int `json:"unasked"`
 	// Checks are the checker's reports, each of all that its stack did so far.
@@ -149,6 +151,7 @@ func (f *figures) text() string {
 	row("failpoints", "%d: %s", len(f.Points), strings.Join(f.Points, " "))
 	row("full disk", "%s", f.DiskFull)
 	f.Hostile.rows(row)
+	f.Outside.rows(row)
 	row("processes that ended by themselves", "%d", f.Unasked)
 	row("commit → kill → first attempt", "%s (bound %s)", f.CommitToStart, startBound)
 	row("attempt → kill → attempt again", "%s (bound %s)", f.Redone, redoneBound)

@@ -17,8 +17,11 @@ type trial struct {
 }
 
 // killAtPoints kills the API and a worker once at each failpoint, under load. The load
-// meets those of every delivery; the others are led up to.
+// meets those of every delivery, end-users theirs; the others are led up to.
 func (r *run) killAtPoints(ctx context.Context) error {
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
 	return r.underLoad(ctx, func(ctx context.Context) error {
 		if err := r.chain(ctx, r.stack.apis[0], apiTrials()); err != nil {
 			return err
@@ -46,6 +49,7 @@ func (r *run) killAtPoints(ctx context.Context) error {
 func apiTrials() []trial {
 	return []trial{
 		{at: failpoint.BeforeGroupCommit}, {at: failpoint.AfterCommit}, {at: failpoint.BeforeStart}, {at: failpoint.AfterStart},
+		{at: failpoint.AfterAsk}, {at: failpoint.BeforeConfirmation}, {at: failpoint.AfterConfirmation},
 	}
 }
 
@@ -66,8 +70,11 @@ func (r *run) rareTrials() []trial {
 		{at: failpoint.RecoveryPage, feed: r.recover},
 		{at: failpoint.AfterPublication, feed: r.publishSoon},
 		{at: failpoint.RetentionBatch, feed: r.expire},
+		// Visitors, and who leaves, come there by themselves.
+		{at: failpoint.BeforeLink}, {at: failpoint.AfterLink},
 		// Of the same recovery: Temporal makes its page again after two minutes.
 		{at: failpoint.AfterRecoveryPage},
+		{at: failpoint.SubjectPage}, {at: failpoint.AfterSubjectPage}, {at: failpoint.BeforeLastAnswers},
 	}
 }
 

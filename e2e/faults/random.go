@@ -73,6 +73,9 @@ func (s *stack) anyLink() (*service, link) {
 
 // random writes the events of a run while faults come by chance.
 func (r *run) random(ctx context.Context, f *figures) error {
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
 	began, first := time.Now(), len(r.load.acknowledged())
 	loading, stop := context.WithCancel(ctx)
 	defer stop()

@@ -46,6 +46,8 @@ type run struct {
 	probed, fails               hook
 	// endpoints are the receiver's names of all webhooks, by their ids.
 	endpoints map[string]string
+	// outsiders act on public boards; nil before the first part in which they do.
+	outsiders *outsiders
 	// mayFail are those that are dead at any time.
 	mayFail []string
 }
@@ -154,7 +156,8 @@ func (r *run) underLoad(ctx context.Context, do func(ctx context.Context) error)
 	return err
 }
 
-// quiet waits until every delivery and recovery has ended, and what is expired is gone.
+// quiet waits until every delivery and recovery has ended, every link is mailed, and what is expired
+// is gone.
 func (r *run) quiet(whole context.Context, f *figures) error {
 	ctx, cancel := context.WithTimeout(whole, quietTime)
 	defer cancel()
@@ -162,7 +165,8 @@ func (r *run) quiet(whole context.Context, f *figures) error {
 		n, err := r.pending(ctx)
 		if n == 0 && err == nil {
 			n, err = r.number(ctx, `SELECT (SELECT count(*) FROM deliveries WHERE created_at < now() - interval '30 days')
-				+ (SELECT count(*) FROM recoveries WHERE status = 'running')`)
+				+ (SELECT count(*) FROM recoveries WHERE status = 'running')
+				+ (SELECT count(*) FROM interactions WHERE due_at < expires_at)`) // whose links weren't mailed
 		}
 		if n == 0 && err == nil {
 			return nil
@@ -178,8 +182,18 @@ func (r *run) quiet(whole context.Context, f *figures) error {
 
 // check waits for quiet and holds the ledger against the database.
 func (r *run) check(ctx context.Context, f *figures) (check.Report, error) {
+	if r.outsiders != nil {
+		r.report("waiting for end-users to come to an end")
+		r.outsiders.end()
+	}
+	r.report("waiting for quiet")
 	if err := r.quiet(ctx, f); err != nil {
 		return check.Report{}, err
+	}
+	if r.outsiders != nil {
+		if err := r.outsiders.judge(ctx, f); err != nil {
+			return check.Report{}, errors.Wrap(err, "judge what end-users did")
+		}
 	}
 	if err := r.receiver.Err(); err != nil {
 		return check.Report{}, err
@@ -187,7 +201,7 @@ func (r *run) check(ctx context.Context, f *figures) (check.Report, error) {
 	return check.Run(ctx, check.Input{
 		LedgerPath: r.ledgerPath(), Database: r.stack.direct, Endpoints: r.endpoints,
 		Acknowledged: r.load.acknowledged(), Kills: r.kills.list(),
-		MaxAttempts: maxAttempts, DisabledAfter: disabledAfter, MayFail: r.mayFail,
+		MaxAttempts: maxAttempts, DisabledAfter: disabledAfter, MayFail: r.mayFail, Erased: r.outsiders.erased(),
 	})
 }
 
@@ -204,6 +218,9 @@ func (r *run) tellLogs(ctx context.Context) {
 
 // close stops everything. The databases stay if something was found.
 func (r *run) close(found bool) {
+	if r.outsiders != nil {
+		r.outsiders.end()
+	}
 	if r.stack != nil {
 		r.stack.stop(found)
 	}

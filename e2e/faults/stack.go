@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -143,6 +145,16 @@ func (s *stack) chooseDevServer(ctx context.Context) (err error) {
 	return nil
 }
 
+// hashKey keys the hashes of addresses. It is the one that seals, too.
+var hashKey = []byte(strings.Repeat("k", 32))
+
+// hashOf is what the service keeps of an address.
+func hashOf(address string) []byte {
+	mac := hmac.New(sha256.New, hashKey)
+	mac.Write([]byte(address))
+	return mac.Sum(nil)
+}
+
 // prepare writes the schema and the search attributes.
 func (s *stack) prepare(ctx context.Context) (err error) {
 	s.env = append(s.settings(), "DATABASE_URL="+s.asService(s.direct), "TEMPORAL_ADDRESS="+s.temporal.Address())
@@ -163,12 +175,14 @@ func (s *stack) prepare(ctx context.Context) (err error) {
 
 // settings are those of every process.
 func (s *stack) settings() []string {
-	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	key := base64.StdEncoding.EncodeToString(hashKey)
 	return append(cleanEnviron(),
 		"EARSHOT_SECRET_KEYS=test:"+key, "EARSHOT_EMAIL_HASH_KEY="+key,
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
 		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
+		// Visitors come from networks of their own, by a proxy, as it were.
+		"EARSHOT_PUBLIC_ORIGIN="+publicOrigin, "EARSHOT_TRUSTED_PROXIES=127.0.0.0/8",
 		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
 	)
 }

@@ -27,6 +27,8 @@ const (
 // The events that the harness causes.
 const (
 	commentCreated = "comment.created"
+	contactDeleted = "contact.deleted"
+	voteCreated    = "vote.created"
 	contactCreated = "contact.created"
 	postCreated    = "post.created"
 	published      = "changelog.published"
@@ -91,7 +93,7 @@ func (r *run) newTenant(ctx context.Context, name, url string) (*tenant, error) 
 // the receiver that behaves so.
 func (r *run) subscribe(ctx context.Context, t *tenant, b receiver.Behaviour) (hook, error) {
 	endpoint := fmt.Sprintf("%s-%s", t.name, b)
-	h, err := t.register(ctx, r.receiverURL+receiver.Prefix+endpoint, postCreated, commentCreated, contactCreated, published)
+	h, err := t.register(ctx, r.receiverURL+receiver.Prefix+endpoint, postCreated, commentCreated, voteCreated, contactCreated, contactDeleted, published)
 	if err != nil {
 		return h, err
 	}

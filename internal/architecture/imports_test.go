@@ -77,13 +77,13 @@ var allowed = map[string][]string{
 		"internal/problem", "internal/publicid", "internal/store",
 	},
 	"internal/interactions": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/feedback", "internal/problem",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/problem",
 		"internal/publicid", "internal/seal", "internal/store",
 	},
 	// It does to all of a person what the others do to parts.
 	"internal/subjects": {
-		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/page", "internal/problem",
-		"internal/publicid", "internal/seal", "internal/store",
+		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/failpoint", "internal/page",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/store",
 	},
 	"internal/backfill": {
 		"ent/db/...", "internal/change", "internal/contacts", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
@@ -138,6 +138,7 @@ var allowed = map[string][]string{
 	// What judges the service has nothing of it.
 	"e2e/faults/ledger":   nil,
 	"e2e/faults/hostile":  nil,
+	"e2e/faults/outside":  nil,
 	"e2e/faults/receiver": {"e2e/faults/ledger"},
 	"e2e/faults/check":    {"e2e/faults/ledger"},
 }

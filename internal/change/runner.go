@@ -133,9 +133,11 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 		r.dispatch.EndFailureStreaks(c.streaks)
 	}
 	if len(c.asked) > 0 {
+		failpoint.Hit(failpoint.AfterAsk)
 		r.dispatch.ConfirmInteractions(c.asked)
 	}
 	if len(c.confirmed) > 0 {
+		failpoint.Hit(failpoint.AfterConfirmation)
 		r.dispatch.EndInteractions(c.confirmed)
 	}
 	if len(c.deliveries) > 0 {

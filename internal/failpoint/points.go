@@ -50,13 +50,33 @@ const (
 	AfterPublication Point = "after-publication"
 	// RetentionBatch: a batch of old rows is removed, and the place in them isn't kept.
 	RetentionBatch Point = "retention-batch"
+	// AfterAsk: what an end-user wants is kept, nobody has started the run that mails the link,
+	// and the browser has no answer.
+	AfterAsk Point = "after-ask"
+	// BeforeLink: the link is about to be mailed.
+	BeforeLink Point = "before-link"
+	// AfterLink: the mail server has the link, and no row says so.
+	AfterLink Point = "after-link"
+	// BeforeConfirmation: a link is used up and what it is for is done, in a transaction that
+	// doesn't commit.
+	BeforeConfirmation Point = "before-confirmation"
+	// AfterConfirmation: it counts, and neither the browser knows nor the run that waits for it.
+	AfterConfirmation Point = "after-confirmation"
+	// SubjectPage: a page of an export or an erasure is done, in a transaction that doesn't commit.
+	SubjectPage Point = "subject-page"
+	// AfterSubjectPage: the page and the new place are committed, and the run doesn't know.
+	AfterSubjectPage Point = "after-subject-page"
+	// BeforeLastAnswers: the attempts that an erasure waited for have ended, and what receivers
+	// answered to them is still there.
+	BeforeLastAnswers Point = "before-last-answers"
 )
 
-// Points are all of them, in the order of a delivery's life.
+// Points are all of them, in the order of a delivery's life, then of what end-users do.
 var Points = []Point{
 	BeforeGroupCommit, AfterCommit, BeforeStart, AfterStart, AfterClaim, BeforeSend, AfterSend, AfterRecord,
 	BeforeStreakSignal, AfterStreakSignal, AfterDisable, SweepFound, RecoveryPage, AfterRecoveryPage,
 	AfterPublication, RetentionBatch,
+	AfterAsk, BeforeLink, AfterLink, BeforeConfirmation, AfterConfirmation, SubjectPage, AfterSubjectPage, BeforeLastAnswers,
 }
 
 // Variable is the environment variable that arms points.

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/interaction"
 	"earshot/internal/change"
+	"earshot/internal/failpoint"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -142,6 +143,7 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confi
 		}
 		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, About: about, Board: of}
 		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
+		failpoint.Hit(failpoint.BeforeConfirmation)
 		return nil
 	})
 	if err != nil {

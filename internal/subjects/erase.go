@@ -16,6 +16,7 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
 	"earshot/internal/event"
+	"earshot/internal/failpoint"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -118,6 +119,7 @@ func (t *step) clearAnswers(ctx context.Context) error {
 			t.wait = n > 0
 			return err
 		}
+		failpoint.Hit(failpoint.BeforeLastAnswers)
 	}
 	n, err := store.ClearAnswers(ctx, t.Tx, t.request.ID, answersPage)
 	if err != nil || n == answersPage {

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/subjectrequest"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/failpoint"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -95,6 +96,7 @@ func (t *step) run(ctx context.Context) (*db.SubjectRequest, error) {
 	if err := do(t, ctx); err != nil {
 		return nil, err
 	}
+	failpoint.Hit(failpoint.SubjectPage)
 	if t.records > 0 {
 		t.update.AddRecords(t.records)
 	}

@@ -38,8 +38,21 @@ type Input struct {
 	// MayFail are the endpoints that are dead, or were for a time: nothing fails for good
 	// at another one.
 	MayFail []string
+	// Erased is who was erased at the end-users' wish.
+	Erased Erased
 	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
 	Deleted []string
+}
+
+// Erased are persons of whom nothing may be left, once there is quiet.
+type Erased struct {
+	// Texts stand in nothing else than their addresses, names and words.
+	Texts []string
+	// Hashes are those of their addresses.
+	Hashes [][]byte
+	// Subjects are the ids of the contacts, and of what they did. Payloads about these have
+	// other bytes since, so what was received before isn't held against them.
+	Subjects []string
 }
 
 // Once begins the title, the text or the name of what is written with an Idempotency-Key.

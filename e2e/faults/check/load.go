@@ -32,7 +32,9 @@ CREATE TEMP TABLE writes (subject text, id uuid, type text, at timestamptz) ON C
 CREATE TEMP TABLE kills (n int, what text, process boolean, interrupts text, at timestamptz, back timestamptz) ON COMMIT DROP;
 CREATE TEMP TABLE endpoints (webhook uuid PRIMARY KEY, name text) ON COMMIT DROP;
 CREATE TEMP TABLE may_fail (endpoint text) ON COMMIT DROP;
-CREATE TEMP TABLE deleted (endpoint text) ON COMMIT DROP`
+CREATE TEMP TABLE deleted (endpoint text) ON COMMIT DROP;
+CREATE TEMP TABLE erased (subject text) ON COMMIT DROP;
+CREATE TEMP TABLE traces (line text) ON COMMIT DROP`
 
 // load copies what comes from outside beside the service's tables, and what SQL can't
 // read of the payloads.
@@ -47,6 +49,9 @@ func load(ctx context.Context, tx pgx.Tx, in Input) error {
 		return err
 	}
 	if err := loadKills(ctx, tx, in); err != nil {
+		return err
+	}
+	if err := loadTraces(ctx, tx, in.Erased); err != nil {
 		return err
 	}
 	return loadEvents(ctx, tx)

@@ -18,6 +18,31 @@ func unrecordedDuring(what string, status int) func(*world) {
 
 var receiptMutations = []mutation{
 	{
+		name:   "a word of somebody who was erased",
+		change: func(w *world) { w.in.Erased.Texts = []string{"Second"} },
+		rules:  []string{"erased"},
+		says:   "rows of post_documents have 'second'",
+	},
+	{
+		name: "the address of somebody who was erased, in bytes",
+		change: func(w *world) {
+			w.in.Erased.Texts = []string{"zoe@example.com"}
+			w.exec(`UPDATE webhooks SET secret_sealed = 'for Zoe@example.com'::bytea`)
+		},
+		rules: []string{"erased"},
+		says:  "2 rows of webhooks have 'zoe@example.com'",
+	},
+	{
+		name: "the hash of such an address",
+		change: func(w *world) {
+			w.in.Erased.Hashes = [][]byte{[]byte("a hash")}
+			w.exec(`INSERT INTO votes (id, organization_id, created_at, email_hash, post_id)
+				VALUES (gen_random_uuid(), $1, now(), 'a hash', $2)`, w.organization, w.posts["first"])
+		},
+		rules: []string{"erased"},
+		says:  "1 rows of votes have the hash of an address",
+	},
+	{
 		name:   "a receipt is gone",
 		change: dropped("first to healthy"),
 		rules:  []string{"success unproven", "answer made up"},

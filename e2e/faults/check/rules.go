@@ -55,6 +55,7 @@ var rules = []rule{
 	{name: "repeated", sql: repeatedSQL},
 	{name: "interrupted too often", sql: tooOftenSQL},
 	{name: "duplicates", sql: duplicatesSQL},
+	{name: "erased", sql: `SELECT line FROM traces`},
 }
 
 const termsSQL = `CREATE TEMP TABLE terms (max_attempts int, disabled_after int) ON COMMIT DROP`

@@ -145,6 +145,10 @@ func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
 				w.deliveries["replay"], w.deliveries["first to dead"], w.hooks["dead"])
 			entries("replay", func(_ int, e *ledger.Entry) { e.Endpoint = "dead" })(w)
 		}},
+		{name: "bytes that an erasure changed since they were received", change: func(w *world) {
+			w.in.Erased.Subjects = []string{w.posts["first"].String()}
+			entries("first to healthy", func(_ int, e *ledger.Entry) { e.Sum = sumOf("as it was") })(w)
+		}},
 		{name: "receipts of a webhook that was deleted", change: func(w *world) {
 			w.exec(`DELETE FROM webhooks WHERE id = $1`, w.hooks["dead"])
 			w.in.Deleted = []string{"dead"}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"earshot/e2e/faults/check"
+	"earshot/e2e/faults/outside"
+)
+
+// stepTime bounds the wait for a copy to be in step once there is quiet.
+const stepTime = 30 * time.Second
+
+// outsideFigures are what they did.
+type outsideFigures struct {
+	Wishes    int `json:"wishes"`
+	Confirmed int `json:"confirmed"`
+	Links     int `json:"links"`
+	Left      int `json:"left"`
+	Copied    int `json:"copied"`
+	Pages     int `json:"pages"`
+}
+
+// judge holds what they know against what there is, and acknowledges what they have caused. It wants
+// quiet.
+func (o *outsiders) judge(ctx context.Context, f *figures) error {
+	for _, err := range o.broken {
+		f.violation("outside: %v", err)
+	}
+	o.broken = nil
+	seen, err := o.api.Look(ctx, o.place.Board, o.place.On)
+	if err != nil {
+		return err
+	}
+	first, err := o.mailbox.First()
+	if err != nil {
+		return err
+	}
+	now, err := outside.NewMailbox(filepath.Join(o.run.dir, "mail")).Now()
+	if err != nil {
+		return err
+	}
+	var wishes []outside.Wish
+	for _, w := range o.wishes {
+		wishes = append(wishes, *w)
+	}
+	made, violations := outside.Judge(wishes, first, now, seen)
+	for _, v := range violations {
+		f.violation("outside: %s", v)
+	}
+	o.acknowledge(made)
+	if err := o.inStep(ctx, f); err != nil {
+		return err
+	}
+	f.Outside = o.figures(wishes, now)
+	return nil
+}
+
+// acknowledge has the checker look for the events of what counts, and for their deliveries.
+func (o *outsiders) acknowledge(made outside.Made) {
+	for kind, event := range map[outside.Kind]string{outside.Post: postCreated, outside.Vote: voteCreated, outside.Comment: commentCreated} {
+		for _, id := range made[kind] {
+			if !o.acknowledged[id] {
+				o.acknowledged[id] = true
+				o.run.load.acknowledge(written{id, event})
+			}
+		}
+	}
+}
+
+func (o *outsiders) figures(wishes []outside.Wish, letters map[string]outside.Letter) outsideFigures {
+	f := outsideFigures{Wishes: len(wishes), Left: len(o.gone), Copied: o.copy.Rows(), Pages: o.copy.Pages}
+	for _, w := range wishes {
+		if w.Confirmed {
+			f.Confirmed++
+		}
+	}
+	for _, letter := range letters {
+		if letter.Link != "" {
+			f.Links++
+		}
+	}
+	return f
+}
+
+// inStep wants the copy to be the list, once it has caught up.
+func (o *outsiders) inStep(ctx context.Context, f *figures) error {
+	until := time.Now().Add(stepTime)
+	for {
+		if err := o.copy.CatchUp(ctx); err != nil {
+			return err
+		}
+		differs, err := o.copy.Differs(ctx)
+		if err != nil {
+			return err
+		}
+		if len(differs) == 0 {
+			return nil
+		}
+		if time.Now().After(until) {
+			for _, line := range differs {
+				f.violation("outside: %s", line)
+			}
+			return nil
+		}
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// erased are who was erased, for the checker.
+func (o *outsiders) erased() (e check.Erased) {
+	if o == nil {
+		return e
+	}
+	e.Texts = []string{outside.Mark}
+	for _, g := range o.gone {
+		e.Hashes = append(e.Hashes, hashOf(g.Email))
+		e.Subjects = append(e.Subjects, g.Subjects...)
+	}
+	return e
+}
+
+func (f outsideFigures) rows(row func(name, format string, args ...any)) {
+	if f.Wishes == 0 {
+		return
+	}
+	row("end-users", "%d forms filled in, %d links mailed, %d confirmed", f.Wishes, f.Links, f.Confirmed)
+	row("exported and erased", "%d persons", f.Left)
+	row("copy kept in step", "%d posts by %d pages", f.Copied, f.Pages)
+}

@@ -1,0 +1,182 @@
+// Package outside is who meets the service from outside while it is killed, and holds it to what it has
+// said: visitors of public boards, whose browsers have no scripts, somebody who wants a copy of
+// everything and to be forgotten, and who keeps a copy of a list in step.
+//
+// It takes no code from the service: it knows pages by their forms, e-mails by their links, and the
+// API by its paths.
+package outside
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+)
+
+const (
+	// askTimeout bounds one request: who is asked may be cut off.
+	askTimeout = 10 * time.Second
+	// againPause lies before a request is sent again.
+	againPause = 100 * time.Millisecond
+	// maxAnswer is more than any answer has that is asked for here.
+	maxAnswer = 16 << 20
+)
+
+// errAway is that there was no answer, or that it can't be given just now: it isn't known whether
+// anything was done.
+var errAway = errors.New("no answer")
+
+// insist does something until there is an answer to it. Any other error ends it.
+func insist(ctx context.Context, do func(ctx context.Context) error) error {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, askTimeout)
+		err := do(bounded)
+		cancel()
+		if !errors.Is(err, errAway) {
+			return err
+		}
+		if err := pause(ctx, againPause); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// answer is what came of a request.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ask sends a request once. What isn't answered, or with 5xx, is errAway.
+func ask(client *http.Client, q *http.Request) (answer, error) {
+	got, err := client.Do(q)
+	if err != nil {
+		return answer{}, errors.Join(errAway, err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(got.Body, maxAnswer))
+	if err != nil {
+		return answer{}, errors.Join(errAway, err)
+	}
+	if got.StatusCode >= http.StatusInternalServerError {
+		return answer{}, errors.Join(errAway, errors.New(got.Status))
+	}
+	return answer{got.StatusCode, got.Header, body}, nil
+}
+
+// newClient makes connections of its own and follows nothing.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// API is the service for who has a key.
+type API struct {
+	url, key string
+	client   *http.Client
+}
+
+// NewAPI makes one that asks at a URL.
+func NewAPI(url, key string) *API { return &API{url, key, newClient()} }
+
+// send insists on a request and reads its answer into a value. Other answers than of 2xx are errors,
+// but for those that are expected, of which the status tells. Once is the Idempotency-Key, if any.
+func (a *API) send(ctx context.Context, method, path, once string, body, into any, expected ...int) (status int, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return 0, errors.Wrap(err, "encode a request")
+		}
+	}
+	err = insist(ctx, func(ctx context.Context) error {
+		q, err := http.NewRequestWithContext(ctx, method, a.url+path, bytes.NewReader(text))
+		if err != nil {
+			return errors.Wrap(err, "make a request")
+		}
+		q.Header.Set("Authorization", "Bearer "+a.key)
+		q.Header.Set("Content-Type", "application/json")
+		if once != "" {
+			q.Header.Set("Idempotency-Key", once)
+		}
+		got, err := ask(a.client, q)
+		if err != nil {
+			return err
+		}
+		if got.status == http.StatusConflict && bytes.Contains(got.body, []byte("ERR_IDEMPOTENCY_IN_PROGRESS")) {
+			return errAway
+		}
+		status = got.status
+		for _, other := range expected {
+			if status == other {
+				return nil
+			}
+		}
+		if status/100 != 2 {
+			return errors.Errorf("%s %s: %d: %s", method, path, status, got.body)
+		}
+		if into == nil {
+			return nil
+		}
+		if err := json.Unmarshal(got.body, into); err != nil {
+			return errors.Wrapf(err, "read the answer to %s %s", method, path)
+		}
+		return nil
+	})
+	return status, err
+}
+
+// data insists on a request and reads the answer's data.
+func (a *API) data(ctx context.Context, method, path, once string, body, into any) error {
+	var whole struct{ Data json.RawMessage }
+	if _, err := a.send(ctx, method, path, once, body, &whole); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(whole.Data, into); err != nil {
+		return errors.Wrapf(err, "read the data of %s %s", method, path)
+	}
+	return nil
+}
+
+// each goes through a list from its first page to its last.
+func (a *API) each(ctx context.Context, path string, visit func(row json.RawMessage) error) error {
+	with := "?"
+	if strings.Contains(path, "?") {
+		with = "&"
+	}
+	for cursor := ""; ; {
+		var page struct {
+			Data       []json.RawMessage
+			NextCursor *string
+		}
+		if _, err := a.send(ctx, http.MethodGet, path+cursor, "", nil, &page); err != nil {
+			return err
+		}
+		for _, row := range page.Data {
+			if err := visit(row); err != nil {
+				return err
+			}
+		}
+		if page.NextCursor == nil {
+			return nil
+		}
+		cursor = with + url.Values{"cursor": {*page.NextCursor}}.Encode()
+	}
+}

@@ -1,0 +1,209 @@
+package outside
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/go-faster/errors"
+)
+
+// Mark stands in the name, the address and the words of everybody who leaves. Nothing with it may be
+// left in the database behind the last erasure.
+const Mark = "zzleaver"
+
+// Place is where visitors act: the forms of a board and of a post on it.
+type Place struct {
+	// Board and On are ids; BoardPath and PostPath are addresses.
+	Board, On           string
+	BoardPath, PostPath string
+}
+
+// Form is the path of the form for a wish.
+func (p Place) Form(k Kind) string {
+	if k == Post {
+		return p.BoardPath + "/-/new"
+	}
+	return p.PostPath + "/-/" + string(k)
+}
+
+// Gone is a person who was erased.
+type Gone struct {
+	Email string
+	// Subjects are the ids of the contact, and of what the person did.
+	Subjects []string
+}
+
+// Leaver acts on a public board, gets a copy of everything, and is forgotten.
+type Leaver struct {
+	Site    Site
+	Place   Place
+	Mailbox *Mailbox
+	API     *API
+}
+
+// Leave plays number n. An error says what wasn't as promised.
+func (l *Leaver) Leave(ctx context.Context, n int) (gone Gone, err error) {
+	wishes, err := l.act(ctx, n)
+	if err != nil {
+		return gone, errors.Wrap(err, "act")
+	}
+	gone.Email = wishes[0].Email
+	contact, err := l.contact(ctx, gone.Email)
+	if err != nil {
+		return gone, err
+	}
+	if gone.Subjects, err = l.export(ctx, contact, wishes); err != nil {
+		return gone, errors.Wrap(err, "export")
+	}
+	if err := l.erase(ctx, contact); err != nil {
+		return gone, errors.Wrap(err, "erase")
+	}
+	return gone, nil
+}
+
+// act posts, votes and comments, with the opt-in.
+func (l *Leaver) act(ctx context.Context, n int) ([]*Wish, error) {
+	v := l.Site.Visitor(n, l.Mailbox)
+	var wishes []*Wish
+	failed := make([]error, 3)
+	var all sync.WaitGroup
+	for i, kind := range []Kind{Post, Vote, Comment} {
+		w := &Wish{
+			Kind: kind, At: l.Place.Form(kind), Words: fmt.Sprintf("%s wants a %s %d", Mark, kind, n),
+			Name: fmt.Sprintf("%s %d", Mark, n), Email: fmt.Sprintf("%s-%d@example.com", Mark, n), OptIn: true,
+		}
+		wishes = append(wishes, w)
+		all.Go(func() { failed[i] = v.Ask(ctx, w) })
+	}
+	all.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	return wishes, l.confirm(ctx, v, wishes)
+}
+
+// confirm uses a link of each kind, whose page says what it is for.
+func (l *Leaver) confirm(ctx context.Context, v *Visitor, wishes []*Wish) error {
+	for _, w := range wishes {
+		used := map[string]bool{}
+		err := insist(ctx, func(context.Context) error {
+			all, err := l.Mailbox.First()
+			if err != nil {
+				return err
+			}
+			for _, letter := range all {
+				if letter.To != w.Email || used[letter.Link] || !strings.Contains(letter.Subject, string(w.Kind)) {
+					continue
+				}
+				used[letter.Link] = true
+				return v.Press(ctx, w, letter.Link)
+			}
+			return errAway
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Leaver) contact(ctx context.Context, email string) (id string, err error) {
+	var found []struct{ ID string }
+	if err := l.API.data(ctx, http.MethodGet, "/v1/contacts?"+url.Values{"email": {email}}.Encode(), "", nil, &found); err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", errors.Errorf("%s opted in and is %d contacts", email, len(found))
+	}
+	return found[0].ID, nil
+}
+
+// receipt is that of an export or an erasure.
+type receipt struct {
+	ID, Status string
+	Records    int
+}
+
+// finished waits until a request is completed.
+func (l *Leaver) finished(ctx context.Context, r receipt) (receipt, error) {
+	for r.Status == "running" {
+		if err := pause(ctx, againPause); err != nil {
+			return r, errors.Wrapf(err, "wait for %s", r.ID)
+		}
+		if err := l.API.data(ctx, http.MethodGet, "/v1/subject-requests/"+r.ID, "", nil, &r); err != nil {
+			return r, err
+		}
+	}
+	if r.Status != "completed" {
+		return r, errors.Errorf("%s is %s", r.ID, r.Status)
+	}
+	return r, nil
+}
+
+// export gets a copy of everything, in which what the person did has to be, each once, and returns
+// the ids of it.
+func (l *Leaver) export(ctx context.Context, contact string, wishes []*Wish) (subjects []string, err error) {
+	var r receipt
+	if err := l.API.data(ctx, http.MethodPost, "/v1/contacts/"+contact+"/export", "", struct{}{}, &r); err != nil {
+		return nil, err
+	}
+	if r, err = l.finished(ctx, r); err != nil {
+		return nil, err
+	}
+	records, kinds, whole := map[string]int{}, map[string]int{}, ""
+	err = l.API.each(ctx, "/v1/subject-requests/"+r.ID+"/records?limit=10", func(raw json.RawMessage) error {
+		var one struct {
+			Kind   string
+			Record struct{ ID string }
+		}
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return errors.Wrap(err, "read a record")
+		}
+		records[one.Record.ID]++
+		kinds[one.Kind]++
+		whole += string(raw)
+		if one.Kind != "event" && one.Kind != "delivery" {
+			subjects = append(subjects, one.Record.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []string{"contact", string(Post), string(Vote), string(Comment)} {
+		if kinds[kind] != 1 {
+			return nil, errors.Errorf("%s has %d records of the kind %s, and should have one", r.ID, kinds[kind], kind)
+		}
+	}
+	if len(records) != r.Records {
+		return nil, errors.Errorf("%s says %d records and has %d", r.ID, r.Records, len(records))
+	}
+	for _, w := range wishes {
+		if w.Kind != Vote && !strings.Contains(whole, w.Words) {
+			return nil, errors.Errorf("%s doesn't have the %s of %s", r.ID, w.Kind, w.Email)
+		}
+	}
+	return subjects, nil
+}
+
+// erase has the person forgotten, with what was written.
+func (l *Leaver) erase(ctx context.Context, contact string) error {
+	var r receipt
+	err := l.API.data(ctx, http.MethodPost, "/v1/contacts/"+contact+"/erase", "erase-"+contact, map[string]string{"text": "blank"}, &r)
+	if err != nil {
+		return err
+	}
+	if _, err := l.finished(ctx, r); err != nil {
+		return err
+	}
+	status, err := l.API.send(ctx, http.MethodGet, "/v1/contacts/"+contact, "", nil, nil, http.StatusNotFound)
+	if err == nil && status != http.StatusNotFound {
+		err = errors.Errorf("%s was erased and is still there", contact)
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/client"
+	"earshot/e2e/faults/outside"
+)
+
+const (
+	// publicOrigin is where the operator says that readers find the boards.
+	publicOrigin = "https://feedback.example.com"
+	// visitors act at once. Each takes so long from one wish to the next that an organization's
+	// limit of 600 links in ten minutes isn't met.
+	visitors   = 4
+	wishPause  = 2 * time.Second
+	wishChance = 2 * time.Second
+	// leaveEvery is from one person who leaves to the next, in a whole run.
+	leaveEvery = 20 * time.Second
+	// pollEvery is how often the copy catches up.
+	pollEvery = 300 * time.Millisecond
+	// firstLeaver is behind the numbers of all visitors.
+	firstLeaver = 1 << 20
+)
+
+// outsiders act on public boards and keep a copy, while things are killed.
+type outsiders struct {
+	run     *run
+	mailbox *outside.Mailbox
+	copy    *outside.Copy
+	// api is of the plain tenant, whose board visitors act on.
+	api          *outside.API
+	site         outside.Site
+	place        outside.Place
+	leaver       outside.Leaver
+	acknowledged map[string]bool
+
+	stop  func()
+	ended sync.WaitGroup
+
+	mu     sync.Mutex
+	wishes []*outside.Wish
+	gone   []outside.Gone
+	broken []error
+}
+
+// newOutsiders opens a board for visitors, and another one for who leaves.
+func (r *run) newOutsiders(ctx context.Context) (*outsiders, error) {
+	o := &outsiders{
+		run: r, mailbox: outside.NewMailbox(filepath.Join(r.dir, "mail")), api: outside.NewAPI(r.stack.url, r.plain.key),
+		acknowledged: map[string]bool{},
+	}
+	o.copy = o.api.Copy("/v1/posts")
+	var err error
+	if o.site, o.place, err = r.openBoard(ctx, r.plain); err != nil {
+		return nil, err
+	}
+	// Receivers that take time have an erasure wait for attempts, which takes 15 s more.
+	left := r.mixed
+	if r.options.short {
+		left = r.plain
+	}
+	o.leaver = outside.Leaver{Mailbox: o.mailbox, API: outside.NewAPI(r.stack.url, left.key)}
+	o.leaver.Site, o.leaver.Place, err = r.openBoard(ctx, left)
+	return o, err
+}
+
+// openBoard gives a tenant a public board with a post.
+func (r *run) openBoard(ctx context.Context, t *tenant) (site outside.Site, place outside.Place, err error) {
+	public := true
+	board, err := t.api.CreateBoardWithResponse(ctx, client.CreateBoardRequest{Name: "Wishes", Public: &public})
+	if err != nil {
+		return site, place, errors.Wrap(err, "create a public board")
+	}
+	if board.JSON200 == nil {
+		return site, place, errors.Errorf("create a public board: %s: %s", board.Status(), board.Body)
+	}
+	b := board.JSON200.Data
+	made, err := t.api.CreatePostWithResponse(ctx, b.ID, client.CreatePostRequest{Title: "Dark mode"})
+	if err != nil {
+		return site, place, errors.Wrap(err, "create a post")
+	}
+	if made.JSON201 == nil {
+		return site, place, errors.Errorf("create a post: %s: %s", made.Status(), made.Body)
+	}
+	post := made.JSON201.Data
+	site = outside.Site{URL: r.stack.url, Origin: publicOrigin, Home: "/b/" + b.OrganizationID}
+	at := site.Home + "/" + b.Slug
+	return site, outside.Place{Board: b.ID, On: post.ID, BoardPath: at, PostPath: at + "/" + post.Slug}, nil
+}
+
+// begin has them act until end, if they don't yet.
+func (r *run) begin(ctx context.Context) (err error) {
+	if r.outsiders == nil {
+		if r.outsiders, err = r.newOutsiders(ctx); err != nil {
+			return err
+		}
+	}
+	o := r.outsiders
+	if o.stop != nil {
+		return nil
+	}
+	acting, stop := context.WithCancel(ctx)
+	o.stop = stop
+	for range visitors {
+		o.ended.Go(func() { o.visit(ctx, acting) })
+	}
+	o.ended.Go(func() { o.leave(ctx, acting) })
+	o.ended.Go(func() {
+		for acting.Err() == nil {
+			o.note(ctx, o.copy.CatchUp(ctx))
+			_ = pause(acting, pollEvery)
+		}
+	})
+	return nil
+}
+
+// end waits until each has come to the end of what is under way.
+func (o *outsiders) end() {
+	if o.stop != nil {
+		o.stop()
+		o.ended.Wait()
+		o.stop = nil
+	}
+}
+
+// note keeps what somebody found that wasn't as promised. What was broken off, or cut off by the run's
+// end, isn't that.
+func (o *outsiders) note(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.broken = append(o.broken, err)
+}
+
+// visit has one wish after the other, each of somebody else.
+func (o *outsiders) visit(ctx, acting context.Context) {
+	for acting.Err() == nil {
+		w, n := o.wish()
+		o.note(ctx, o.act(ctx, acting, w, n))
+		_ = pause(acting, wishPause+rand.N(wishChance))
+	}
+}
+
+func (o *outsiders) wish() (*outside.Wish, int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(o.wishes)
+	kind := []outside.Kind{outside.Post, outside.Vote, outside.Comment}[n%3]
+	w := &outside.Wish{
+		Kind: kind, At: o.place.Form(kind), Words: fmt.Sprintf("Wish %d", n), Name: "Quentin",
+		Email: fmt.Sprintf("visitor-%d@example.com", n), OptIn: n%2 == 0,
+	}
+	o.wishes = append(o.wishes, w)
+	return w, n
+}
+
+// act sends a form and mostly uses its link, sometimes twice. A press is never broken off: who looks at
+// what there is has to know whether it counts.
+func (o *outsiders) act(ctx, acting context.Context, w *outside.Wish, n int) error {
+	v := o.site.Visitor(n, o.mailbox)
+	if err := v.Ask(acting, w); err != nil || n%5 == 4 {
+		return err
+	}
+	link, err := v.Link(acting, w)
+	if err != nil {
+		return err
+	}
+	if err := v.Press(ctx, w, link); err != nil || n%2 == 0 {
+		return err
+	}
+	return v.PressAgain(ctx, w, link)
+}
+
+// leave has people leave, one after the other; in the short form one.
+func (o *outsiders) leave(ctx, acting context.Context) {
+	for acting.Err() == nil {
+		bounded, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("not within %s", waitTimeout))
+		gone, err := o.leaver.Leave(bounded, firstLeaver+len(o.gone))
+		cancel()
+		o.note(ctx, err)
+		if err == nil {
+			o.mu.Lock()
+			o.gone = append(o.gone, gone)
+			o.mu.Unlock()
+		}
+		if o.run.options.short {
+			return
+		}
+		_ = pause(acting, leaveEvery)
+	}
+}
