@@ -44,10 +44,11 @@ func TestPublicBoardsInABrowser(t *testing.T) {
 	}
 	p.must(http.MethodPost, board+"/changelog", map[string]any{"title": "It is dark", "publishedAt": time.Now().UTC().Format(time.RFC3339Nano)})
 
-	inBrowser(t, "public", 5, "SERVICE="+p.url, "MAIL="+mailbox, "SHOTS="+os.Getenv("PUBLIC_BOARD_SHOTS"))
+	inBrowser(t, "public", 6, "SERVICE="+p.url, "API_KEY="+p.key, "MAIL="+mailbox, "SHOTS="+os.Getenv("PUBLIC_BOARD_SHOTS"))
 	rosa := p.first("/v1/contacts?email=rosa@example.com")
 	require.Equal(t, []any{"public_post", "public_interaction_opt_in", "Rosa"}, []any{rosa["source"], rosa["consentBasis"], rosa["name"]})
 	require.Nil(t, p.first("/v1/contacts?email=quentin@example.com"), "who didn't opt in is no contact")
+	require.Nil(t, p.first("/v1/contacts?email=vera@example.com"), "who was erased is none, though her browser knew her")
 }
 
 // TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it, who also

@@ -1,12 +1,13 @@
 // Plays public boards in a real browser: as end-users without scripts, who vote, post and comment and
-// confirm it by the e-mails in MAIL, and then page by page with axe, light and dark, small and large.
+// confirm it by the e-mails in MAIL, of whom one is exported and erased by the API, and then page by page
+// with axe, light and dark, small and large.
 // With SHOTS it also writes a picture of each page there.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { accessible, mailedLink, send } from "./common.js";
 
-const { SERVICE, CHROMIUM, MAIL, SHOTS } = process.env;
+const { SERVICE, API_KEY, CHROMIUM, MAIL, SHOTS } = process.env;
 const home = `${SERVICE}/b/northwind`;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 const told = (what) => console.log(`ok: ${what}`);
@@ -26,6 +27,24 @@ const confirm = async (page, address, heading, optIn) => {
   if (optIn) await page.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Confirm" }).click();
   await page.getByRole("heading", { name: heading }).waitFor();
+};
+
+// api is what whoever has the key asks for.
+const api = async (method, address, body) => {
+  const answer = await fetch(SERVICE + address, {
+    method, headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body),
+  });
+  assert.ok(answer.ok, `${method} ${address}: ${answer.status}`);
+  return (await answer.json()).data;
+};
+
+// finished waits for the end of an export or an erasure.
+const finished = async ({ id }) => {
+  for (;;) {
+    const receipt = await api("GET", `/v1/subject-requests/${id}`);
+    if (receipt.status !== "running") return receipt;
+    await later(100);
+  }
 };
 
 // A vote, without the opt-in.
@@ -72,6 +91,54 @@ await rosa.getByRole("link", { name: "Offline mode" }).click();
 await rosa.getByText("For trains.").waitFor();
 told("a post is published once its link was used");
 
+// Who wants a copy of everything, and then to be forgotten.
+const vera = await visitor();
+const contacts = () => api("GET", "/v1/contacts?email=vera@example.com");
+await vera.goto(`${home}/ideas/-/new`);
+const wish = { Title: "A calendar", Text: "For my garden.", "Your name": "Vera", "Your e-mail address": "vera@example.com" };
+await send(vera, wish, "Write a post");
+await confirm(vera, await link("vera@example.com", "Confirm your post"), "Your post is published", true);
+await vera.goto(`${home}/ideas/light-mode`);
+await vera.getByRole("link", { name: "Write a comment" }).click();
+await vera.getByLabel("Text").fill("At noon, please.");
+await vera.getByRole("checkbox").check();
+await vera.getByRole("button", { name: "Write a comment" }).click();
+await vera.getByText("At noon, please.").waitFor();
+const [{ id: person }] = await contacts();
+const exported = await finished(await api("POST", `/v1/contacts/${person}/export`));
+const records = await api("GET", `/v1/subject-requests/${exported.id}/records?limit=100`);
+const written = records.filter(({ kind }) => kind === "post" || kind === "comment").map(({ record }) => record.body.text);
+assert.deepEqual(written.sort(), ["At noon, please.", "For my garden."]);
+assert.equal(records.find(({ kind }) => kind === "contact").record.email, "vera@example.com");
+
+const erased = await finished(await api("POST", `/v1/contacts/${person}/erase`, { text: "blank" }));
+assert.equal(erased.status, "completed");
+const reader = await visitor();
+await later(1000); // a page is shown for a second
+assert.equal((await reader.goto(`${home}/ideas/a-calendar`)).status(), 404);
+await reader.goto(`${home}/ideas`);
+assert.equal(await reader.getByText("A calendar").count(), 0);
+await reader.getByRole("link", { name: "[erased]" }).click();
+await reader.getByRole("heading", { name: "[erased]" }).waitFor();
+assert.equal(await reader.getByText("For my garden.").count(), 0);
+await reader.goto(`${home}/ideas/light-mode`);
+await reader.getByText("[erased]").waitFor();
+assert.equal(await reader.getByText("At noon, please.").count(), 0);
+
+// Her own browser knows her still. Nothing comes of that before she acts, and then what she does alone.
+await vera.goto(`${home}/ideas/dark-mode`);
+await vera.getByText("vera@example.com").waitFor();
+await vera.getByRole("link", { name: "Write a comment" }).click();
+assert.deepEqual(await contacts(), []);
+await vera.goto(`${home}/ideas/dark-mode`);
+await vera.getByRole("button", { name: "Vote for this" }).click();
+await vera.getByText("You have voted for this.").waitFor();
+assert.deepEqual(await contacts(), [], "a vote without the opt-in makes no contact");
+await vera.getByRole("button", { name: "Take my vote back" }).click();
+await vera.getByRole("button", { name: "Forget me" }).click();
+assert.deepEqual(await vera.context().cookies(), []);
+told("who was exported and erased is gone from the pages, and comes back by nothing but a new act");
+
 // Every page and state, by axe and by the browser's own timings.
 const states = {
   workspace: [home],
@@ -90,6 +157,7 @@ const states = {
   }],
   sent: [`${home}/-/sent`],
   over: [used],
+  confirmed: [`${home}/ideas/dark-mode/-/confirmed/vote`],
   missing: [`${home}/nothing`],
 };
 const looks = [
