@@ -38,6 +38,8 @@ type Config struct {
 
 	PublicOrigin string `env:"EARSHOT_PUBLIC_ORIGIN" help:"where readers of public boards find the service, such as https://feedback.example.com; empty is where each request says that it was sent"`
 
+	DisposableDomains Domains `env:"EARSHOT_DISPOSABLE_DOMAINS" help:"domains of disposable e-mail addresses, with all below them, comma-separated or one a line: nobody acts on public boards with one"`
+
 	TrustedProxies []netip.Prefix `env:"EARSHOT_TRUSTED_PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, comma-separated"`
 
 	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all" required:"true"`
