@@ -26,6 +26,9 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 	if r.Body.Public != nil {
 		in.Public = *r.Body.Public
 	}
+	if r.Body.Moderated != nil {
+		in.Moderated = *r.Body.Moderated
+	}
 	b, err := s.Feedback.CreateBoard(ctx, in)
 	if err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject
 	id := publicid.Read[publicid.Board](r.BoardID)
 	b, err := s.Feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
 		Name: r.Body.Name, Slug: r.Body.Slug, Description: r.Body.Description,
-		ShowChangelog: r.Body.ShowChangelog, ShowRoadmap: r.Body.ShowRoadmap, Public: r.Body.Public,
+		ShowChangelog: r.Body.ShowChangelog, ShowRoadmap: r.Body.ShowRoadmap, Public: r.Body.Public, Moderated: r.Body.Moderated,
 	})
 	if err != nil {
 		return nil, err
@@ -73,6 +76,6 @@ func board(b *db.Board) gen.Board {
 	return gen.Board{
 		ID: b.ID.String(), OrganizationID: b.OrganizationID.String(), Name: b.Name, Slug: b.Slug,
 		Description: b.Description, ShowChangelog: b.ShowChangelog, ShowRoadmap: b.ShowRoadmap,
-		Public: b.Public, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
+		Public: b.Public, Moderated: b.Moderated, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
 	}
 }

@@ -389,6 +389,8 @@ func TestTheGeneratedEnumerationsKnowTheContractsValues(t *testing.T) {
 		"ChangelogEntryState": func(v string) bool { return gen.ChangelogEntryState(v).Valid() },
 		"ContactSort":         func(v string) bool { return gen.ContactSort(v).Valid() },
 		"MemberRole":          func(v string) bool { return gen.MemberRole(v).Valid() },
+		"SubmissionKind":      func(v string) bool { return gen.SubmissionKind(v).Valid() },
+		"SubmissionReason":    func(v string) bool { return gen.SubmissionReason(v).Valid() },
 		"PostSort":            func(v string) bool { return gen.PostSort(v).Valid() },
 		"ErasedText":          func(v string) bool { return gen.ErasedText(v).Valid() },
 		"BillingState":        func(v string) bool { return gen.BillingState(v).Valid() },

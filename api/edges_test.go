@@ -42,6 +42,7 @@ var supplied = map[string]func(t *testing.T, p *place, size int) any{
 	// They name what exists, and an id has one length only.
 	"contactId": func(_ *testing.T, p *place, _ int) any { return p.ids["contactId"] },
 	"memberId":  func(_ *testing.T, p *place, _ int) any { return p.ids["memberId"] },
+	"boardId":   func(_ *testing.T, p *place, _ int) any { return p.ids["boardId"] },
 	"parentId":  func(_ *testing.T, p *place, _ int) any { return p.ids["commentId"] },
 	"tagIds": func(t *testing.T, p *place, size int) any {
 		return p.several(t, size, "/v1/boards/"+p.ids["boardId"]+"/tags", "name")
@@ -120,6 +121,7 @@ var patterns = map[string]func(p *place, low, high int) string{
 	},
 	"^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$": func(*place, int, int) string { return "#09afaf" },
 	`^[^\x00-\x1f\x7f-\x9f]*$`:           func(p *place, _, size int) string { return p.text(size) },
+	"^#[0-9A-Fa-f]{6}$":                  func(*place, int, int) string { return "#09afaf" },
 	"^[A-Z]{3}$":                         func(*place, int, int) string { return "AZZ" },
 	"^https?://[a-z0-9.-]+(:[0-9]{1,5})?$": func(p *place, _, size int) string {
 		p.n++

@@ -27,7 +27,7 @@ func TestAnotherOrganization(t *testing.T) {
 // idsOf is what the ids of a member or a parameter are of, by the path's name for it.
 var idsOf = map[string]string{
 	"contactId": "contactId", "tagIds": "tagId", "parentId": "commentId", "postIds": "postId", "sourceIds": "postId",
-	"memberId": "memberId",
+	"memberId": "memberId", "boardId": "boardId",
 }
 
 // ownIDs are the caller's business, and no ids of ours.
@@ -150,4 +150,5 @@ func twice(t *testing.T, n fixture) {
 	n.ID(t, board+"/changelog", object{"title": "Light at last"})
 	n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/more", "events": []string{"post.created"}})
 	n.Recovered(t, n.ids["webhookId"])
+	n.Submission(t, n.ids["boardId"], n.ids["postId"])
 }

@@ -113,6 +113,7 @@ func (n fixture) again(t *testing.T) {
 	n.ID(t, post+"/comments", object{"body": object{"text": "And me."}})
 	n.ID(t, post+"/votes", nil)
 	n.Recovered(t, n.ids["webhookId"])
+	n.Submission(t, n.ids["boardId"], n.ids["postId"])
 	for range 2 {
 		n.ID(t, board+"/posts", object{"title": "Dark mode", "contactId": n.ids["contactId"]})
 	}

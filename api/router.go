@@ -16,6 +16,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/interactions"
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -49,12 +50,13 @@ const standardWork = time.Minute
 
 // UseCases are what the operations call.
 type UseCases struct {
-	Access   *access.Service
-	Contacts *contacts.Service
-	Feedback *feedback.Service
-	Webhooks *webhooks.Service
-	Subjects *subjects.Service
-	Widget   *widget.Service
+	Access       *access.Service
+	Contacts     *contacts.Service
+	Feedback     *feedback.Service
+	Interactions *interactions.Service
+	Webhooks     *webhooks.Service
+	Subjects     *subjects.Service
+	Widget       *widget.Service
 }
 
 type server struct {

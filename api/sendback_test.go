@@ -34,11 +34,12 @@ var (
 		"updateWebhook":        {"listWebhooks"},
 		"updateMember":         {"listMembers"},
 		"replaceWidgetOrigins": {}, // there is one of them
+		"updateOrganization":   {},
 	}
 	singles = map[string]string{
 		"updateBoard": "getBoard", "updatePost": "getPost", "updateChangelogEntry": "getChangelogEntry",
 		"replaceLinkedPosts": "getChangelogEntry", "updateContact": "getContact", "updateWebhook": "getWebhook",
-		"updateMember": "getMember", "replaceWidgetOrigins": "getWidgetOrigins",
+		"updateMember": "getMember", "replaceWidgetOrigins": "getWidgetOrigins", "updateOrganization": "getOrganization",
 	}
 )
 
@@ -159,6 +160,7 @@ func rich(t *testing.T, app *testkit.App) (fixture, map[string][]map[string]stri
 	})
 	n.Make(t, http.MethodPatch, "/v1/webhooks/"+disabled, object{"enabled": false})
 	n.Make(t, http.MethodPut, "/v1/widget/origins", object{"origins": []string{"https://app.example.com", "http://localhost:3000"}})
+	n.Patch(t, "/v1/organization", object{"color": "#0F766E", "publicClosed": true, "blockedWords": []string{" Café ", "<b>", "cafe\u0301", "💩"}})
 	plain := n.ID(t, "/v1/boards", object{"name": "Plain", "description": " <b>é\n "})
 	entries := []map[string]string{one(), one("entryId", published), one("entryId", scheduled)}
 	return n, map[string][]map[string]string{
@@ -172,6 +174,7 @@ func rich(t *testing.T, app *testkit.App) (fixture, map[string][]map[string]stri
 		"updateWebhook":        {one(), one("webhookId", disabled)},
 		"updateMember":         {one(), one("memberId", n.Owner.ID.String())},
 		"replaceWidgetOrigins": {one()},
+		"updateOrganization":   {one()},
 	}
 }
 

@@ -54,6 +54,7 @@ func newFixture(t *testing.T, app *testkit.App) fixture {
 	ids["memberId"] = n.ID(t, "/v1/members", object{"email": "kim@example.com", "name": "Kim"})
 	ids["keyId"] = n.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
 	ids["secretId"] = n.ID(t, "/v1/widget/secrets", nil)
+	ids["submissionId"] = n.Submission(t, ids["boardId"], ids["postId"])
 	log := n.Do(t, http.MethodGet, "/v1/webhooks/"+ids["webhookId"]+"/deliveries", nil)
 	newest := log.Body["data"].([]any)[0].(object)
 	ids["deliveryId"] = newest["id"].(string)

@@ -123,6 +123,8 @@ func (s *story) whole() {
 func (s *story) begin() {
 	s.t.Helper()
 	s.tell("getMe", 200, nil)
+	s.tell("getOrganization", 200, nil)
+	s.tell("updateOrganization", 200, object{"blockedWords": []string{"casino"}, "color": "#0F766E"})
 	s.make("createBoard", 200, "boardId", object{"name": "Feature requests"})
 	s.tell("listBoards", 200, nil)
 	s.tell("getBoard", 200, nil)
@@ -177,6 +179,7 @@ func (s *story) goOn() {
 	s.tell("listComments", 200, nil)
 	s.tell("getComment", 200, nil)
 	s.tell("deleteComment", 200, nil)
+	s.submissions()
 	s.make("createChangelogEntry", 201, "entryId", object{"title": "Dark at last"})
 	s.tell("replaceLinkedPosts", 200, object{"postIds": []string{s.ids["postId"]}})
 	s.tell("updateChangelogEntry", 200, object{"publishedAt": "2026-03-12T10:41:07Z"})
@@ -221,6 +224,20 @@ func (s *story) widget() {
 	s.tell("deleteWidgetSecret", 200, nil)
 	s.tell("replaceWidgetOrigins", 200, object{"origins": []string{"https://app.example.com"}})
 	s.tell("getWidgetOrigins", 200, nil)
+}
+
+// submissions is the part of the story about what end-users have written.
+func (s *story) submissions() {
+	s.t.Helper()
+	before := len(trail(s.t, s.Tenant, ""))
+	s.ids["submissionId"] = s.Submission(s.t, s.ids["boardId"], s.ids["postId"])
+	require.Len(s.t, trail(s.t, s.Tenant, ""), before+1, "the board's change, and nothing of who has written")
+	s.order = append(s.order, "updateBoard")
+	s.tell("listSubmissions", 200, nil)
+	s.tell("getSubmission", 200, nil)
+	s.tell("approveSubmission", 201, nil)
+	s.ids["submissionId"] = s.Submission(s.t, s.ids["boardId"], s.ids["postId"])
+	s.tell("rejectSubmission", 200, nil)
 }
 
 // promises are the operations of the contract with their statuses below 300.

@@ -440,12 +440,13 @@ func (e RecoveryStatus) Valid() bool {
 
 // Defines values for SubjectRecordKind.
 const (
-	SubjectRecordKindComment  SubjectRecordKind = "comment"
-	SubjectRecordKindContact  SubjectRecordKind = "contact"
-	SubjectRecordKindDelivery SubjectRecordKind = "delivery"
-	SubjectRecordKindEvent    SubjectRecordKind = "event"
-	SubjectRecordKindPost     SubjectRecordKind = "post"
-	SubjectRecordKindVote     SubjectRecordKind = "vote"
+	SubjectRecordKindComment    SubjectRecordKind = "comment"
+	SubjectRecordKindContact    SubjectRecordKind = "contact"
+	SubjectRecordKindDelivery   SubjectRecordKind = "delivery"
+	SubjectRecordKindEvent      SubjectRecordKind = "event"
+	SubjectRecordKindPost       SubjectRecordKind = "post"
+	SubjectRecordKindSubmission SubjectRecordKind = "submission"
+	SubjectRecordKindVote       SubjectRecordKind = "vote"
 )
 
 // Valid indicates whether the value is a known member of the SubjectRecordKind enum.
@@ -460,6 +461,8 @@ func (e SubjectRecordKind) Valid() bool {
 	case SubjectRecordKindEvent:
 		return true
 	case SubjectRecordKindPost:
+		return true
+	case SubjectRecordKindSubmission:
 		return true
 	case SubjectRecordKindVote:
 		return true
@@ -501,6 +504,42 @@ func (e SubjectRequestStatus) Valid() bool {
 	case SubjectRequestStatusRunning:
 		return true
 	case SubjectRequestStatusStopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubmissionKind.
+const (
+	SubmissionKindComment SubmissionKind = "comment"
+	SubmissionKindPost    SubmissionKind = "post"
+)
+
+// Valid indicates whether the value is a known member of the SubmissionKind enum.
+func (e SubmissionKind) Valid() bool {
+	switch e {
+	case SubmissionKindComment:
+		return true
+	case SubmissionKindPost:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubmissionReason.
+const (
+	SubmissionReasonBlockedWord SubmissionReason = "blocked_word"
+	SubmissionReasonModerated   SubmissionReason = "moderated"
+)
+
+// Valid indicates whether the value is a known member of the SubmissionReason enum.
+func (e SubmissionReason) Valid() bool {
+	switch e {
+	case SubmissionReasonBlockedWord:
+		return true
+	case SubmissionReasonModerated:
 		return true
 	default:
 		return false
@@ -579,10 +618,25 @@ type APIKeyWithSecretEnvelope struct {
 	Data APIKeyWithSecret `json:"data"`
 }
 
+// ApprovedSubmission What came of it, either the one or the other.
+type ApprovedSubmission struct {
+	// Comment The comment; null for a post.
+	Comment nullable.Nullable[Comment] `json:"comment"`
+
+	// Post The post; null for a comment.
+	Post nullable.Nullable[Post] `json:"post"`
+}
+
+// ApprovedSubmissionEnvelope defines model for ApprovedSubmissionEnvelope.
+type ApprovedSubmissionEnvelope struct {
+	// Data What came of it, either the one or the other.
+	Data ApprovedSubmission `json:"data"`
+}
+
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	// Action The operation, by its `operationId`; `createOrganization`, `updateOrganization` and `backfillContacts` are the
-	// operator's. Open: more may be added.
+	// Action The operation, by its `operationId`; `createOrganization` and `backfillContacts` are the operator's. Open: more
+	// may be added.
 	//
 	//
 	// Examples: createWebhook
@@ -636,6 +690,11 @@ type AuditList struct {
 // BillingState With `read_only` every write is refused.
 type BillingState string
 
+// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
+// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
+// same as one before is left out.
+type BlockedWords = []string
+
 // Board defines model for Board.
 type Board struct {
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -646,6 +705,10 @@ type Board struct {
 
 	// ID A board's id.
 	ID BoardID `json:"id"`
+
+	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	Moderated BoardModerated `json:"moderated"`
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
@@ -689,6 +752,10 @@ type BoardList struct {
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
+
+// BoardModerated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+type BoardModerated = bool
 
 // BoardName The board's name, trimmed.
 type BoardName = string
@@ -1072,6 +1139,10 @@ type CreateAPIKeyRequest struct {
 type CreateBoardRequest struct {
 	// Description What the board is for; empty if nobody said.
 	Description *BoardDescription `json:"description,omitempty"`
+
+	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	Moderated *BoardModerated `json:"moderated,omitempty"`
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
@@ -1641,8 +1712,51 @@ type Organization struct {
 	Slug nullable.Nullable[string] `json:"slug"`
 }
 
+// OrganizationColor The colour of your web pages, kept in lower case; null is that of the service.
+type OrganizationColor = string
+
 // OrganizationID An organization's id.
 type OrganizationID = string
+
+// OrganizationSettings defines model for OrganizationSettings.
+type OrganizationSettings struct {
+	// BillingState With `read_only` every write is refused.
+	BillingState BillingState `json:"billingState"`
+
+	// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
+	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
+	// same as one before is left out.
+	BlockedWords BlockedWords `json:"blockedWords"`
+
+	// Color The colour of your web pages, kept in lower case; null is that of the service.
+	Color nullable.Nullable[OrganizationColor] `json:"color"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID An organization's id.
+	ID OrganizationID `json:"id"`
+
+	// Name The organization's name.
+	Name string `json:"name"`
+
+	// Plan The organization's plan.
+	Plan Plan `json:"plan"`
+
+	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+	PublicClosed PublicClosed `json:"publicClosed"`
+
+	// Slug The organization's name in the addresses of its public boards; null where it is its id.
+	Slug nullable.Nullable[string] `json:"slug"`
+
+	// UpdatedAt A moment, RFC 3339 in UTC.
+	UpdatedAt Timestamp `json:"updatedAt"`
+}
+
+// OrganizationSettingsEnvelope defines model for OrganizationSettingsEnvelope.
+type OrganizationSettingsEnvelope struct {
+	Data OrganizationSettings `json:"data"`
+}
 
 // Percentiles defines model for Percentiles.
 type Percentiles struct {
@@ -1796,6 +1910,9 @@ type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
+
+// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+type PublicClosed = bool
 
 // RecoverWebhookRequest defines model for RecoverWebhookRequest.
 type RecoverWebhookRequest struct {
@@ -1992,6 +2109,55 @@ type SubjectRequestEnvelope struct {
 // SubjectRequestID The id of the receipt of an export or an erasure.
 type SubjectRequestID = string
 
+// Submission It doesn't tell who has written it.
+type Submission struct {
+	// BoardID A board's id.
+	BoardID BoardID  `json:"boardId"`
+	Body    RichText `json:"body"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The id of what an end-user has written and you have yet to look at.
+	ID SubmissionID `json:"id"`
+
+	// Kind What it becomes.
+	Kind SubmissionKind `json:"kind"`
+
+	// PostID The post that a comment is on, or the one that it was merged into; null for a post.
+	PostID nullable.Nullable[PostID] `json:"postId"`
+
+	// Reason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+	Reason SubmissionReason `json:"reason"`
+
+	// Title A post's title; null for a comment.
+	Title nullable.Nullable[string] `json:"title"`
+}
+
+// SubmissionEnvelope defines model for SubmissionEnvelope.
+type SubmissionEnvelope struct {
+	// Data It doesn't tell who has written it.
+	Data Submission `json:"data"`
+}
+
+// SubmissionID The id of what an end-user has written and you have yet to look at.
+type SubmissionID = string
+
+// SubmissionKind What it becomes.
+type SubmissionKind string
+
+// SubmissionList defines model for SubmissionList.
+type SubmissionList struct {
+	// Data What waits, oldest first.
+	Data []Submission `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// SubmissionReason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+type SubmissionReason string
+
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
 type SyncCursor = string
@@ -2060,6 +2226,10 @@ type UpdateBoardRequest struct {
 	// Description What the board is for; empty if nobody said.
 	Description *BoardDescription `json:"description,omitempty"`
 
+	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	Moderated *BoardModerated `json:"moderated,omitempty"`
+
 	// Name The board's name, trimmed.
 	Name *BoardName `json:"name,omitempty"`
 
@@ -2117,6 +2287,20 @@ type UpdateMemberRequest struct {
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
 	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role *MemberRole `json:"role,omitempty"`
+}
+
+// UpdateOrganizationRequest defines model for UpdateOrganizationRequest.
+type UpdateOrganizationRequest struct {
+	// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
+	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
+	// same as one before is left out.
+	BlockedWords *BlockedWords `json:"blockedWords,omitempty"`
+
+	// Color The colour of your web pages, kept in lower case; null is that of the service.
+	Color nullable.Nullable[OrganizationColor] `json:"color,omitempty"`
+
+	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+	PublicClosed *PublicClosed `json:"publicClosed,omitempty"`
 }
 
 // UpdatePostRequest defines model for UpdatePostRequest.
@@ -2515,6 +2699,9 @@ type RecoveryIDParam = string
 // SubjectRequestIDParam defines model for SubjectRequestIdParam.
 type SubjectRequestIDParam = string
 
+// SubmissionIDParam defines model for SubmissionIdParam.
+type SubmissionIDParam = string
+
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
 
@@ -2822,6 +3009,18 @@ type ListSubjectRecordsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListSubmissionsParams defines parameters for ListSubmissions.
+type ListSubmissionsParams struct {
+	// BoardID Only what is for this board.
+	BoardID *string `form:"boardId,omitempty" json:"boardId,omitempty"`
+
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2923,6 +3122,9 @@ type CreateMemberJSONRequestBody = CreateMemberRequest
 
 // UpdateMemberJSONRequestBody defines body for UpdateMember for application/json ContentType.
 type UpdateMemberJSONRequestBody = UpdateMemberRequest
+
+// UpdateOrganizationJSONRequestBody defines body for UpdateOrganization for application/json ContentType.
+type UpdateOrganizationJSONRequestBody = UpdateOrganizationRequest
 
 // UpdatePostJSONRequestBody defines body for UpdatePost for application/json ContentType.
 type UpdatePostJSONRequestBody = UpdatePostRequest
@@ -3779,6 +3981,37 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
 	UpdateMember(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetOrganization Read the organization's settings
+	//
+	// Reads the organization that the key belongs to, with what it has set for its web pages.
+	//
+	// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+	GetOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateOrganizationWithBody Change the organization's settings
+	//
+	// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+	// operator's to change, because they stand in e-mails and addresses.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+	UpdateOrganizationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateOrganization Change the organization's settings
+	//
+	// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+	// operator's to change, because they stand in e-mails and addresses.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+	UpdateOrganization(ctx context.Context, body UpdateOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListAllPosts List all posts
 	//
 	// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
@@ -3995,6 +4228,41 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
 	ListSubjectRecords(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSubmissions List what waits to be looked at
+	//
+	// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
+	// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
+	// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+	// they are written.
+	//
+	// Corresponds with GET /v1/submissions (the `ListSubmissions` operationId).
+	ListSubmissions(ctx context.Context, params *ListSubmissionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RejectSubmission Reject what waits
+	//
+	// Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and nothing is kept of it but that
+	// somebody has rejected it.
+	//
+	// Corresponds with DELETE /v1/submissions/{submissionId} (the `RejectSubmission` operationId).
+	RejectSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSubmission Read what waits
+	//
+	// Reads one post or comment that waits. Once it is approved or rejected it isn't there any more.
+	//
+	// Corresponds with GET /v1/submissions/{submissionId} (the `GetSubmission` operationId).
+	GetSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveSubmission Approve what waits
+	//
+	// Has a post or comment appear as if it was written just now, with its event, and with the contact of who has opted in to
+	// hear of it. Also while the organization is `publicClosed`. Of two who approve it at once one gets 404. While its board isn't public
+	// it goes on waiting: 409 with `details.reason = "board_not_public"`. What waits goes with its post or its board,
+	// and along with a post that is merged into another one.
+	//
+	// Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
+	ApproveSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWebhooks List webhooks
 	//
@@ -5650,6 +5918,67 @@ func (c *Client) UpdateMember(ctx context.Context, memberID MemberIDParam, body 
 	return c.Client.Do(req)
 }
 
+// GetOrganization Read the organization's settings
+//
+// Reads the organization that the key belongs to, with what it has set for its web pages.
+//
+// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+func (c *Client) GetOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOrganizationRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateOrganizationWithBody Change the organization's settings
+//
+// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+// operator's to change, because they stand in e-mails and addresses.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+func (c *Client) UpdateOrganizationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateOrganizationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateOrganization Change the organization's settings
+//
+// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+// operator's to change, because they stand in e-mails and addresses.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+func (c *Client) UpdateOrganization(ctx context.Context, body UpdateOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateOrganizationRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListAllPosts List all posts
 //
 // Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
@@ -6017,6 +6346,81 @@ func (c *Client) GetSubjectRequest(ctx context.Context, subjectRequestID Subject
 // Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
 func (c *Client) ListSubjectRecords(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListSubjectRecordsRequest(c.Server, subjectRequestID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSubmissions List what waits to be looked at
+//
+// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
+// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
+// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+// they are written.
+//
+// Corresponds with GET /v1/submissions (the `ListSubmissions` operationId).
+func (c *Client) ListSubmissions(ctx context.Context, params *ListSubmissionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSubmissionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RejectSubmission Reject what waits
+//
+// Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and nothing is kept of it but that
+// somebody has rejected it.
+//
+// Corresponds with DELETE /v1/submissions/{submissionId} (the `RejectSubmission` operationId).
+func (c *Client) RejectSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRejectSubmissionRequest(c.Server, submissionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSubmission Read what waits
+//
+// Reads one post or comment that waits. Once it is approved or rejected it isn't there any more.
+//
+// Corresponds with GET /v1/submissions/{submissionId} (the `GetSubmission` operationId).
+func (c *Client) GetSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSubmissionRequest(c.Server, submissionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveSubmission Approve what waits
+//
+// Has a post or comment appear as if it was written just now, with its event, and with the contact of who has opted in to
+// hear of it. Also while the organization is `publicClosed`. Of two who approve it at once one gets 404. While its board isn't public
+// it goes on waiting: 409 with `details.reason = "board_not_public"`. What waits goes with its post or its board,
+// and along with a post that is merged into another one.
+//
+// Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
+func (c *Client) ApproveSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveSubmissionRequest(c.Server, submissionID)
 	if err != nil {
 		return nil, err
 	}
@@ -8856,6 +9260,73 @@ func NewUpdateMemberRequestWithBody(server string, memberID MemberIDParam, conte
 	return req, nil
 }
 
+// NewGetOrganizationRequest constructs an http.Request for the GetOrganization method
+func NewGetOrganizationRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateOrganizationRequest calls the generic UpdateOrganization builder with application/json body
+func NewUpdateOrganizationRequest(server string, body UpdateOrganizationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateOrganizationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateOrganizationRequestWithBody constructs an http.Request for the UpdateOrganization method, with any body, and a specified content type
+func NewUpdateOrganizationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListAllPostsRequest constructs an http.Request for the ListAllPosts method
 func NewListAllPostsRequest(server string, params *ListAllPostsParams) (*http.Request, error) {
 	var err error
@@ -9581,6 +10052,186 @@ func NewListSubjectRecordsRequest(server string, subjectRequestID SubjectRequest
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListSubmissionsRequest constructs an http.Request for the ListSubmissions method
+func NewListSubmissionsRequest(server string, params *ListSubmissionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/submissions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BoardID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "boardId", *params.BoardID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRejectSubmissionRequest constructs an http.Request for the RejectSubmission method
+func NewRejectSubmissionRequest(server string, submissionID SubmissionIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "submissionId", submissionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/submissions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSubmissionRequest constructs an http.Request for the GetSubmission method
+func NewGetSubmissionRequest(server string, submissionID SubmissionIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "submissionId", submissionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/submissions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewApproveSubmissionRequest constructs an http.Request for the ApproveSubmission method
+func NewApproveSubmissionRequest(server string, submissionID SubmissionIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "submissionId", submissionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/submissions/%s/approve", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -11314,6 +11965,39 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/members/{memberId} (the `UpdateMember` operationId).
 	UpdateMemberWithResponse(ctx context.Context, memberID MemberIDParam, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
 
+	// GetOrganizationWithResponse Read the organization's settings
+	//
+	// Reads the organization that the key belongs to, with what it has set for its web pages.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+	GetOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOrganizationResponse, error)
+
+	// UpdateOrganizationWithBodyWithResponse Change the organization's settings
+	//
+	// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+	// operator's to change, because they stand in e-mails and addresses.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+	UpdateOrganizationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateOrganizationResponse, error)
+
+	// UpdateOrganizationWithResponse Change the organization's settings
+	//
+	// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+	// operator's to change, because they stand in e-mails and addresses.
+	//
+	// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+	UpdateOrganizationWithResponse(ctx context.Context, body UpdateOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateOrganizationResponse, error)
+
 	// ListAllPostsWithResponse List all posts
 	//
 	// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
@@ -11546,6 +12230,49 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/subject-requests/{subjectRequestId}/records (the `ListSubjectRecords` operationId).
 	ListSubjectRecordsWithResponse(ctx context.Context, subjectRequestID SubjectRequestIDParam, params *ListSubjectRecordsParams, reqEditors ...RequestEditorFn) (*ListSubjectRecordsResponse, error)
+
+	// ListSubmissionsWithResponse List what waits to be looked at
+	//
+	// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
+	// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
+	// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+	// they are written.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/submissions (the `ListSubmissions` operationId).
+	ListSubmissionsWithResponse(ctx context.Context, params *ListSubmissionsParams, reqEditors ...RequestEditorFn) (*ListSubmissionsResponse, error)
+
+	// RejectSubmissionWithResponse Reject what waits
+	//
+	// Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and nothing is kept of it but that
+	// somebody has rejected it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/submissions/{submissionId} (the `RejectSubmission` operationId).
+	RejectSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*RejectSubmissionResponse, error)
+
+	// GetSubmissionWithResponse Read what waits
+	//
+	// Reads one post or comment that waits. Once it is approved or rejected it isn't there any more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/submissions/{submissionId} (the `GetSubmission` operationId).
+	GetSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*GetSubmissionResponse, error)
+
+	// ApproveSubmissionWithResponse Approve what waits
+	//
+	// Has a post or comment appear as if it was written just now, with its event, and with the contact of who has opted in to
+	// hear of it. Also while the organization is `publicClosed`. Of two who approve it at once one gets 404. While its board isn't public
+	// it goes on waiting: 409 with `details.reason = "board_not_public"`. What waits goes with its post or its board,
+	// and along with a post that is merged into another one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
+	ApproveSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*ApproveSubmissionResponse, error)
 
 	// ListWebhooksWithResponse List webhooks
 	//
@@ -16149,6 +16876,200 @@ func (r UpdateMemberResponse) ContentType() string {
 	return ""
 }
 
+type GetOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationSettingsEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOrganizationResponse) GetJSON200() *OrganizationSettingsEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetOrganizationResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetOrganizationResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetOrganizationResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetOrganizationResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetOrganizationResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetOrganizationResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationSettingsEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *InProgress
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *PayloadTooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON200() *OrganizationSettingsEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON409() *InProgress {
+	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON413() *PayloadTooLarge {
+	return r.JSON413
+}
+
+// GetJSON415 returns the response for an HTTP 415 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON415() *UnsupportedMediaType {
+	return r.JSON415
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r UpdateOrganizationResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListAllPostsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17377,6 +18298,380 @@ func (r ListSubjectRecordsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListSubjectRecordsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListSubmissionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubmissionList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSubmissionsResponse) GetJSON200() *SubmissionList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListSubmissionsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListSubmissionsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListSubmissionsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListSubmissionsResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListSubmissionsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListSubmissionsResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListSubmissionsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSubmissionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSubmissionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSubmissionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSubmissionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RejectSubmissionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *InProgress
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RejectSubmissionResponse) GetJSON200() *DeletedEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RejectSubmissionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RejectSubmissionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RejectSubmissionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RejectSubmissionResponse) GetJSON409() *InProgress {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RejectSubmissionResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RejectSubmissionResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RejectSubmissionResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r RejectSubmissionResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r RejectSubmissionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RejectSubmissionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RejectSubmissionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RejectSubmissionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSubmissionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubmissionEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSubmissionResponse) GetJSON200() *SubmissionEnvelope {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetSubmissionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetSubmissionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetSubmissionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetSubmissionResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetSubmissionResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetSubmissionResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetSubmissionResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSubmissionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSubmissionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSubmissionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSubmissionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ApproveSubmissionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ApprovedSubmissionEnvelope
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON201() *ApprovedSubmissionEnvelope {
+	return r.JSON201
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ApproveSubmissionResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveSubmissionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveSubmissionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveSubmissionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveSubmissionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20385,6 +21680,57 @@ func (c *ClientWithResponses) UpdateMemberWithResponse(ctx context.Context, memb
 	return ParseUpdateMemberResponse(rsp)
 }
 
+// GetOrganizationWithResponse Read the organization's settings
+//
+// Reads the organization that the key belongs to, with what it has set for its web pages.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+func (c *ClientWithResponses) GetOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOrganizationResponse, error) {
+	rsp, err := c.GetOrganization(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOrganizationResponse(rsp)
+}
+
+// UpdateOrganizationWithBodyWithResponse Change the organization's settings
+//
+// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+// operator's to change, because they stand in e-mails and addresses.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+func (c *ClientWithResponses) UpdateOrganizationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateOrganizationResponse, error) {
+	rsp, err := c.UpdateOrganizationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateOrganizationResponse(rsp)
+}
+
+// UpdateOrganizationWithResponse Change the organization's settings
+//
+// Changes the members that you send. They count for web pages within a second. The name and the slug are your
+// operator's to change, because they stand in e-mails and addresses.
+//
+// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/organization (the `UpdateOrganization` operationId).
+func (c *ClientWithResponses) UpdateOrganizationWithResponse(ctx context.Context, body UpdateOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateOrganizationResponse, error) {
+	rsp, err := c.UpdateOrganization(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateOrganizationResponse(rsp)
+}
+
 // ListAllPostsWithResponse List all posts
 //
 // Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
@@ -20712,6 +22058,73 @@ func (c *ClientWithResponses) ListSubjectRecordsWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseListSubjectRecordsResponse(rsp)
+}
+
+// ListSubmissionsWithResponse List what waits to be looked at
+//
+// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
+// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
+// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+// they are written.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/submissions (the `ListSubmissions` operationId).
+func (c *ClientWithResponses) ListSubmissionsWithResponse(ctx context.Context, params *ListSubmissionsParams, reqEditors ...RequestEditorFn) (*ListSubmissionsResponse, error) {
+	rsp, err := c.ListSubmissions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSubmissionsResponse(rsp)
+}
+
+// RejectSubmissionWithResponse Reject what waits
+//
+// Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and nothing is kept of it but that
+// somebody has rejected it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/submissions/{submissionId} (the `RejectSubmission` operationId).
+func (c *ClientWithResponses) RejectSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*RejectSubmissionResponse, error) {
+	rsp, err := c.RejectSubmission(ctx, submissionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRejectSubmissionResponse(rsp)
+}
+
+// GetSubmissionWithResponse Read what waits
+//
+// Reads one post or comment that waits. Once it is approved or rejected it isn't there any more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/submissions/{submissionId} (the `GetSubmission` operationId).
+func (c *ClientWithResponses) GetSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*GetSubmissionResponse, error) {
+	rsp, err := c.GetSubmission(ctx, submissionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSubmissionResponse(rsp)
+}
+
+// ApproveSubmissionWithResponse Approve what waits
+//
+// Has a post or comment appear as if it was written just now, with its event, and with the contact of who has opted in to
+// hear of it. Also while the organization is `publicClosed`. Of two who approve it at once one gets 404. While its board isn't public
+// it goes on waiting: 409 with `details.reason = "board_not_public"`. What waits goes with its post or its board,
+// and along with a post that is merged into another one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
+func (c *ClientWithResponses) ApproveSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*ApproveSubmissionResponse, error) {
+	rsp, err := c.ApproveSubmission(ctx, submissionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveSubmissionResponse(rsp)
 }
 
 // ListWebhooksWithResponse List webhooks
@@ -24844,6 +26257,173 @@ func ParseUpdateMemberResponse(rsp *http.Response) (*UpdateMemberResponse, error
 	return response, nil
 }
 
+// ParseGetOrganizationResponse parses an HTTP response from a GetOrganizationWithResponse call
+func ParseGetOrganizationResponse(rsp *http.Response) (*GetOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationSettingsEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateOrganizationResponse parses an HTTP response from a UpdateOrganizationWithResponse call
+func ParseUpdateOrganizationResponse(rsp *http.Response) (*UpdateOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationSettingsEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest InProgress
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest PayloadTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListAllPostsResponse parses an HTTP response from a ListAllPostsWithResponse call
 func ParseListAllPostsResponse(rsp *http.Response) (*ListAllPostsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -25842,6 +27422,323 @@ func ParseListSubjectRecordsResponse(rsp *http.Response) (*ListSubjectRecordsRes
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListSubmissionsResponse parses an HTTP response from a ListSubmissionsWithResponse call
+func ParseListSubmissionsResponse(rsp *http.Response) (*ListSubmissionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSubmissionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubmissionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRejectSubmissionResponse parses an HTTP response from a RejectSubmissionWithResponse call
+func ParseRejectSubmissionResponse(rsp *http.Response) (*RejectSubmissionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RejectSubmissionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest InProgress
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSubmissionResponse parses an HTTP response from a GetSubmissionWithResponse call
+func ParseGetSubmissionResponse(rsp *http.Response) (*GetSubmissionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSubmissionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubmissionEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseApproveSubmissionResponse parses an HTTP response from a ApproveSubmissionWithResponse call
+func ParseApproveSubmissionResponse(rsp *http.Response) (*ApproveSubmissionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveSubmissionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ApprovedSubmissionEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
 		var dest Unauthorized

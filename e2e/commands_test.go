@@ -186,9 +186,9 @@ func TestAnOperatorReplacesASealingKey(t *testing.T) {
 	rotate(key("k2", "2"), key("test", "k"))
 	var done, again map[string]any
 	p.json(&done, "secrets", "rotate", "--json")
-	require.Equal(t, map[string]any{"rotated": 2.0, "widgetSecretsRotated": 0.0, "left": 0.0, "keyId": "k2"}, done)
+	require.Equal(t, map[string]any{"rotated": 2.0, "widgetSecretsRotated": 0.0, "submissionsRotated": 0.0, "left": 0.0, "keyId": "k2"}, done)
 	p.json(&again, "secrets", "rotate", "--json")
-	require.Equal(t, map[string]any{"rotated": 0.0, "widgetSecretsRotated": 0.0, "left": 0.0, "keyId": "k2"}, again)
+	require.Equal(t, map[string]any{"rotated": 0.0, "widgetSecretsRotated": 0.0, "submissionsRotated": 0.0, "left": 0.0, "keyId": "k2"}, again)
 
 	rotate(key("k3", "3"))
 	out, err := p.command("secrets", "rotate")
@@ -197,7 +197,7 @@ func TestAnOperatorReplacesASealingKey(t *testing.T) {
 	require.Contains(t, out, "\n  "+lost)
 	out, err = p.command("secrets", "list")
 	require.NoError(t, err, out)
-	require.Regexp(t, `k2 +2 +0 +false`, out)
+	require.Regexp(t, `k2 +2 +0 +0 +false`, out)
 	rotate()
 	out, err = p.command("secrets", "list")
 	require.Error(t, err)

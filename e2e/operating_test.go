@@ -132,7 +132,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	r.do(replaced, 1)
 	r.do(replaced, 1)
 	require.Regexp(t, `1 webhooks were sealed anew with k\d{14}, 0 are left`, r.do(replaced, 1))
-	require.Regexp(t, `"keyId": ?"k\d{14}",\s*"readable": ?true,\s*"webhooks": ?1,\s*"widgetSecrets": ?0\s*}\s*\]`, r.do(replaced, 1))
+	require.Regexp(t, `"keyId": ?"k\d{14}",\s*"readable": ?true,\s*"submissions": ?0,\s*"webhooks": ?1,\s*"widgetSecrets": ?0\s*}\s*\]`, r.do(replaced, 1))
 	r.do(replaced, 1)
 	r.url = r.stack.sourced("EARSHOT_BASE_URL") // another port
 	before := len(r.receiver.All())

@@ -28,6 +28,7 @@ func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other s
 	ids["usr"] = n.ID(t, "/v1/members", object{"email": "ines@example.com", "name": "Ines"})
 	ids["key"] = n.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
 	ids["wgs"] = n.ID(t, "/v1/widget/secrets", nil)
+	ids["sub"] = n.Submission(t, ids["brd"], ids["pst"])
 	hook := "/v1/webhooks/" + ids["whk"]
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil)
 	ids["dlv"] = log.Body["data"].([]any)[0].(object)["id"].(string)

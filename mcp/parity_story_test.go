@@ -14,7 +14,7 @@ import (
 func unknown(parameter string) string {
 	kinds := map[string]string{
 		"boardId": "brd", "tagId": "tag", "postId": "pst", "contactId": "ctc", "webhookId": "whk", "deliveryId": "dlv",
-		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr", "subjectRequestId": "dsr", "secretId": "wgs",
+		"commentId": "cmt", "entryId": "chg", "keyId": "key", "recoveryId": "rcv", "memberId": "usr", "subjectRequestId": "dsr", "secretId": "wgs", "submissionId": "sub",
 	}
 	return kinds[parameter] + "_00000000000000000000000000"
 }
@@ -165,6 +165,12 @@ func deliveries() []step {
 		{"replaceWidgetOrigins", object{"origins": []any{"https://app.example.com", "http://localhost:3000"}}, ""},
 		{"replaceWidgetOrigins", object{"origins": []any{"http://app.example.com"}}, ""},
 		{"getWidgetOrigins", object{}, ""},
+		{"listSubmissions", object{"boardId": "$board", "limit": 1}, "submission"},
+		{"getSubmission", object{"submissionId": "$submission"}, ""},
+		{"approveSubmission", object{"submissionId": "$submission"}, ""},
+		{"rejectSubmission", object{"submissionId": "$submission"}, ""}, // gone
+		{"updateOrganization", object{"blockedWords": []any{"casino", "Casino"}, "publicClosed": true, "color": nil}, ""},
+		{"getOrganization", object{}, ""},
 	}
 }
 

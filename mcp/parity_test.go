@@ -273,6 +273,11 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 			s.rest.Finished(t, s.kept[0]["request"].(string))
 			s.mcp.Finished(t, s.kept[1]["request"].(string))
 		}
+		if step.operation == "listSubmissions" {
+			for side, n := range []*testkit.Tenant{s.rest, s.mcp} {
+				n.Submission(t, s.kept[side]["board"].(string), s.kept[side]["post"].(string))
+			}
+		}
 		s.do(step, "good input")
 		done[step.operation] = true
 	}

@@ -74,20 +74,22 @@ var table = []tool{
 	},
 	// Reading.
 	{
-		name: "list_boards", title: "Look around: the account, boards and tags, posts of all boards",
+		name: "list_boards", title: "Look around: the account, boards and tags, posts of all boards, settings",
 		description: "Start here. Action boards returns the boards, whose ids most other tools want; board reads one; " +
 			"tags lists a board's tags; posts lists the posts of all boards, with sort updated to learn what changed; me tells " +
-			"whose key this is, its scope, and the organization's plan.",
+			"whose key this is, its scope, and the organization's plan; organization what it has set for its web pages.",
 		actions: []action{
 			{"boards", "listBoards"}, {"board", "getBoard"}, {"tags", "listTags"}, {"posts", "listAllPosts"}, {"me", "getMe"},
+			{"organization", "getOrganization"},
 		},
 	},
 	{
-		name: "search_posts", title: "Search and list posts",
-		description: "Use this to find the posts of a board: by words in title and text (q), status, tags or contact; " +
+		name: "search_posts", title: "Search and list posts, and what waits to be looked at",
+		description: "Use this to find the posts of a board (action posts): by words in title and text (q), status, tags or contact; " +
 			"sort by newest, votes, active or revenue (of those who voted, in a currency). Search before you create a post, so that the same wish isn't there twice. " +
-			"Returns a page of posts with their counts, and next_cursor.",
-		actions: []action{{"", "listPosts"}},
+			"Returns a page of posts with their counts, and next_cursor. Action submissions lists what end-users have written that waits " +
+			"until you approve or reject it with manage_post, oldest first; submission reads one (sub_…).",
+		actions: []action{{"posts", "listPosts"}, {"submissions", "listSubmissions"}, {"submission", "getSubmission"}},
 	},
 	{
 		name: "get_post", title: "Read a post, its comments or its votes",
@@ -122,22 +124,27 @@ var table = []tool{
 	},
 	// Writing.
 	{
-		name: "manage_board", title: "Manage boards and tags", destroys: true,
+		name: "manage_board", title: "Manage boards, tags and settings", destroys: true,
 		description: "Use this to set up where feedback is collected: create, update or delete a board, or a tag of a " +
-			"board. Only an empty board can be deleted, with its name as confirm_name. Returns the board or tag, or the " +
+			"board. Only an empty board can be deleted, with its name as confirm_name. Action update_organization changes " +
+			"what holds for all boards: closes them for the public, blocks words. Returns the board, tag or organization, or the " +
 			"id of what was deleted.",
 		actions: []action{
 			{"create_board", "createBoard"}, {"update_board", "updateBoard"}, {"delete_board", "deleteBoard"},
 			{"create_tag", "createTag"}, {"update_tag", "updateTag"}, {"delete_tag", "deleteTag"},
+			{"update_organization", "updateOrganization"},
 		},
 	},
 	{
 		name: "manage_post", title: "Manage posts", destroys: true,
 		description: "Use this to write feedback down and to triage it: create a post on a board; update its status, " +
 			"tags, title or text; merge duplicates (source_ids) into the post that stays (post_id), with their votes and " +
-			"comments; delete one. Webhooks hear of new posts and changes of status. Returns the post.",
+			"comments; delete one. approve_submission has a post or comment that an end-user has written appear, " +
+			"reject_submission removes it for good; search_posts lists what waits. Webhooks hear of new posts and changes of " +
+			"status. Returns the post.",
 		actions: []action{
 			{"create", "createPost"}, {"update", "updatePost"}, {"delete", "deletePost"}, {"merge", "mergePosts"},
+			{"approve_submission", "approveSubmission"}, {"reject_submission", "rejectSubmission"},
 		},
 	},
 	{

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"slices"
 
+	"earshot/ent/db"
 	"earshot/internal/interactions"
 	"earshot/internal/problem"
 )
 
 // doneContent is a page that says what happened, and leads on.
 type doneContent struct {
+	// Text is what there is to say; empty is what the page says by itself.
 	Text string
 	// Button posts Token to Action; empty is none.
 	Button, Action, Token string
@@ -27,7 +29,9 @@ type wish struct{ Kind, About, Name, Title, Text string }
 func (p *Pages) done(ctx context.Context, v *visit, status int, what string, content doneContent) (*answer, error) {
 	of := v.site()
 	of.Title, of.Hidden = v.words.text(what+".title"), true
-	content.Text = v.words.text(what + ".text")
+	if content.Text == "" {
+		content.Text = v.words.text(what + ".text")
+	}
 	of.Content = content
 	return v.page(status, "done", of)
 }
@@ -38,6 +42,14 @@ func (p *Pages) sent(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	return p.done(ctx, v, http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
+}
+
+// waits says that what was written appears once somebody has looked at it.
+func (p *Pages) waits(ctx context.Context, v *visit) (*answer, error) {
+	if err := p.mustShow(ctx); err != nil {
+		return nil, err
+	}
+	return p.done(ctx, v, http.StatusOK, "waits", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
 }
 
 // link is where the link of an e-mail leads. It changes nothing: programs that look for viruses
@@ -54,32 +66,38 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := &wish{Kind: string(wanted.Kind), Name: by.Name, Title: wanted.Title, Text: wanted.Text}
-	if shown.About, err = p.aboutOf(ctx, wanted); problem.Is(err, problem.NotFound) {
+	b, about, err := p.aboutOf(ctx, wanted)
+	if problem.Is(err, problem.NotFound) {
 		return p.over(ctx, a)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return p.done(ctx, a.visit, http.StatusOK, "confirm."+string(wanted.Kind), doneContent{
-		Button: a.words.text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token, Wish: shown,
-	})
+	content := doneContent{
+		Button: a.words.text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token,
+		Wish: &wish{Kind: string(wanted.Kind), About: about, Name: by.Name, Title: wanted.Title, Text: wanted.Text},
+	}
+	if moderated(b, wanted.Kind) {
+		content.Text = a.words.text("confirm.moderated")
+	}
+	return p.done(ctx, a.visit, http.StatusOK, "confirm."+string(wanted.Kind), content)
 }
 
-// aboutOf is the board that a post is for, or the post that a vote or comment is for.
-func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (string, error) {
+// aboutOf is the board that something is for, and its name or that of the post.
+func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (*db.Board, string, error) {
 	if wanted.Kind == interactions.Post {
 		b, err := p.Feedback.Board(ctx, wanted.Board)
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
-		return b.Name, nil
+		return b, b.Name, nil
 	}
 	one, err := p.Feedback.Post(ctx, wanted.Post)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return one.Title, nil
+	b, err := p.Feedback.Board(ctx, one.BoardID)
+	return b, one.Title, err
 }
 
 // confirm is the button. Behind the commit nothing is asked any more that could fail: what it came
@@ -98,7 +116,11 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := redirect(postPath(a.org, confirmed.Board, confirmed.About) + "/-/confirmed/" + string(confirmed.Kind))
+	at := workspacePath(a.org) + "/-/waits"
+	if !confirmed.Waits {
+		at = postPath(a.org, confirmed.Board, confirmed.Post) + "/-/confirmed/" + string(confirmed.Kind)
+	}
+	to := redirect(at)
 	to.cookie = p.remember(a.visit, confirmed.By)
 	return to, nil
 }

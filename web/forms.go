@@ -24,6 +24,8 @@ type formContent struct {
 	Name, Email, Title, Text string
 	Stamp, Trap              string
 	OptIn                    bool
+	// Moderated is that somebody looks at it before it appears.
+	Moderated bool
 	// Bad are what is wrong, by field.
 	Bad map[string]string
 	// Hint says why the form is here again.
@@ -51,7 +53,25 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) 
 	if err == nil {
 		err = p.mustBeOpen(a.visit)
 	}
+	if err == nil && moderated(b, kind) {
+		err = p.mustHaveRoom(ctx)
+	}
 	return b, one, err
+}
+
+// moderated reports whether somebody looks at something before it appears, whatever is in it.
+func moderated(b *db.Board, kind interactions.Kind) bool {
+	return b.Moderated && kind != interactions.Vote
+}
+
+// mustHaveRoom is the problem of an organization in which too much waits to be looked at: nobody
+// has to write a text first to be told.
+func (p *Pages) mustHaveRoom(ctx context.Context) error {
+	room, err := p.Interactions.HasRoom(ctx)
+	if err == nil && !room {
+		err = interactions.QueueFull()
+	}
+	return err
 }
 
 func (p *Pages) showForm(
@@ -60,7 +80,7 @@ func (p *Pages) showForm(
 	of := a.siteOf(b)
 	of.Title = a.words.text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
-	content.Kind, content.Action, content.Trap = string(kind), a.at, trap
+	content.Kind, content.Action, content.Trap, content.Moderated = string(kind), a.at, trap, moderated(b, kind)
 	content.Back, content.About = a.boardAt(b), b.Name
 	if one != nil {
 		content.Back, content.About = a.boardAt(b)+"/"+one.Slug, one.Title
@@ -102,11 +122,14 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 
 // atOnce is for who is known on this browser.
 func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted interactions.Wanted) (*answer, error) {
-	about, err := p.Interactions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
+	done, err := p.Interactions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
 	if err != nil {
 		return nil, err
 	}
-	return redirect(postPath(a.org, b, about)), nil
+	if done.Waits {
+		return redirect(workspacePath(a.org) + "/-/waits"), nil
+	}
+	return redirect(postPath(a.org, b, done.Post)), nil
 }
 
 // ask has a link mailed. Whatever the address is, the answer is the same.
@@ -119,7 +142,7 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 		return sent, nil
 	}
 	by := interactions.Visitor{Email: a.form.Get("email"), Name: a.form.Get("name")}
-	if err := wanted.Check(&by); err != nil {
+	if err := p.Interactions.Check(&wanted, &by); err != nil {
 		return nil, err
 	}
 	// A person who was too quick, or away for a day, sends it again; nothing is lost.
@@ -165,6 +188,9 @@ func (a *acting) bad(err error) map[string]string {
 	fields, _ := found.Details["fields"].([]problem.Field)
 	for _, f := range fields {
 		bad[f.Field] = a.words.text("bad." + f.Field)
+		if f.Rule == "disposable" {
+			bad[f.Field] = a.words.text("bad.disposable")
+		}
 	}
 	return bad
 }

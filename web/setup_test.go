@@ -45,7 +45,7 @@ func (n *tenant) public(t *testing.T) *tenant {
 
 func (n *tenant) operate(t *testing.T, in access.OrganizationPatch) {
 	t.Helper()
-	_, err := n.App.Access.UpdateOrganization(n.Context(t.Context()), in)
+	_, err := n.App.Access.ArrangeOrganization(n.Context(t.Context()), in)
 	require.NoError(t, err)
 }
 

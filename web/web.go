@@ -112,6 +112,7 @@ func (p *Pages) routes() map[string]maker {
 		Root + "{workspace}":                                   p.workspace,
 		Root + "{workspace}/-/logo":                            p.logo,
 		Root + "{workspace}/-/sent":                            p.sent,
+		Root + "{workspace}/-/waits":                           p.waits,
 		Root + "{workspace}/-/image.png":                       p.workspaceImage,
 		Root + "{workspace}/-/sitemap.xml":                     p.workspaceSitemap,
 		Root + "{workspace}/{board}":                           p.board,

@@ -441,12 +441,13 @@ func (e RecoveryStatus) Valid() bool {
 
 // Defines values for SubjectRecordKind.
 const (
-	SubjectRecordKindComment  SubjectRecordKind = "comment"
-	SubjectRecordKindContact  SubjectRecordKind = "contact"
-	SubjectRecordKindDelivery SubjectRecordKind = "delivery"
-	SubjectRecordKindEvent    SubjectRecordKind = "event"
-	SubjectRecordKindPost     SubjectRecordKind = "post"
-	SubjectRecordKindVote     SubjectRecordKind = "vote"
+	SubjectRecordKindComment    SubjectRecordKind = "comment"
+	SubjectRecordKindContact    SubjectRecordKind = "contact"
+	SubjectRecordKindDelivery   SubjectRecordKind = "delivery"
+	SubjectRecordKindEvent      SubjectRecordKind = "event"
+	SubjectRecordKindPost       SubjectRecordKind = "post"
+	SubjectRecordKindSubmission SubjectRecordKind = "submission"
+	SubjectRecordKindVote       SubjectRecordKind = "vote"
 )
 
 // Valid indicates whether the value is a known member of the SubjectRecordKind enum.
@@ -461,6 +462,8 @@ func (e SubjectRecordKind) Valid() bool {
 	case SubjectRecordKindEvent:
 		return true
 	case SubjectRecordKindPost:
+		return true
+	case SubjectRecordKindSubmission:
 		return true
 	case SubjectRecordKindVote:
 		return true
@@ -502,6 +505,42 @@ func (e SubjectRequestStatus) Valid() bool {
 	case SubjectRequestStatusRunning:
 		return true
 	case SubjectRequestStatusStopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubmissionKind.
+const (
+	SubmissionKindComment SubmissionKind = "comment"
+	SubmissionKindPost    SubmissionKind = "post"
+)
+
+// Valid indicates whether the value is a known member of the SubmissionKind enum.
+func (e SubmissionKind) Valid() bool {
+	switch e {
+	case SubmissionKindComment:
+		return true
+	case SubmissionKindPost:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubmissionReason.
+const (
+	SubmissionReasonBlockedWord SubmissionReason = "blocked_word"
+	SubmissionReasonModerated   SubmissionReason = "moderated"
+)
+
+// Valid indicates whether the value is a known member of the SubmissionReason enum.
+func (e SubmissionReason) Valid() bool {
+	switch e {
+	case SubmissionReasonBlockedWord:
+		return true
+	case SubmissionReasonModerated:
 		return true
 	default:
 		return false
@@ -580,10 +619,25 @@ type APIKeyWithSecretEnvelope struct {
 	Data APIKeyWithSecret `json:"data"`
 }
 
+// ApprovedSubmission What came of it, either the one or the other.
+type ApprovedSubmission struct {
+	// Comment The comment; null for a post.
+	Comment nullable.Nullable[Comment] `json:"comment"`
+
+	// Post The post; null for a comment.
+	Post nullable.Nullable[Post] `json:"post"`
+}
+
+// ApprovedSubmissionEnvelope defines model for ApprovedSubmissionEnvelope.
+type ApprovedSubmissionEnvelope struct {
+	// Data What came of it, either the one or the other.
+	Data ApprovedSubmission `json:"data"`
+}
+
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	// Action The operation, by its `operationId`; `createOrganization`, `updateOrganization` and `backfillContacts` are the
-	// operator's. Open: more may be added.
+	// Action The operation, by its `operationId`; `createOrganization` and `backfillContacts` are the operator's. Open: more
+	// may be added.
 	//
 	//
 	// Examples: createWebhook
@@ -637,6 +691,11 @@ type AuditList struct {
 // BillingState With `read_only` every write is refused.
 type BillingState string
 
+// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
+// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
+// same as one before is left out.
+type BlockedWords = []string
+
 // Board defines model for Board.
 type Board struct {
 	// CreatedAt A moment, RFC 3339 in UTC.
@@ -647,6 +706,10 @@ type Board struct {
 
 	// ID A board's id.
 	ID BoardID `json:"id"`
+
+	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	Moderated BoardModerated `json:"moderated"`
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
@@ -690,6 +753,10 @@ type BoardList struct {
 	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
+
+// BoardModerated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+type BoardModerated = bool
 
 // BoardName The board's name, trimmed.
 type BoardName = string
@@ -1073,6 +1140,10 @@ type CreateAPIKeyRequest struct {
 type CreateBoardRequest struct {
 	// Description What the board is for; empty if nobody said.
 	Description *BoardDescription `json:"description,omitempty"`
+
+	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	Moderated *BoardModerated `json:"moderated,omitempty"`
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
@@ -1642,8 +1713,51 @@ type Organization struct {
 	Slug nullable.Nullable[string] `json:"slug"`
 }
 
+// OrganizationColor The colour of your web pages, kept in lower case; null is that of the service.
+type OrganizationColor = string
+
 // OrganizationID An organization's id.
 type OrganizationID = string
+
+// OrganizationSettings defines model for OrganizationSettings.
+type OrganizationSettings struct {
+	// BillingState With `read_only` every write is refused.
+	BillingState BillingState `json:"billingState"`
+
+	// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
+	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
+	// same as one before is left out.
+	BlockedWords BlockedWords `json:"blockedWords"`
+
+	// Color The colour of your web pages, kept in lower case; null is that of the service.
+	Color nullable.Nullable[OrganizationColor] `json:"color"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID An organization's id.
+	ID OrganizationID `json:"id"`
+
+	// Name The organization's name.
+	Name string `json:"name"`
+
+	// Plan The organization's plan.
+	Plan Plan `json:"plan"`
+
+	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+	PublicClosed PublicClosed `json:"publicClosed"`
+
+	// Slug The organization's name in the addresses of its public boards; null where it is its id.
+	Slug nullable.Nullable[string] `json:"slug"`
+
+	// UpdatedAt A moment, RFC 3339 in UTC.
+	UpdatedAt Timestamp `json:"updatedAt"`
+}
+
+// OrganizationSettingsEnvelope defines model for OrganizationSettingsEnvelope.
+type OrganizationSettingsEnvelope struct {
+	Data OrganizationSettings `json:"data"`
+}
 
 // Percentiles defines model for Percentiles.
 type Percentiles struct {
@@ -1797,6 +1911,9 @@ type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
+
+// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+type PublicClosed = bool
 
 // RecoverWebhookRequest defines model for RecoverWebhookRequest.
 type RecoverWebhookRequest struct {
@@ -1993,6 +2110,55 @@ type SubjectRequestEnvelope struct {
 // SubjectRequestID The id of the receipt of an export or an erasure.
 type SubjectRequestID = string
 
+// Submission It doesn't tell who has written it.
+type Submission struct {
+	// BoardID A board's id.
+	BoardID BoardID  `json:"boardId"`
+	Body    RichText `json:"body"`
+
+	// CreatedAt A moment, RFC 3339 in UTC.
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// ID The id of what an end-user has written and you have yet to look at.
+	ID SubmissionID `json:"id"`
+
+	// Kind What it becomes.
+	Kind SubmissionKind `json:"kind"`
+
+	// PostID The post that a comment is on, or the one that it was merged into; null for a post.
+	PostID nullable.Nullable[PostID] `json:"postId"`
+
+	// Reason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+	Reason SubmissionReason `json:"reason"`
+
+	// Title A post's title; null for a comment.
+	Title nullable.Nullable[string] `json:"title"`
+}
+
+// SubmissionEnvelope defines model for SubmissionEnvelope.
+type SubmissionEnvelope struct {
+	// Data It doesn't tell who has written it.
+	Data Submission `json:"data"`
+}
+
+// SubmissionID The id of what an end-user has written and you have yet to look at.
+type SubmissionID = string
+
+// SubmissionKind What it becomes.
+type SubmissionKind string
+
+// SubmissionList defines model for SubmissionList.
+type SubmissionList struct {
+	// Data What waits, oldest first.
+	Data []Submission `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
+
+// SubmissionReason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+type SubmissionReason string
+
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
 type SyncCursor = string
@@ -2061,6 +2227,10 @@ type UpdateBoardRequest struct {
 	// Description What the board is for; empty if nobody said.
 	Description *BoardDescription `json:"description,omitempty"`
 
+	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
+	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	Moderated *BoardModerated `json:"moderated,omitempty"`
+
 	// Name The board's name, trimmed.
 	Name *BoardName `json:"name,omitempty"`
 
@@ -2118,6 +2288,20 @@ type UpdateMemberRequest struct {
 	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
 	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
 	Role *MemberRole `json:"role,omitempty"`
+}
+
+// UpdateOrganizationRequest defines model for UpdateOrganizationRequest.
+type UpdateOrganizationRequest struct {
+	// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
+	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
+	// same as one before is left out.
+	BlockedWords *BlockedWords `json:"blockedWords,omitempty"`
+
+	// Color The colour of your web pages, kept in lower case; null is that of the service.
+	Color nullable.Nullable[OrganizationColor] `json:"color,omitempty"`
+
+	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+	PublicClosed *PublicClosed `json:"publicClosed,omitempty"`
 }
 
 // UpdatePostRequest defines model for UpdatePostRequest.
@@ -2516,6 +2700,9 @@ type RecoveryIDParam = string
 // SubjectRequestIDParam defines model for SubjectRequestIdParam.
 type SubjectRequestIDParam = string
 
+// SubmissionIDParam defines model for SubmissionIdParam.
+type SubmissionIDParam = string
+
 // TagIDParam defines model for TagIdParam.
 type TagIDParam = string
 
@@ -2778,6 +2965,18 @@ type ListSubjectRecordsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListSubmissionsParams defines parameters for ListSubmissions.
+type ListSubmissionsParams struct {
+	// BoardID Only what is for this board.
+	BoardID *string `form:"boardId,omitempty" json:"boardId,omitempty"`
+
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -2879,6 +3078,9 @@ type CreateMemberJSONRequestBody = CreateMemberRequest
 
 // UpdateMemberJSONRequestBody defines body for UpdateMember for application/json ContentType.
 type UpdateMemberJSONRequestBody = UpdateMemberRequest
+
+// UpdateOrganizationJSONRequestBody defines body for UpdateOrganization for application/json ContentType.
+type UpdateOrganizationJSONRequestBody = UpdateOrganizationRequest
 
 // UpdatePostJSONRequestBody defines body for UpdatePost for application/json ContentType.
 type UpdatePostJSONRequestBody = UpdatePostRequest
@@ -3035,6 +3237,12 @@ type ServerInterface interface {
 	// UpdateMember Change a member's role or name
 	// (PATCH /v1/members/{memberId})
 	UpdateMember(c *gin.Context, memberID MemberIDParam)
+	// GetOrganization Read the organization's settings
+	// (GET /v1/organization)
+	GetOrganization(c *gin.Context)
+	// UpdateOrganization Change the organization's settings
+	// (PATCH /v1/organization)
+	UpdateOrganization(c *gin.Context)
 	// ListAllPosts List all posts
 	// (GET /v1/posts)
 	ListAllPosts(c *gin.Context, params ListAllPostsParams)
@@ -3071,6 +3279,18 @@ type ServerInterface interface {
 	// ListSubjectRecords Read what an export has found
 	// (GET /v1/subject-requests/{subjectRequestId}/records)
 	ListSubjectRecords(c *gin.Context, subjectRequestID SubjectRequestIDParam, params ListSubjectRecordsParams)
+	// ListSubmissions List what waits to be looked at
+	// (GET /v1/submissions)
+	ListSubmissions(c *gin.Context, params ListSubmissionsParams)
+	// RejectSubmission Reject what waits
+	// (DELETE /v1/submissions/{submissionId})
+	RejectSubmission(c *gin.Context, submissionID SubmissionIDParam)
+	// GetSubmission Read what waits
+	// (GET /v1/submissions/{submissionId})
+	GetSubmission(c *gin.Context, submissionID SubmissionIDParam)
+	// ApproveSubmission Approve what waits
+	// (POST /v1/submissions/{submissionId}/approve)
+	ApproveSubmission(c *gin.Context, submissionID SubmissionIDParam)
 	// ListWebhooks List webhooks
 	// (GET /v1/webhooks)
 	ListWebhooks(c *gin.Context, params ListWebhooksParams)
@@ -4467,6 +4687,32 @@ func (siw *ServerInterfaceWrapper) UpdateMember(c *gin.Context) {
 	siw.Handler.UpdateMember(c, memberID)
 }
 
+// GetOrganization operation middleware
+func (siw *ServerInterfaceWrapper) GetOrganization(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetOrganization(c)
+}
+
+// UpdateOrganization operation middleware
+func (siw *ServerInterfaceWrapper) UpdateOrganization(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateOrganization(c)
+}
+
 // ListAllPosts operation middleware
 func (siw *ServerInterfaceWrapper) ListAllPosts(c *gin.Context) {
 
@@ -4907,6 +5153,124 @@ func (siw *ServerInterfaceWrapper) ListSubjectRecords(c *gin.Context) {
 	}
 
 	siw.Handler.ListSubjectRecords(c, subjectRequestID, params)
+}
+
+// ListSubmissions operation middleware
+func (siw *ServerInterfaceWrapper) ListSubmissions(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSubmissionsParams
+
+	// ------------- Optional query parameter "boardId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "boardId", c.Request.URL.Query(), &params.BoardID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter boardId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSubmissions(c, params)
+}
+
+// RejectSubmission operation middleware
+func (siw *ServerInterfaceWrapper) RejectSubmission(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "submissionId" -------------
+	var submissionID SubmissionIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "submissionId", c.Param("submissionId"), &submissionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter submissionId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RejectSubmission(c, submissionID)
+}
+
+// GetSubmission operation middleware
+func (siw *ServerInterfaceWrapper) GetSubmission(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "submissionId" -------------
+	var submissionID SubmissionIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "submissionId", c.Param("submissionId"), &submissionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter submissionId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSubmission(c, submissionID)
+}
+
+// ApproveSubmission operation middleware
+func (siw *ServerInterfaceWrapper) ApproveSubmission(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "submissionId" -------------
+	var submissionID SubmissionIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "submissionId", c.Param("submissionId"), &submissionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter submissionId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ApproveSubmission(c, submissionID)
 }
 
 // ListWebhooks operation middleware
@@ -5514,6 +5878,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/v1/members/:memberId", wrapper.DeleteMember)
 	router.GET(options.BaseURL+"/v1/members/:memberId", wrapper.GetMember)
 	router.PATCH(options.BaseURL+"/v1/members/:memberId", wrapper.UpdateMember)
+	router.GET(options.BaseURL+"/v1/organization", wrapper.GetOrganization)
+	router.PATCH(options.BaseURL+"/v1/organization", wrapper.UpdateOrganization)
 	router.GET(options.BaseURL+"/v1/posts", wrapper.ListAllPosts)
 	router.DELETE(options.BaseURL+"/v1/posts/:postId", wrapper.DeletePost)
 	router.GET(options.BaseURL+"/v1/posts/:postId", wrapper.GetPost)
@@ -5526,6 +5892,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/v1/posts/:postId/votes", wrapper.CastVote)
 	router.GET(options.BaseURL+"/v1/subject-requests/:subjectRequestId", wrapper.GetSubjectRequest)
 	router.GET(options.BaseURL+"/v1/subject-requests/:subjectRequestId/records", wrapper.ListSubjectRecords)
+	router.GET(options.BaseURL+"/v1/submissions", wrapper.ListSubmissions)
+	router.DELETE(options.BaseURL+"/v1/submissions/:submissionId", wrapper.RejectSubmission)
+	router.GET(options.BaseURL+"/v1/submissions/:submissionId", wrapper.GetSubmission)
+	router.POST(options.BaseURL+"/v1/submissions/:submissionId/approve", wrapper.ApproveSubmission)
 	router.GET(options.BaseURL+"/v1/webhooks", wrapper.ListWebhooks)
 	router.POST(options.BaseURL+"/v1/webhooks", wrapper.CreateWebhook)
 	router.DELETE(options.BaseURL+"/v1/webhooks/:webhookId", wrapper.DeleteWebhook)
@@ -6503,6 +6873,49 @@ func (response UpdateMember200JSONResponse) VisitUpdateMemberResponse(w http.Res
 	return err
 }
 
+type GetOrganizationRequestObject struct {
+}
+
+type GetOrganizationResponseObject interface {
+	VisitGetOrganizationResponse(w http.ResponseWriter) error
+}
+
+type GetOrganization200JSONResponse OrganizationSettingsEnvelope
+
+func (response GetOrganization200JSONResponse) VisitGetOrganizationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateOrganizationRequestObject struct {
+	Body *UpdateOrganizationJSONRequestBody
+}
+
+type UpdateOrganizationResponseObject interface {
+	VisitUpdateOrganizationResponse(w http.ResponseWriter) error
+}
+
+type UpdateOrganization200JSONResponse OrganizationSettingsEnvelope
+
+func (response UpdateOrganization200JSONResponse) VisitUpdateOrganizationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListAllPostsRequestObject struct {
 	Params ListAllPostsParams
 }
@@ -6785,6 +7198,94 @@ func (response ListSubjectRecords200JSONResponse) VisitListSubjectRecordsRespons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSubmissionsRequestObject struct {
+	Params ListSubmissionsParams
+}
+
+type ListSubmissionsResponseObject interface {
+	VisitListSubmissionsResponse(w http.ResponseWriter) error
+}
+
+type ListSubmissions200JSONResponse SubmissionList
+
+func (response ListSubmissions200JSONResponse) VisitListSubmissionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RejectSubmissionRequestObject struct {
+	SubmissionID SubmissionIDParam `json:"submissionId"`
+}
+
+type RejectSubmissionResponseObject interface {
+	VisitRejectSubmissionResponse(w http.ResponseWriter) error
+}
+
+type RejectSubmission200JSONResponse DeletedEnvelope
+
+func (response RejectSubmission200JSONResponse) VisitRejectSubmissionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSubmissionRequestObject struct {
+	SubmissionID SubmissionIDParam `json:"submissionId"`
+}
+
+type GetSubmissionResponseObject interface {
+	VisitGetSubmissionResponse(w http.ResponseWriter) error
+}
+
+type GetSubmission200JSONResponse SubmissionEnvelope
+
+func (response GetSubmission200JSONResponse) VisitGetSubmissionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveSubmissionRequestObject struct {
+	SubmissionID SubmissionIDParam `json:"submissionId"`
+}
+
+type ApproveSubmissionResponseObject interface {
+	VisitApproveSubmissionResponse(w http.ResponseWriter) error
+}
+
+type ApproveSubmission201JSONResponse ApprovedSubmissionEnvelope
+
+func (response ApproveSubmission201JSONResponse) VisitApproveSubmissionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -7341,6 +7842,12 @@ type StrictServerInterface interface {
 	// UpdateMember Change a member's role or name
 	// (PATCH /v1/members/{memberId})
 	UpdateMember(ctx context.Context, request UpdateMemberRequestObject) (UpdateMemberResponseObject, error)
+	// GetOrganization Read the organization's settings
+	// (GET /v1/organization)
+	GetOrganization(ctx context.Context, request GetOrganizationRequestObject) (GetOrganizationResponseObject, error)
+	// UpdateOrganization Change the organization's settings
+	// (PATCH /v1/organization)
+	UpdateOrganization(ctx context.Context, request UpdateOrganizationRequestObject) (UpdateOrganizationResponseObject, error)
 	// ListAllPosts List all posts
 	// (GET /v1/posts)
 	ListAllPosts(ctx context.Context, request ListAllPostsRequestObject) (ListAllPostsResponseObject, error)
@@ -7377,6 +7884,18 @@ type StrictServerInterface interface {
 	// ListSubjectRecords Read what an export has found
 	// (GET /v1/subject-requests/{subjectRequestId}/records)
 	ListSubjectRecords(ctx context.Context, request ListSubjectRecordsRequestObject) (ListSubjectRecordsResponseObject, error)
+	// ListSubmissions List what waits to be looked at
+	// (GET /v1/submissions)
+	ListSubmissions(ctx context.Context, request ListSubmissionsRequestObject) (ListSubmissionsResponseObject, error)
+	// RejectSubmission Reject what waits
+	// (DELETE /v1/submissions/{submissionId})
+	RejectSubmission(ctx context.Context, request RejectSubmissionRequestObject) (RejectSubmissionResponseObject, error)
+	// GetSubmission Read what waits
+	// (GET /v1/submissions/{submissionId})
+	GetSubmission(ctx context.Context, request GetSubmissionRequestObject) (GetSubmissionResponseObject, error)
+	// ApproveSubmission Approve what waits
+	// (POST /v1/submissions/{submissionId}/approve)
+	ApproveSubmission(ctx context.Context, request ApproveSubmissionRequestObject) (ApproveSubmissionResponseObject, error)
 	// ListWebhooks List webhooks
 	// (GET /v1/webhooks)
 	ListWebhooks(ctx context.Context, request ListWebhooksRequestObject) (ListWebhooksResponseObject, error)
@@ -8919,6 +9438,72 @@ func (sh *strictHandler) UpdateMember(ctx *gin.Context, memberID MemberIDParam) 
 	}
 }
 
+// GetOrganization operation middleware
+func (sh *strictHandler) GetOrganization(ctx *gin.Context) {
+	var request GetOrganizationRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetOrganization(ctx, request.(GetOrganizationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetOrganization")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetOrganizationResponseObject); ok {
+		if err := validResponse.VisitGetOrganizationResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateOrganization operation middleware
+func (sh *strictHandler) UpdateOrganization(ctx *gin.Context) {
+	var request UpdateOrganizationRequestObject
+
+	var body UpdateOrganizationJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateOrganization(ctx, request.(UpdateOrganizationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateOrganization")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateOrganizationResponseObject); ok {
+		if err := validResponse.VisitUpdateOrganizationResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListAllPosts operation middleware
 func (sh *strictHandler) ListAllPosts(ctx *gin.Context, params ListAllPostsParams) {
 	var request ListAllPostsRequestObject
@@ -9303,6 +9888,110 @@ func (sh *strictHandler) ListSubjectRecords(ctx *gin.Context, subjectRequestID S
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ListSubjectRecordsResponseObject); ok {
 		if err := validResponse.VisitListSubjectRecordsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSubmissions operation middleware
+func (sh *strictHandler) ListSubmissions(ctx *gin.Context, params ListSubmissionsParams) {
+	var request ListSubmissionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSubmissions(ctx, request.(ListSubmissionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSubmissions")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSubmissionsResponseObject); ok {
+		if err := validResponse.VisitListSubmissionsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RejectSubmission operation middleware
+func (sh *strictHandler) RejectSubmission(ctx *gin.Context, submissionID SubmissionIDParam) {
+	var request RejectSubmissionRequestObject
+
+	request.SubmissionID = submissionID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RejectSubmission(ctx, request.(RejectSubmissionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RejectSubmission")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RejectSubmissionResponseObject); ok {
+		if err := validResponse.VisitRejectSubmissionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSubmission operation middleware
+func (sh *strictHandler) GetSubmission(ctx *gin.Context, submissionID SubmissionIDParam) {
+	var request GetSubmissionRequestObject
+
+	request.SubmissionID = submissionID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSubmission(ctx, request.(GetSubmissionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSubmission")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSubmissionResponseObject); ok {
+		if err := validResponse.VisitGetSubmissionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ApproveSubmission operation middleware
+func (sh *strictHandler) ApproveSubmission(ctx *gin.Context, submissionID SubmissionIDParam) {
+	var request ApproveSubmissionRequestObject
+
+	request.SubmissionID = submissionID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ApproveSubmission(ctx, request.(ApproveSubmissionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ApproveSubmission")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ApproveSubmissionResponseObject); ok {
+		if err := validResponse.VisitApproveSubmissionResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

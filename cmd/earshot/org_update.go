@@ -7,7 +7,6 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
 
-	"earshot/ent/db"
 	"earshot/internal/access"
 )
 
@@ -15,12 +14,14 @@ func newOrgUpdateCommand() *cobra.Command {
 	var (
 		org, name, slug, color, logo string
 		asJSON, closed               bool
+		blocked                      []string
 	)
 	cmd := &cobra.Command{
 		Use:   "update",
 		Short: "Change an organization's name, and what its public boards look like",
 		Long: "Changes what is given. The slug is the organization's name in the addresses of its public\n" +
-			"boards, /b/SLUG; without one that is its id. An empty --slug, --color or --logo takes it away.",
+			"boards, /b/SLUG; without one that is its id. An empty --slug, --color, --logo or --blocked-words\n" +
+			"takes it away.",
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = inOrganization(&org, func(cmd *cobra.Command, _ []string, a *admin) error {
@@ -34,13 +35,16 @@ func newOrgUpdateCommand() *cobra.Command {
 		if cmd.Flags().Changed("public-closed") {
 			in.PublicClosed = &closed
 		}
+		if cmd.Flags().Changed("blocked-words") {
+			in.BlockedWords = &blocked
+		}
 		if cmd.Flags().Changed("logo") {
 			var err error
 			if in.Logo, err = readLogo(logo); err != nil {
 				return err
 			}
 		}
-		changed, err := a.access.UpdateOrganization(cmd.Context(), in)
+		changed, err := a.access.ArrangeOrganization(cmd.Context(), in)
 		if err != nil {
 			return err
 		}
@@ -53,6 +57,7 @@ func newOrgUpdateCommand() *cobra.Command {
 	f.StringVar(&color, "color", "", "its colour, such as #1d4ed8")
 	f.StringVar(&logo, "logo", "", "file with its logo: a PNG or JPEG of at most 64 KiB")
 	f.BoolVar(&closed, "public-closed", false, "whether nobody may post, vote or comment on its public boards; --public-closed=false opens them again")
+	f.StringSliceVar(&blocked, "blocked-words", nil, "words and phrases, comma-separated: what end-users write with one of them waits until somebody has looked at it")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -72,9 +77,11 @@ func readLogo(name string) ([]byte, error) {
 	return file, nil
 }
 
-func printOrganization(cmd *cobra.Command, o *db.Organization, asJSON bool) error {
+func printOrganization(cmd *cobra.Command, o *access.Organization, asJSON bool) error {
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color, "publicClosed": o.PublicClosed})
+		return printJSON(cmd.OutOrStdout(), map[string]any{
+			"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color, "publicClosed": o.PublicClosed, "blockedWords": o.BlockedWords,
+		})
 	}
 	address := o.ID.String()
 	if o.Slug != nil {

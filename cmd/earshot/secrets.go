@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
 
+	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
@@ -17,7 +19,7 @@ import (
 func newSecretsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
-		Short: "Manage the keys that secrets of webhooks and widgets are sealed with",
+		Short: "Manage the keys that secrets of webhooks and widgets, and people who wait to be contacts, are sealed with",
 		Long: "Webhook secrets and URLs are sealed with the first key of EARSHOT_SECRET_KEYS and opened with all of them.\n" +
 			"docs/operating.md has the recipe of a rotation.",
 	}
@@ -31,7 +33,7 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rotate",
 		Short: "Seal everything anew with the first key",
-		Long: "Seals every webhook's secret and URL, and every secret of a widget anew that isn't sealed with the first key of EARSHOT_SECRET_KEYS.\n" +
+		Long: "Seals every webhook's secret and URL, every secret of a widget, and who has opted in with a submission anew that isn't sealed with the first key of EARSHOT_SECRET_KEYS.\n" +
 			"It may run beside the service, be stopped and be repeated. It fails when something is left.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -46,39 +48,61 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := showRotation(cmd.OutOrStdout(), r, w, *asJSON); err != nil {
+			i, err := interactions.ResealSubmissions(cmd.Context(), a.store, a.secrets)
+			if err != nil {
 				return err
 			}
-			return whatIsLeft(r, w)
+			done := rotation{r, w, i}
+			if err := done.show(cmd.OutOrStdout(), *asJSON); err != nil {
+				return err
+			}
+			return done.left()
 		}),
 	}
 }
 
-func showRotation(to io.Writer, r webhooks.Rotation, w widget.Resealed, asJSON bool) error {
+// rotation is what became of everything that is sealed.
+type rotation struct {
+	webhooks    webhooks.Rotation
+	widgets     widget.Resealed
+	submissions interactions.Resealed
+}
+
+func (r rotation) show(to io.Writer, asJSON bool) error {
 	if !asJSON {
-		fmt.Fprintf(to, "%d webhooks were sealed anew with %s, %d are left\n", r.Rotated, r.KeyID, r.Left)
-		if w.Done > 0 {
-			fmt.Fprintf(to, "%d secrets of widgets were sealed anew\n", w.Done)
+		fmt.Fprintf(to, "%d webhooks were sealed anew with %s, %d are left\n", r.webhooks.Rotated, r.webhooks.KeyID, r.webhooks.Left)
+		if r.widgets.Done > 0 {
+			fmt.Fprintf(to, "%d secrets of widgets were sealed anew\n", r.widgets.Done)
+		}
+		if r.submissions.Done > 0 {
+			fmt.Fprintf(to, "%d submissions were sealed anew\n", r.submissions.Done)
 		}
 		return nil
 	}
-	shown := map[string]any{"rotated": r.Rotated, "left": r.Left, "keyId": r.KeyID, "widgetSecretsRotated": w.Done}
-	if len(r.Unreadable)+len(w.Unreadable) > 0 {
-		shown["unreadable"] = append(each(r.Unreadable, publicid.Webhook.String), each(w.Unreadable, publicid.WidgetSecret.String)...)
+	shown := map[string]any{
+		"rotated": r.webhooks.Rotated, "left": r.webhooks.Left, "keyId": r.webhooks.KeyID,
+		"widgetSecretsRotated": r.widgets.Done, "submissionsRotated": r.submissions.Done,
+	}
+	if unreadable := r.unreadable(); len(unreadable) > 0 {
+		shown["unreadable"] = unreadable
 	}
 	return printJSON(to, shown)
 }
 
-// whatIsLeft is nil when everything is sealed with the first key.
-func whatIsLeft(r webhooks.Rotation, w widget.Resealed) error {
-	unreadable := append(each(r.Unreadable, publicid.Webhook.String), each(w.Unreadable, publicid.WidgetSecret.String)...)
-	if len(unreadable) > 0 {
-		return errors.New("these webhooks and secrets of widgets can't be opened, because their key is not in EARSHOT_SECRET_KEYS or they are damaged:\n  " +
+func (r rotation) unreadable() []string {
+	return slices.Concat(each(r.webhooks.Unreadable, publicid.Webhook.String), each(r.widgets.Unreadable, publicid.WidgetSecret.String),
+		each(r.submissions.Unreadable, publicid.Submission.String))
+}
+
+// left is nil when everything is sealed with the first key.
+func (r rotation) left() error {
+	if unreadable := r.unreadable(); len(unreadable) > 0 {
+		return errors.New("these webhooks, secrets of widgets and submissions can't be opened, because their key is not in EARSHOT_SECRET_KEYS or they are damaged:\n  " +
 			strings.Join(unreadable, "\n  "))
 	}
-	if r.Left > 0 {
+	if r.webhooks.Left > 0 {
 		return errors.Errorf("%d webhooks were sealed with another key meanwhile: a process runs that has another one in front; "+
-			"restart it and repeat", r.Left)
+			"restart it and repeat", r.webhooks.Left)
 	}
 	return nil
 }
@@ -86,8 +110,8 @@ func whatIsLeft(r webhooks.Rotation, w widget.Resealed) error {
 func newSecretsListCommand(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "Show how many webhooks and secrets of widgets need which key",
-		Long: "Shows how many webhooks and secrets of widgets need which key. A key of EARSHOT_SECRET_KEYS that isn't listed can go.\n" +
+		Short: "Show how many webhooks, secrets of widgets and submissions need which key",
+		Long: "Shows how many webhooks, secrets of widgets and submissions need which key. A key of EARSHOT_SECRET_KEYS that isn't listed can go.\n" +
 			"Without a key are webhooks whose URL isn't sealed yet: `earshot secrets rotate` does that.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -98,13 +122,13 @@ func newSecretsListCommand(asJSON *bool) *cobra.Command {
 			}
 			if *asJSON {
 				return printJSON(cmd.OutOrStdout(), each(uses, func(u webhooks.KeyUse) map[string]any {
-					return map[string]any{"keyId": u.Key, "webhooks": u.Webhooks, "widgetSecrets": u.WidgetSecrets, "readable": u.Readable}
+					return map[string]any{"keyId": u.Key, "webhooks": u.Webhooks, "widgetSecrets": u.WidgetSecrets, "submissions": u.Submissions, "readable": u.Readable}
 				}))
 			}
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "KEY\tWEBHOOKS\tWIDGET SECRETS\tREADABLE")
+			fmt.Fprintln(t, "KEY\tWEBHOOKS\tWIDGET SECRETS\tSUBMISSIONS\tREADABLE")
 			for _, u := range uses {
-				fmt.Fprintf(t, "%s\t%d\t%d\t%v\n", u.Key, u.Webhooks, u.WidgetSecrets, u.Readable)
+				fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%v\n", u.Key, u.Webhooks, u.WidgetSecrets, u.Submissions, u.Readable)
 			}
 			return t.Flush()
 		}),

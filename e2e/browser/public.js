@@ -4,6 +4,7 @@
 // With SHOTS it also writes a picture of each page there.
 import assert from "node:assert/strict";
 import path from "node:path";
+import { setTimeout as later } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { accessible, mailedLink, send } from "./common.js";
 
@@ -91,12 +92,39 @@ await rosa.getByRole("link", { name: "Offline mode" }).click();
 await rosa.getByText("For trains.").waitFor();
 told("a post is published once its link was used");
 
+// A vote by the keyboard alone.
+const kim = await visitor();
+const focus = async (what) => {
+  for (let i = 0; i < 50; i++) {
+    await kim.keyboard.press("Tab");
+    if (await what.and(kim.locator(":focus")).count()) return;
+  }
+  assert.fail(`the keyboard doesn't get to ${what}`);
+};
+await kim.goto(`${home}/ideas/dark-mode`);
+await focus(kim.getByRole("link", { name: "Vote for this" }));
+await kim.keyboard.press("Enter");
+await focus(kim.getByLabel("Your name"));
+await kim.keyboard.type("Kim");
+await focus(kim.getByLabel("Your e-mail address"));
+await kim.keyboard.type("kim@example.com");
+const sent = kim.getByRole("heading", { name: "Look into your mailbox" });
+do { // again where that was too quick for a person
+  await focus(kim.getByRole("button", { name: "Vote for this" }));
+  await Promise.all([kim.waitForNavigation(), kim.keyboard.press("Enter")]);
+} while (!(await sent.count()));
+await kim.goto(await link("kim@example.com", "Confirm your vote"));
+await focus(kim.getByRole("button", { name: "Confirm" }));
+await kim.keyboard.press("Enter");
+await kim.getByRole("heading", { name: "Your vote counts" }).waitFor();
+told("the keyboard alone is enough");
+
 // Who wants a copy of everything, and then to be forgotten.
 const vera = await visitor();
 const contacts = () => api("GET", "/v1/contacts?email=vera@example.com");
 await vera.goto(`${home}/ideas/-/new`);
 const wish = { Title: "A calendar", Text: "For my garden.", "Your name": "Vera", "Your e-mail address": "vera@example.com" };
-await send(vera, wish, "Write a post");
+await send(vera, vera, wish, "Write a post");
 await confirm(vera, await link("vera@example.com", "Confirm your post"), "Your post is published", true);
 await vera.goto(`${home}/ideas/light-mode`);
 await vera.getByRole("link", { name: "Write a comment" }).click();

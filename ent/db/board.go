@@ -35,7 +35,9 @@ type Board struct {
 	// ShowRoadmap holds the value of the "show_roadmap" field.
 	ShowRoadmap bool `json:"show_roadmap,omitempty"`
 	// Public holds the value of the "public" field.
-	Public       bool `json:"public,omitempty"`
+	Public bool `json:"public,omitempty"`
+	// Moderated holds the value of the "moderated" field.
+	Moderated    bool `json:"moderated,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -48,7 +50,7 @@ func (*Board) scanValues(columns []string) ([]any, error) {
 			values[i] = new(publicid.Board)
 		case board.FieldOrganizationID:
 			values[i] = new(publicid.Organization)
-		case board.FieldShowChangelog, board.FieldShowRoadmap, board.FieldPublic:
+		case board.FieldShowChangelog, board.FieldShowRoadmap, board.FieldPublic, board.FieldModerated:
 			values[i] = new(sql.NullBool)
 		case board.FieldName, board.FieldSlug, board.FieldDescription:
 			values[i] = new(sql.NullString)
@@ -129,6 +131,12 @@ func (_m *Board) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Public = value.Bool
 			}
+		case board.FieldModerated:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field moderated", values[i])
+			} else if value.Valid {
+				_m.Moderated = value.Bool
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -191,6 +199,9 @@ func (_m *Board) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("public=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Public))
+	builder.WriteString(", ")
+	builder.WriteString("moderated=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Moderated))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -126,6 +126,20 @@ func (_c *BoardCreate) SetNillablePublic(v *bool) *BoardCreate {
 	return _c
 }
 
+// SetModerated sets the "moderated" field.
+func (_c *BoardCreate) SetModerated(v bool) *BoardCreate {
+	_c.mutation.SetModerated(v)
+	return _c
+}
+
+// SetNillableModerated sets the "moderated" field if the given value is not nil.
+func (_c *BoardCreate) SetNillableModerated(v *bool) *BoardCreate {
+	if v != nil {
+		_c.SetModerated(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *BoardCreate) SetID(v publicid.Board) *BoardCreate {
 	_c.mutation.SetID(v)
@@ -199,6 +213,10 @@ func (_c *BoardCreate) defaults() {
 		v := board.DefaultPublic
 		_c.mutation.SetPublic(v)
 	}
+	if _, ok := _c.mutation.Moderated(); !ok {
+		v := board.DefaultModerated
+		_c.mutation.SetModerated(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := board.DefaultID()
 		_c.mutation.SetID(v)
@@ -233,6 +251,9 @@ func (_c *BoardCreate) check() error {
 	}
 	if _, ok := _c.mutation.Public(); !ok {
 		return &ValidationError{Name: "public", err: errors.New(`db: missing required field "Board.public"`)}
+	}
+	if _, ok := _c.mutation.Moderated(); !ok {
+		return &ValidationError{Name: "moderated", err: errors.New(`db: missing required field "Board.moderated"`)}
 	}
 	return nil
 }
@@ -305,6 +326,10 @@ func (_c *BoardCreate) createSpec() (*Board, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Public(); ok {
 		_spec.SetField(board.FieldPublic, field.TypeBool, value)
 		_node.Public = value
+	}
+	if value, ok := _c.mutation.Moderated(); ok {
+		_spec.SetField(board.FieldModerated, field.TypeBool, value)
+		_node.Moderated = value
 	}
 	return _node, _spec
 }
@@ -439,6 +464,18 @@ func (u *BoardUpsert) SetPublic(v bool) *BoardUpsert {
 // UpdatePublic sets the "public" field to the value that was provided on create.
 func (u *BoardUpsert) UpdatePublic() *BoardUpsert {
 	u.SetExcluded(board.FieldPublic)
+	return u
+}
+
+// SetModerated sets the "moderated" field.
+func (u *BoardUpsert) SetModerated(v bool) *BoardUpsert {
+	u.Set(board.FieldModerated, v)
+	return u
+}
+
+// UpdateModerated sets the "moderated" field to the value that was provided on create.
+func (u *BoardUpsert) UpdateModerated() *BoardUpsert {
+	u.SetExcluded(board.FieldModerated)
 	return u
 }
 
@@ -591,6 +628,20 @@ func (u *BoardUpsertOne) SetPublic(v bool) *BoardUpsertOne {
 func (u *BoardUpsertOne) UpdatePublic() *BoardUpsertOne {
 	return u.Update(func(s *BoardUpsert) {
 		s.UpdatePublic()
+	})
+}
+
+// SetModerated sets the "moderated" field.
+func (u *BoardUpsertOne) SetModerated(v bool) *BoardUpsertOne {
+	return u.Update(func(s *BoardUpsert) {
+		s.SetModerated(v)
+	})
+}
+
+// UpdateModerated sets the "moderated" field to the value that was provided on create.
+func (u *BoardUpsertOne) UpdateModerated() *BoardUpsertOne {
+	return u.Update(func(s *BoardUpsert) {
+		s.UpdateModerated()
 	})
 }
 
@@ -910,6 +961,20 @@ func (u *BoardUpsertBulk) SetPublic(v bool) *BoardUpsertBulk {
 func (u *BoardUpsertBulk) UpdatePublic() *BoardUpsertBulk {
 	return u.Update(func(s *BoardUpsert) {
 		s.UpdatePublic()
+	})
+}
+
+// SetModerated sets the "moderated" field.
+func (u *BoardUpsertBulk) SetModerated(v bool) *BoardUpsertBulk {
+	return u.Update(func(s *BoardUpsert) {
+		s.SetModerated(v)
+	})
+}
+
+// UpdateModerated sets the "moderated" field to the value that was provided on create.
+func (u *BoardUpsertBulk) UpdateModerated() *BoardUpsertBulk {
+	return u.Update(func(s *BoardUpsert) {
+		s.UpdateModerated()
 	})
 }
 

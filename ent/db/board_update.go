@@ -127,6 +127,20 @@ func (_u *BoardUpdate) SetNillablePublic(v *bool) *BoardUpdate {
 	return _u
 }
 
+// SetModerated sets the "moderated" field.
+func (_u *BoardUpdate) SetModerated(v bool) *BoardUpdate {
+	_u.mutation.SetModerated(v)
+	return _u
+}
+
+// SetNillableModerated sets the "moderated" field if the given value is not nil.
+func (_u *BoardUpdate) SetNillableModerated(v *bool) *BoardUpdate {
+	if v != nil {
+		_u.SetModerated(*v)
+	}
+	return _u
+}
+
 // Mutation returns the BoardMutation object of the builder.
 func (_u *BoardUpdate) Mutation() *BoardMutation {
 	return _u.mutation
@@ -194,6 +208,9 @@ func (_u *BoardUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Public(); ok {
 		_spec.SetField(board.FieldPublic, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Moderated(); ok {
+		_spec.SetField(board.FieldModerated, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -315,6 +332,20 @@ func (_u *BoardUpdateOne) SetNillablePublic(v *bool) *BoardUpdateOne {
 	return _u
 }
 
+// SetModerated sets the "moderated" field.
+func (_u *BoardUpdateOne) SetModerated(v bool) *BoardUpdateOne {
+	_u.mutation.SetModerated(v)
+	return _u
+}
+
+// SetNillableModerated sets the "moderated" field if the given value is not nil.
+func (_u *BoardUpdateOne) SetNillableModerated(v *bool) *BoardUpdateOne {
+	if v != nil {
+		_u.SetModerated(*v)
+	}
+	return _u
+}
+
 // Mutation returns the BoardMutation object of the builder.
 func (_u *BoardUpdateOne) Mutation() *BoardMutation {
 	return _u.mutation
@@ -412,6 +443,9 @@ func (_u *BoardUpdateOne) sqlSave(ctx context.Context) (_node *Board, err error)
 	}
 	if value, ok := _u.mutation.Public(); ok {
 		_spec.SetField(board.FieldPublic, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Moderated(); ok {
+		_spec.SetField(board.FieldModerated, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Board{config: _u.config}

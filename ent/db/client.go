@@ -32,11 +32,13 @@ import (
 	"earshot/ent/db/recovery"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/submission"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
 	"earshot/ent/db/widgetsecret"
+	"earshot/ent/db/wordlist"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
@@ -92,6 +94,8 @@ type Client struct {
 	SubjectRecord *SubjectRecordClient
 	// SubjectRequest is the client for interacting with the SubjectRequest builders.
 	SubjectRequest *SubjectRequestClient
+	// Submission is the client for interacting with the Submission builders.
+	Submission *SubmissionClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -102,6 +106,8 @@ type Client struct {
 	Webhook *WebhookClient
 	// WidgetSecret is the client for interacting with the WidgetSecret builders.
 	WidgetSecret *WidgetSecretClient
+	// WordList is the client for interacting with the WordList builders.
+	WordList *WordListClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -133,11 +139,13 @@ func (c *Client) init() {
 	c.Recovery = NewRecoveryClient(c.config)
 	c.SubjectRecord = NewSubjectRecordClient(c.config)
 	c.SubjectRequest = NewSubjectRequestClient(c.config)
+	c.Submission = NewSubmissionClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.User = NewUserClient(c.config)
 	c.Vote = NewVoteClient(c.config)
 	c.Webhook = NewWebhookClient(c.config)
 	c.WidgetSecret = NewWidgetSecretClient(c.config)
+	c.WordList = NewWordListClient(c.config)
 }
 
 type (
@@ -250,11 +258,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Recovery:        NewRecoveryClient(cfg),
 		SubjectRecord:   NewSubjectRecordClient(cfg),
 		SubjectRequest:  NewSubjectRequestClient(cfg),
+		Submission:      NewSubmissionClient(cfg),
 		Tag:             NewTagClient(cfg),
 		User:            NewUserClient(cfg),
 		Vote:            NewVoteClient(cfg),
 		Webhook:         NewWebhookClient(cfg),
 		WidgetSecret:    NewWidgetSecretClient(cfg),
+		WordList:        NewWordListClient(cfg),
 	}, nil
 }
 
@@ -294,11 +304,13 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Recovery:        NewRecoveryClient(cfg),
 		SubjectRecord:   NewSubjectRecordClient(cfg),
 		SubjectRequest:  NewSubjectRequestClient(cfg),
+		Submission:      NewSubmissionClient(cfg),
 		Tag:             NewTagClient(cfg),
 		User:            NewUserClient(cfg),
 		Vote:            NewVoteClient(cfg),
 		Webhook:         NewWebhookClient(cfg),
 		WidgetSecret:    NewWidgetSecretClient(cfg),
+		WordList:        NewWordListClient(cfg),
 	}, nil
 }
 
@@ -331,8 +343,8 @@ func (c *Client) Use(hooks ...Hook) {
 		c.APIKey, c.Attempt, c.AuditEntry, c.BackfillAddress, c.Board, c.ChangelogEntry,
 		c.ChangelogLink, c.Comment, c.Contact, c.ContactBackfill, c.Delivery, c.Event,
 		c.Interaction, c.Logo, c.Organization, c.Post, c.PostTag, c.Recovery,
-		c.SubjectRecord, c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
-		c.WidgetSecret,
+		c.SubjectRecord, c.SubjectRequest, c.Submission, c.Tag, c.User, c.Vote,
+		c.Webhook, c.WidgetSecret, c.WordList,
 	} {
 		n.Use(hooks...)
 	}
@@ -345,8 +357,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.APIKey, c.Attempt, c.AuditEntry, c.BackfillAddress, c.Board, c.ChangelogEntry,
 		c.ChangelogLink, c.Comment, c.Contact, c.ContactBackfill, c.Delivery, c.Event,
 		c.Interaction, c.Logo, c.Organization, c.Post, c.PostTag, c.Recovery,
-		c.SubjectRecord, c.SubjectRequest, c.Tag, c.User, c.Vote, c.Webhook,
-		c.WidgetSecret,
+		c.SubjectRecord, c.SubjectRequest, c.Submission, c.Tag, c.User, c.Vote,
+		c.Webhook, c.WidgetSecret, c.WordList,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -395,6 +407,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SubjectRecord.mutate(ctx, m)
 	case *SubjectRequestMutation:
 		return c.SubjectRequest.mutate(ctx, m)
+	case *SubmissionMutation:
+		return c.Submission.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
 	case *UserMutation:
@@ -405,6 +419,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Webhook.mutate(ctx, m)
 	case *WidgetSecretMutation:
 		return c.WidgetSecret.mutate(ctx, m)
+	case *WordListMutation:
+		return c.WordList.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("db: unknown mutation type %T", m)
 	}
@@ -3358,6 +3374,171 @@ func (c *SubjectRequestClient) mutate(ctx context.Context, m *SubjectRequestMuta
 	}
 }
 
+// SubmissionClient is a client for the Submission schema.
+type SubmissionClient struct {
+	config
+}
+
+// NewSubmissionClient returns a client for the Submission from the given config.
+func NewSubmissionClient(c config) *SubmissionClient {
+	return &SubmissionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `submission.Hooks(f(g(h())))`.
+func (c *SubmissionClient) Use(hooks ...Hook) {
+	c.hooks.Submission = append(c.hooks.Submission, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `submission.Intercept(f(g(h())))`.
+func (c *SubmissionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Submission = append(c.inters.Submission, interceptors...)
+}
+
+// Create returns a builder for creating a Submission entity.
+func (c *SubmissionClient) Create() *SubmissionCreate {
+	mutation := newSubmissionMutation(c.config, OpCreate)
+	return &SubmissionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Submission entities.
+func (c *SubmissionClient) CreateBulk(builders ...*SubmissionCreate) *SubmissionCreateBulk {
+	return &SubmissionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SubmissionClient) MapCreateBulk(slice any, setFunc func(*SubmissionCreate, int)) *SubmissionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SubmissionCreateBulk{err: fmt.Errorf("calling to SubmissionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SubmissionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SubmissionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Submission.
+func (c *SubmissionClient) Update() *SubmissionUpdate {
+	mutation := newSubmissionMutation(c.config, OpUpdate)
+	return &SubmissionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SubmissionClient) UpdateOne(_m *Submission) *SubmissionUpdateOne {
+	mutation := newSubmissionMutation(c.config, OpUpdateOne, withSubmission(_m))
+	return &SubmissionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SubmissionClient) UpdateOneID(id publicid.Submission) *SubmissionUpdateOne {
+	mutation := newSubmissionMutation(c.config, OpUpdateOne, withSubmissionID(id))
+	return &SubmissionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Submission.
+func (c *SubmissionClient) Delete() *SubmissionDelete {
+	mutation := newSubmissionMutation(c.config, OpDelete)
+	return &SubmissionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SubmissionClient) DeleteOne(_m *Submission) *SubmissionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SubmissionClient) DeleteOneID(id publicid.Submission) *SubmissionDeleteOne {
+	builder := c.Delete().Where(submission.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SubmissionDeleteOne{builder}
+}
+
+// Query returns a query builder for Submission.
+func (c *SubmissionClient) Query() *SubmissionQuery {
+	return &SubmissionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSubmission},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Submission entity by its id.
+func (c *SubmissionClient) Get(ctx context.Context, id publicid.Submission) (*Submission, error) {
+	return c.Query().Where(submission.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SubmissionClient) GetX(ctx context.Context, id publicid.Submission) *Submission {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryBoard queries the board edge of a Submission.
+func (c *SubmissionClient) QueryBoard(_m *Submission) *BoardQuery {
+	query := (&BoardClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(submission.Table, submission.FieldID, id),
+			sqlgraph.To(board.Table, board.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, submission.BoardTable, submission.BoardColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryPost queries the post edge of a Submission.
+func (c *SubmissionClient) QueryPost(_m *Submission) *PostQuery {
+	query := (&PostClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(submission.Table, submission.FieldID, id),
+			sqlgraph.To(post.Table, post.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, submission.PostTable, submission.PostColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SubmissionClient) Hooks() []Hook {
+	return c.hooks.Submission
+}
+
+// Interceptors returns the client interceptors.
+func (c *SubmissionClient) Interceptors() []Interceptor {
+	return c.inters.Submission
+}
+
+func (c *SubmissionClient) mutate(ctx context.Context, m *SubmissionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SubmissionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SubmissionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SubmissionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SubmissionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Submission mutation op: %q", m.Op())
+	}
+}
+
 // TagClient is a client for the Tag schema.
 type TagClient struct {
 	config
@@ -4087,19 +4268,152 @@ func (c *WidgetSecretClient) mutate(ctx context.Context, m *WidgetSecretMutation
 	}
 }
 
+// WordListClient is a client for the WordList schema.
+type WordListClient struct {
+	config
+}
+
+// NewWordListClient returns a client for the WordList from the given config.
+func NewWordListClient(c config) *WordListClient {
+	return &WordListClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `wordlist.Hooks(f(g(h())))`.
+func (c *WordListClient) Use(hooks ...Hook) {
+	c.hooks.WordList = append(c.hooks.WordList, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `wordlist.Intercept(f(g(h())))`.
+func (c *WordListClient) Intercept(interceptors ...Interceptor) {
+	c.inters.WordList = append(c.inters.WordList, interceptors...)
+}
+
+// Create returns a builder for creating a WordList entity.
+func (c *WordListClient) Create() *WordListCreate {
+	mutation := newWordListMutation(c.config, OpCreate)
+	return &WordListCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of WordList entities.
+func (c *WordListClient) CreateBulk(builders ...*WordListCreate) *WordListCreateBulk {
+	return &WordListCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *WordListClient) MapCreateBulk(slice any, setFunc func(*WordListCreate, int)) *WordListCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &WordListCreateBulk{err: fmt.Errorf("calling to WordListClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*WordListCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &WordListCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for WordList.
+func (c *WordListClient) Update() *WordListUpdate {
+	mutation := newWordListMutation(c.config, OpUpdate)
+	return &WordListUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *WordListClient) UpdateOne(_m *WordList) *WordListUpdateOne {
+	mutation := newWordListMutation(c.config, OpUpdateOne, withWordList(_m))
+	return &WordListUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *WordListClient) UpdateOneID(id uuid.UUID) *WordListUpdateOne {
+	mutation := newWordListMutation(c.config, OpUpdateOne, withWordListID(id))
+	return &WordListUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for WordList.
+func (c *WordListClient) Delete() *WordListDelete {
+	mutation := newWordListMutation(c.config, OpDelete)
+	return &WordListDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *WordListClient) DeleteOne(_m *WordList) *WordListDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *WordListClient) DeleteOneID(id uuid.UUID) *WordListDeleteOne {
+	builder := c.Delete().Where(wordlist.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &WordListDeleteOne{builder}
+}
+
+// Query returns a query builder for WordList.
+func (c *WordListClient) Query() *WordListQuery {
+	return &WordListQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeWordList},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a WordList entity by its id.
+func (c *WordListClient) Get(ctx context.Context, id uuid.UUID) (*WordList, error) {
+	return c.Query().Where(wordlist.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *WordListClient) GetX(ctx context.Context, id uuid.UUID) *WordList {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *WordListClient) Hooks() []Hook {
+	return c.hooks.WordList
+}
+
+// Interceptors returns the client interceptors.
+func (c *WordListClient) Interceptors() []Interceptor {
+	return c.inters.WordList
+}
+
+func (c *WordListClient) mutate(ctx context.Context, m *WordListMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&WordListCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&WordListUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&WordListUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&WordListDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown WordList mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
 		APIKey, Attempt, AuditEntry, BackfillAddress, Board, ChangelogEntry,
 		ChangelogLink, Comment, Contact, ContactBackfill, Delivery, Event, Interaction,
 		Logo, Organization, Post, PostTag, Recovery, SubjectRecord, SubjectRequest,
-		Tag, User, Vote, Webhook, WidgetSecret []ent.Hook
+		Submission, Tag, User, Vote, Webhook, WidgetSecret, WordList []ent.Hook
 	}
 	inters struct {
 		APIKey, Attempt, AuditEntry, BackfillAddress, Board, ChangelogEntry,
 		ChangelogLink, Comment, Contact, ContactBackfill, Delivery, Event, Interaction,
 		Logo, Organization, Post, PostTag, Recovery, SubjectRecord, SubjectRequest,
-		Tag, User, Vote, Webhook, WidgetSecret []ent.Interceptor
+		Submission, Tag, User, Vote, Webhook, WidgetSecret, WordList []ent.Interceptor
 	}
 )
 

@@ -24,11 +24,13 @@ import (
 	"earshot/ent/db/recovery"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/submission"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
 	"earshot/ent/db/widgetsecret"
+	"earshot/ent/db/wordlist"
 	"errors"
 	"fmt"
 	"reflect"
@@ -117,11 +119,13 @@ func checkColumn(t, c string) error {
 			recovery.Table:        recovery.ValidColumn,
 			subjectrecord.Table:   subjectrecord.ValidColumn,
 			subjectrequest.Table:  subjectrequest.ValidColumn,
+			submission.Table:      submission.ValidColumn,
 			tag.Table:             tag.ValidColumn,
 			user.Table:            user.ValidColumn,
 			vote.Table:            vote.ValidColumn,
 			webhook.Table:         webhook.ValidColumn,
 			widgetsecret.Table:    widgetsecret.ValidColumn,
+			wordlist.Table:        wordlist.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -25,11 +25,13 @@ import (
 	"earshot/ent/db/recovery"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/submission"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
 	"earshot/ent/db/widgetsecret"
+	"earshot/ent/db/wordlist"
 	"earshot/internal/publicid"
 	"encoding/json"
 	"errors"
@@ -71,11 +73,13 @@ const (
 	TypeRecovery        = "Recovery"
 	TypeSubjectRecord   = "SubjectRecord"
 	TypeSubjectRequest  = "SubjectRequest"
+	TypeSubmission      = "Submission"
 	TypeTag             = "Tag"
 	TypeUser            = "User"
 	TypeVote            = "Vote"
 	TypeWebhook         = "Webhook"
 	TypeWidgetSecret    = "WidgetSecret"
+	TypeWordList        = "WordList"
 )
 
 // APIKeyMutation represents an operation that mutates the APIKey nodes in the graph.
@@ -3470,6 +3474,7 @@ type BoardMutation struct {
 	show_changelog  *bool
 	show_roadmap    *bool
 	public          *bool
+	moderated       *bool
 	clearedFields   map[string]struct{}
 	done            bool
 	oldValue        func(context.Context) (*Board, error)
@@ -3904,6 +3909,42 @@ func (m *BoardMutation) ResetPublic() {
 	m.public = nil
 }
 
+// SetModerated sets the "moderated" field.
+func (m *BoardMutation) SetModerated(b bool) {
+	m.moderated = &b
+}
+
+// Moderated returns the value of the "moderated" field in the mutation.
+func (m *BoardMutation) Moderated() (r bool, exists bool) {
+	v := m.moderated
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModerated returns the old "moderated" field's value of the Board entity.
+// If the Board object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BoardMutation) OldModerated(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModerated is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModerated requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModerated: %w", err)
+	}
+	return oldValue.Moderated, nil
+}
+
+// ResetModerated resets all changes to the "moderated" field.
+func (m *BoardMutation) ResetModerated() {
+	m.moderated = nil
+}
+
 // Where appends a list predicates to the BoardMutation builder.
 func (m *BoardMutation) Where(ps ...predicate.Board) {
 	m.predicates = append(m.predicates, ps...)
@@ -3938,7 +3979,7 @@ func (m *BoardMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *BoardMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.organization_id != nil {
 		fields = append(fields, board.FieldOrganizationID)
 	}
@@ -3966,6 +4007,9 @@ func (m *BoardMutation) Fields() []string {
 	if m.public != nil {
 		fields = append(fields, board.FieldPublic)
 	}
+	if m.moderated != nil {
+		fields = append(fields, board.FieldModerated)
+	}
 	return fields
 }
 
@@ -3992,6 +4036,8 @@ func (m *BoardMutation) Field(name string) (ent.Value, bool) {
 		return m.ShowRoadmap()
 	case board.FieldPublic:
 		return m.Public()
+	case board.FieldModerated:
+		return m.Moderated()
 	}
 	return nil, false
 }
@@ -4019,6 +4065,8 @@ func (m *BoardMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldShowRoadmap(ctx)
 	case board.FieldPublic:
 		return m.OldPublic(ctx)
+	case board.FieldModerated:
+		return m.OldModerated(ctx)
 	}
 	return nil, fmt.Errorf("unknown Board field %s", name)
 }
@@ -4090,6 +4138,13 @@ func (m *BoardMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPublic(v)
+		return nil
+	case board.FieldModerated:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModerated(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Board field %s", name)
@@ -4166,6 +4221,9 @@ func (m *BoardMutation) ResetField(name string) error {
 		return nil
 	case board.FieldPublic:
 		m.ResetPublic()
+		return nil
+	case board.FieldModerated:
+		m.ResetModerated()
 		return nil
 	}
 	return fmt.Errorf("unknown Board field %s", name)
@@ -19062,6 +19120,965 @@ func (m *SubjectRequestMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown SubjectRequest edge %s", name)
 }
 
+// SubmissionMutation represents an operation that mutates the Submission nodes in the graph.
+type SubmissionMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.Submission
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	kind            *submission.Kind
+	reason          *submission.Reason
+	title           *string
+	body_text       *string
+	email_hash      *[]byte
+	person_sealed   *[]byte
+	clearedFields   map[string]struct{}
+	board           *publicid.Board
+	clearedboard    bool
+	post            *publicid.Post
+	clearedpost     bool
+	done            bool
+	oldValue        func(context.Context) (*Submission, error)
+	predicates      []predicate.Submission
+}
+
+var _ ent.Mutation = (*SubmissionMutation)(nil)
+
+// submissionOption allows management of the mutation configuration using functional options.
+type submissionOption func(*SubmissionMutation)
+
+// newSubmissionMutation creates new mutation for the Submission entity.
+func newSubmissionMutation(c config, op Op, opts ...submissionOption) *SubmissionMutation {
+	m := &SubmissionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSubmission,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSubmissionID sets the ID field of the mutation.
+func withSubmissionID(id publicid.Submission) submissionOption {
+	return func(m *SubmissionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Submission
+		)
+		m.oldValue = func(ctx context.Context) (*Submission, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Submission.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSubmission sets the old Submission of the mutation.
+func withSubmission(node *Submission) submissionOption {
+	return func(m *SubmissionMutation) {
+		m.oldValue = func(context.Context) (*Submission, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SubmissionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SubmissionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Submission entities.
+func (m *SubmissionMutation) SetID(id publicid.Submission) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SubmissionMutation) ID() (id publicid.Submission, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SubmissionMutation) IDs(ctx context.Context) ([]publicid.Submission, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.Submission{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Submission.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *SubmissionMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *SubmissionMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *SubmissionMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SubmissionMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SubmissionMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SubmissionMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *SubmissionMutation) SetKind(s submission.Kind) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *SubmissionMutation) Kind() (r submission.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldKind(ctx context.Context) (v submission.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *SubmissionMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetReason sets the "reason" field.
+func (m *SubmissionMutation) SetReason(s submission.Reason) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *SubmissionMutation) Reason() (r submission.Reason, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldReason(ctx context.Context) (v submission.Reason, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *SubmissionMutation) ResetReason() {
+	m.reason = nil
+}
+
+// SetBoardID sets the "board_id" field.
+func (m *SubmissionMutation) SetBoardID(pu publicid.Board) {
+	m.board = &pu
+}
+
+// BoardID returns the value of the "board_id" field in the mutation.
+func (m *SubmissionMutation) BoardID() (r publicid.Board, exists bool) {
+	v := m.board
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBoardID returns the old "board_id" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldBoardID(ctx context.Context) (v publicid.Board, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBoardID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBoardID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBoardID: %w", err)
+	}
+	return oldValue.BoardID, nil
+}
+
+// ResetBoardID resets all changes to the "board_id" field.
+func (m *SubmissionMutation) ResetBoardID() {
+	m.board = nil
+}
+
+// SetPostID sets the "post_id" field.
+func (m *SubmissionMutation) SetPostID(pu publicid.Post) {
+	m.post = &pu
+}
+
+// PostID returns the value of the "post_id" field in the mutation.
+func (m *SubmissionMutation) PostID() (r publicid.Post, exists bool) {
+	v := m.post
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPostID returns the old "post_id" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldPostID(ctx context.Context) (v *publicid.Post, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPostID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPostID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPostID: %w", err)
+	}
+	return oldValue.PostID, nil
+}
+
+// ClearPostID clears the value of the "post_id" field.
+func (m *SubmissionMutation) ClearPostID() {
+	m.post = nil
+	m.clearedFields[submission.FieldPostID] = struct{}{}
+}
+
+// PostIDCleared returns if the "post_id" field was cleared in this mutation.
+func (m *SubmissionMutation) PostIDCleared() bool {
+	_, ok := m.clearedFields[submission.FieldPostID]
+	return ok
+}
+
+// ResetPostID resets all changes to the "post_id" field.
+func (m *SubmissionMutation) ResetPostID() {
+	m.post = nil
+	delete(m.clearedFields, submission.FieldPostID)
+}
+
+// SetTitle sets the "title" field.
+func (m *SubmissionMutation) SetTitle(s string) {
+	m.title = &s
+}
+
+// Title returns the value of the "title" field in the mutation.
+func (m *SubmissionMutation) Title() (r string, exists bool) {
+	v := m.title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTitle returns the old "title" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldTitle(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTitle: %w", err)
+	}
+	return oldValue.Title, nil
+}
+
+// ResetTitle resets all changes to the "title" field.
+func (m *SubmissionMutation) ResetTitle() {
+	m.title = nil
+}
+
+// SetBodyText sets the "body_text" field.
+func (m *SubmissionMutation) SetBodyText(s string) {
+	m.body_text = &s
+}
+
+// BodyText returns the value of the "body_text" field in the mutation.
+func (m *SubmissionMutation) BodyText() (r string, exists bool) {
+	v := m.body_text
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBodyText returns the old "body_text" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldBodyText(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBodyText is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBodyText requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBodyText: %w", err)
+	}
+	return oldValue.BodyText, nil
+}
+
+// ResetBodyText resets all changes to the "body_text" field.
+func (m *SubmissionMutation) ResetBodyText() {
+	m.body_text = nil
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (m *SubmissionMutation) SetEmailHash(b []byte) {
+	m.email_hash = &b
+}
+
+// EmailHash returns the value of the "email_hash" field in the mutation.
+func (m *SubmissionMutation) EmailHash() (r []byte, exists bool) {
+	v := m.email_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailHash returns the old "email_hash" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldEmailHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailHash: %w", err)
+	}
+	return oldValue.EmailHash, nil
+}
+
+// ResetEmailHash resets all changes to the "email_hash" field.
+func (m *SubmissionMutation) ResetEmailHash() {
+	m.email_hash = nil
+}
+
+// SetPersonSealed sets the "person_sealed" field.
+func (m *SubmissionMutation) SetPersonSealed(b []byte) {
+	m.person_sealed = &b
+}
+
+// PersonSealed returns the value of the "person_sealed" field in the mutation.
+func (m *SubmissionMutation) PersonSealed() (r []byte, exists bool) {
+	v := m.person_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPersonSealed returns the old "person_sealed" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldPersonSealed(ctx context.Context) (v *[]byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPersonSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPersonSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPersonSealed: %w", err)
+	}
+	return oldValue.PersonSealed, nil
+}
+
+// ClearPersonSealed clears the value of the "person_sealed" field.
+func (m *SubmissionMutation) ClearPersonSealed() {
+	m.person_sealed = nil
+	m.clearedFields[submission.FieldPersonSealed] = struct{}{}
+}
+
+// PersonSealedCleared returns if the "person_sealed" field was cleared in this mutation.
+func (m *SubmissionMutation) PersonSealedCleared() bool {
+	_, ok := m.clearedFields[submission.FieldPersonSealed]
+	return ok
+}
+
+// ResetPersonSealed resets all changes to the "person_sealed" field.
+func (m *SubmissionMutation) ResetPersonSealed() {
+	m.person_sealed = nil
+	delete(m.clearedFields, submission.FieldPersonSealed)
+}
+
+// ClearBoard clears the "board" edge to the Board entity.
+func (m *SubmissionMutation) ClearBoard() {
+	m.clearedboard = true
+	m.clearedFields[submission.FieldBoardID] = struct{}{}
+}
+
+// BoardCleared reports if the "board" edge to the Board entity was cleared.
+func (m *SubmissionMutation) BoardCleared() bool {
+	return m.clearedboard
+}
+
+// BoardIDs returns the "board" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// BoardID instead. It exists only for internal usage by the builders.
+func (m *SubmissionMutation) BoardIDs() (ids []publicid.Board) {
+	if id := m.board; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetBoard resets all changes to the "board" edge.
+func (m *SubmissionMutation) ResetBoard() {
+	m.board = nil
+	m.clearedboard = false
+}
+
+// ClearPost clears the "post" edge to the Post entity.
+func (m *SubmissionMutation) ClearPost() {
+	m.clearedpost = true
+	m.clearedFields[submission.FieldPostID] = struct{}{}
+}
+
+// PostCleared reports if the "post" edge to the Post entity was cleared.
+func (m *SubmissionMutation) PostCleared() bool {
+	return m.PostIDCleared() || m.clearedpost
+}
+
+// PostIDs returns the "post" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// PostID instead. It exists only for internal usage by the builders.
+func (m *SubmissionMutation) PostIDs() (ids []publicid.Post) {
+	if id := m.post; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetPost resets all changes to the "post" edge.
+func (m *SubmissionMutation) ResetPost() {
+	m.post = nil
+	m.clearedpost = false
+}
+
+// Where appends a list predicates to the SubmissionMutation builder.
+func (m *SubmissionMutation) Where(ps ...predicate.Submission) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SubmissionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SubmissionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Submission, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SubmissionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SubmissionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Submission).
+func (m *SubmissionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SubmissionMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.organization_id != nil {
+		fields = append(fields, submission.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, submission.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, submission.FieldKind)
+	}
+	if m.reason != nil {
+		fields = append(fields, submission.FieldReason)
+	}
+	if m.board != nil {
+		fields = append(fields, submission.FieldBoardID)
+	}
+	if m.post != nil {
+		fields = append(fields, submission.FieldPostID)
+	}
+	if m.title != nil {
+		fields = append(fields, submission.FieldTitle)
+	}
+	if m.body_text != nil {
+		fields = append(fields, submission.FieldBodyText)
+	}
+	if m.email_hash != nil {
+		fields = append(fields, submission.FieldEmailHash)
+	}
+	if m.person_sealed != nil {
+		fields = append(fields, submission.FieldPersonSealed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SubmissionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case submission.FieldOrganizationID:
+		return m.OrganizationID()
+	case submission.FieldCreatedAt:
+		return m.CreatedAt()
+	case submission.FieldKind:
+		return m.Kind()
+	case submission.FieldReason:
+		return m.Reason()
+	case submission.FieldBoardID:
+		return m.BoardID()
+	case submission.FieldPostID:
+		return m.PostID()
+	case submission.FieldTitle:
+		return m.Title()
+	case submission.FieldBodyText:
+		return m.BodyText()
+	case submission.FieldEmailHash:
+		return m.EmailHash()
+	case submission.FieldPersonSealed:
+		return m.PersonSealed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SubmissionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case submission.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case submission.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case submission.FieldKind:
+		return m.OldKind(ctx)
+	case submission.FieldReason:
+		return m.OldReason(ctx)
+	case submission.FieldBoardID:
+		return m.OldBoardID(ctx)
+	case submission.FieldPostID:
+		return m.OldPostID(ctx)
+	case submission.FieldTitle:
+		return m.OldTitle(ctx)
+	case submission.FieldBodyText:
+		return m.OldBodyText(ctx)
+	case submission.FieldEmailHash:
+		return m.OldEmailHash(ctx)
+	case submission.FieldPersonSealed:
+		return m.OldPersonSealed(ctx)
+	}
+	return nil, fmt.Errorf("unknown Submission field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubmissionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case submission.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case submission.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case submission.FieldKind:
+		v, ok := value.(submission.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case submission.FieldReason:
+		v, ok := value.(submission.Reason)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case submission.FieldBoardID:
+		v, ok := value.(publicid.Board)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBoardID(v)
+		return nil
+	case submission.FieldPostID:
+		v, ok := value.(publicid.Post)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPostID(v)
+		return nil
+	case submission.FieldTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTitle(v)
+		return nil
+	case submission.FieldBodyText:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBodyText(v)
+		return nil
+	case submission.FieldEmailHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailHash(v)
+		return nil
+	case submission.FieldPersonSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPersonSealed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Submission field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SubmissionMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SubmissionMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubmissionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Submission numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SubmissionMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(submission.FieldPostID) {
+		fields = append(fields, submission.FieldPostID)
+	}
+	if m.FieldCleared(submission.FieldPersonSealed) {
+		fields = append(fields, submission.FieldPersonSealed)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SubmissionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SubmissionMutation) ClearField(name string) error {
+	switch name {
+	case submission.FieldPostID:
+		m.ClearPostID()
+		return nil
+	case submission.FieldPersonSealed:
+		m.ClearPersonSealed()
+		return nil
+	}
+	return fmt.Errorf("unknown Submission nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SubmissionMutation) ResetField(name string) error {
+	switch name {
+	case submission.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case submission.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case submission.FieldKind:
+		m.ResetKind()
+		return nil
+	case submission.FieldReason:
+		m.ResetReason()
+		return nil
+	case submission.FieldBoardID:
+		m.ResetBoardID()
+		return nil
+	case submission.FieldPostID:
+		m.ResetPostID()
+		return nil
+	case submission.FieldTitle:
+		m.ResetTitle()
+		return nil
+	case submission.FieldBodyText:
+		m.ResetBodyText()
+		return nil
+	case submission.FieldEmailHash:
+		m.ResetEmailHash()
+		return nil
+	case submission.FieldPersonSealed:
+		m.ResetPersonSealed()
+		return nil
+	}
+	return fmt.Errorf("unknown Submission field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SubmissionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.board != nil {
+		edges = append(edges, submission.EdgeBoard)
+	}
+	if m.post != nil {
+		edges = append(edges, submission.EdgePost)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SubmissionMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case submission.EdgeBoard:
+		if id := m.board; id != nil {
+			return []ent.Value{*id}
+		}
+	case submission.EdgePost:
+		if id := m.post; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SubmissionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SubmissionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SubmissionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedboard {
+		edges = append(edges, submission.EdgeBoard)
+	}
+	if m.clearedpost {
+		edges = append(edges, submission.EdgePost)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SubmissionMutation) EdgeCleared(name string) bool {
+	switch name {
+	case submission.EdgeBoard:
+		return m.clearedboard
+	case submission.EdgePost:
+		return m.clearedpost
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SubmissionMutation) ClearEdge(name string) error {
+	switch name {
+	case submission.EdgeBoard:
+		m.ClearBoard()
+		return nil
+	case submission.EdgePost:
+		m.ClearPost()
+		return nil
+	}
+	return fmt.Errorf("unknown Submission unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SubmissionMutation) ResetEdge(name string) error {
+	switch name {
+	case submission.EdgeBoard:
+		m.ResetBoard()
+		return nil
+	case submission.EdgePost:
+		m.ResetPost()
+		return nil
+	}
+	return fmt.Errorf("unknown Submission edge %s", name)
+}
+
 // TagMutation represents an operation that mutates the Tag nodes in the graph.
 type TagMutation struct {
 	config
@@ -23554,4 +24571,514 @@ func (m *WidgetSecretMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *WidgetSecretMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown WidgetSecret edge %s", name)
+}
+
+// WordListMutation represents an operation that mutates the WordList nodes in the graph.
+type WordListMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	updated_at      *time.Time
+	words           *[]string
+	appendwords     []string
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*WordList, error)
+	predicates      []predicate.WordList
+}
+
+var _ ent.Mutation = (*WordListMutation)(nil)
+
+// wordlistOption allows management of the mutation configuration using functional options.
+type wordlistOption func(*WordListMutation)
+
+// newWordListMutation creates new mutation for the WordList entity.
+func newWordListMutation(c config, op Op, opts ...wordlistOption) *WordListMutation {
+	m := &WordListMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeWordList,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withWordListID sets the ID field of the mutation.
+func withWordListID(id uuid.UUID) wordlistOption {
+	return func(m *WordListMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *WordList
+		)
+		m.oldValue = func(ctx context.Context) (*WordList, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().WordList.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withWordList sets the old WordList of the mutation.
+func withWordList(node *WordList) wordlistOption {
+	return func(m *WordListMutation) {
+		m.oldValue = func(context.Context) (*WordList, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m WordListMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m WordListMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of WordList entities.
+func (m *WordListMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *WordListMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *WordListMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().WordList.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *WordListMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *WordListMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the WordList entity.
+// If the WordList object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WordListMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *WordListMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *WordListMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *WordListMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the WordList entity.
+// If the WordList object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WordListMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *WordListMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *WordListMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *WordListMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the WordList entity.
+// If the WordList object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WordListMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *WordListMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// SetWords sets the "words" field.
+func (m *WordListMutation) SetWords(s []string) {
+	m.words = &s
+	m.appendwords = nil
+}
+
+// Words returns the value of the "words" field in the mutation.
+func (m *WordListMutation) Words() (r []string, exists bool) {
+	v := m.words
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWords returns the old "words" field's value of the WordList entity.
+// If the WordList object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WordListMutation) OldWords(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWords is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWords requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWords: %w", err)
+	}
+	return oldValue.Words, nil
+}
+
+// AppendWords adds s to the "words" field.
+func (m *WordListMutation) AppendWords(s []string) {
+	m.appendwords = append(m.appendwords, s...)
+}
+
+// AppendedWords returns the list of values that were appended to the "words" field in this mutation.
+func (m *WordListMutation) AppendedWords() ([]string, bool) {
+	if len(m.appendwords) == 0 {
+		return nil, false
+	}
+	return m.appendwords, true
+}
+
+// ResetWords resets all changes to the "words" field.
+func (m *WordListMutation) ResetWords() {
+	m.words = nil
+	m.appendwords = nil
+}
+
+// Where appends a list predicates to the WordListMutation builder.
+func (m *WordListMutation) Where(ps ...predicate.WordList) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the WordListMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *WordListMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.WordList, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *WordListMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *WordListMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (WordList).
+func (m *WordListMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *WordListMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.organization_id != nil {
+		fields = append(fields, wordlist.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, wordlist.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, wordlist.FieldUpdatedAt)
+	}
+	if m.words != nil {
+		fields = append(fields, wordlist.FieldWords)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *WordListMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case wordlist.FieldOrganizationID:
+		return m.OrganizationID()
+	case wordlist.FieldCreatedAt:
+		return m.CreatedAt()
+	case wordlist.FieldUpdatedAt:
+		return m.UpdatedAt()
+	case wordlist.FieldWords:
+		return m.Words()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *WordListMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case wordlist.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case wordlist.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case wordlist.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	case wordlist.FieldWords:
+		return m.OldWords(ctx)
+	}
+	return nil, fmt.Errorf("unknown WordList field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *WordListMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case wordlist.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case wordlist.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case wordlist.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	case wordlist.FieldWords:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWords(v)
+		return nil
+	}
+	return fmt.Errorf("unknown WordList field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *WordListMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *WordListMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *WordListMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown WordList numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *WordListMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *WordListMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *WordListMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown WordList nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *WordListMutation) ResetField(name string) error {
+	switch name {
+	case wordlist.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case wordlist.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case wordlist.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	case wordlist.FieldWords:
+		m.ResetWords()
+		return nil
+	}
+	return fmt.Errorf("unknown WordList field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *WordListMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *WordListMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *WordListMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *WordListMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *WordListMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *WordListMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *WordListMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown WordList unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *WordListMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown WordList edge %s", name)
 }

@@ -23,11 +23,13 @@ import (
 	"earshot/ent/db/recovery"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/submission"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
 	"earshot/ent/db/widgetsecret"
+	"earshot/ent/db/wordlist"
 	"earshot/ent/schema"
 	"earshot/internal/publicid"
 	"time"
@@ -106,6 +108,10 @@ func init() {
 	boardDescPublic := boardFields[6].Descriptor()
 	// board.DefaultPublic holds the default value on creation for the public field.
 	board.DefaultPublic = boardDescPublic.Default.(bool)
+	// boardDescModerated is the schema descriptor for moderated field.
+	boardDescModerated := boardFields[7].Descriptor()
+	// board.DefaultModerated holds the default value on creation for the moderated field.
+	board.DefaultModerated = boardDescModerated.Default.(bool)
 	// boardDescID is the schema descriptor for id field.
 	boardDescID := boardFields[0].Descriptor()
 	// board.DefaultID holds the default value on creation for the id field.
@@ -412,6 +418,27 @@ func init() {
 	subjectrequestDescID := subjectrequestFields[0].Descriptor()
 	// subjectrequest.DefaultID holds the default value on creation for the id field.
 	subjectrequest.DefaultID = subjectrequestDescID.Default.(func() publicid.SubjectRequest)
+	submissionMixin := schema.Submission{}.Mixin()
+	submissionMixinFields1 := submissionMixin[1].Fields()
+	_ = submissionMixinFields1
+	submissionFields := schema.Submission{}.Fields()
+	_ = submissionFields
+	// submissionDescCreatedAt is the schema descriptor for created_at field.
+	submissionDescCreatedAt := submissionMixinFields1[0].Descriptor()
+	// submission.DefaultCreatedAt holds the default value on creation for the created_at field.
+	submission.DefaultCreatedAt = submissionDescCreatedAt.Default.(func() time.Time)
+	// submissionDescTitle is the schema descriptor for title field.
+	submissionDescTitle := submissionFields[5].Descriptor()
+	// submission.DefaultTitle holds the default value on creation for the title field.
+	submission.DefaultTitle = submissionDescTitle.Default.(string)
+	// submissionDescBodyText is the schema descriptor for body_text field.
+	submissionDescBodyText := submissionFields[6].Descriptor()
+	// submission.DefaultBodyText holds the default value on creation for the body_text field.
+	submission.DefaultBodyText = submissionDescBodyText.Default.(string)
+	// submissionDescID is the schema descriptor for id field.
+	submissionDescID := submissionFields[0].Descriptor()
+	// submission.DefaultID holds the default value on creation for the id field.
+	submission.DefaultID = submissionDescID.Default.(func() publicid.Submission)
 	tagMixin := schema.Tag{}.Mixin()
 	tagMixinFields1 := tagMixin[1].Fields()
 	_ = tagMixinFields1
@@ -497,4 +524,21 @@ func init() {
 	widgetsecretDescID := widgetsecretFields[0].Descriptor()
 	// widgetsecret.DefaultID holds the default value on creation for the id field.
 	widgetsecret.DefaultID = widgetsecretDescID.Default.(func() publicid.WidgetSecret)
+	wordlistMixin := schema.WordList{}.Mixin()
+	wordlistMixinFields1 := wordlistMixin[1].Fields()
+	_ = wordlistMixinFields1
+	wordlistFields := schema.WordList{}.Fields()
+	_ = wordlistFields
+	// wordlistDescCreatedAt is the schema descriptor for created_at field.
+	wordlistDescCreatedAt := wordlistMixinFields1[0].Descriptor()
+	// wordlist.DefaultCreatedAt holds the default value on creation for the created_at field.
+	wordlist.DefaultCreatedAt = wordlistDescCreatedAt.Default.(func() time.Time)
+	// wordlistDescUpdatedAt is the schema descriptor for updated_at field.
+	wordlistDescUpdatedAt := wordlistMixinFields1[1].Descriptor()
+	// wordlist.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	wordlist.DefaultUpdatedAt = wordlistDescUpdatedAt.Default.(func() time.Time)
+	// wordlistDescID is the schema descriptor for id field.
+	wordlistDescID := wordlistFields[0].Descriptor()
+	// wordlist.DefaultID holds the default value on creation for the id field.
+	wordlist.DefaultID = wordlistDescID.Default.(func() uuid.UUID)
 }

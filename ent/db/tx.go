@@ -54,6 +54,8 @@ type Tx struct {
 	SubjectRecord *SubjectRecordClient
 	// SubjectRequest is the client for interacting with the SubjectRequest builders.
 	SubjectRequest *SubjectRequestClient
+	// Submission is the client for interacting with the Submission builders.
+	Submission *SubmissionClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -64,6 +66,8 @@ type Tx struct {
 	Webhook *WebhookClient
 	// WidgetSecret is the client for interacting with the WidgetSecret builders.
 	WidgetSecret *WidgetSecretClient
+	// WordList is the client for interacting with the WordList builders.
+	WordList *WordListClient
 
 	// lazily loaded.
 	client     *Client
@@ -215,11 +219,13 @@ func (tx *Tx) init() {
 	tx.Recovery = NewRecoveryClient(tx.config)
 	tx.SubjectRecord = NewSubjectRecordClient(tx.config)
 	tx.SubjectRequest = NewSubjectRequestClient(tx.config)
+	tx.Submission = NewSubmissionClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.User = NewUserClient(tx.config)
 	tx.Vote = NewVoteClient(tx.config)
 	tx.Webhook = NewWebhookClient(tx.config)
 	tx.WidgetSecret = NewWidgetSecretClient(tx.config)
+	tx.WordList = NewWordListClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

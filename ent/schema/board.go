@@ -25,6 +25,8 @@ func (Board) Fields() []ent.Field {
 		field.Bool("show_roadmap").Default(true),
 		// Whether everybody may read it on its web pages.
 		field.Bool("public").Default(false),
+		// Whether posts and comments of end-users wait until somebody has looked at them.
+		field.Bool("moderated").Default(false),
 	}
 }
 

@@ -1,20 +1,14 @@
 package access
 
 import (
-	"bytes"
 	"context"
-	"image"
-	_ "image/jpeg" // what a logo may be
-	_ "image/png"
 	"regexp"
 	"strings"
-	"time"
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/logo"
 	"earshot/ent/db/organization"
 	"earshot/internal/change"
 	"earshot/internal/problem"
@@ -25,10 +19,6 @@ import (
 const (
 	maxOrganizationName = 100
 	maxOrganizationSlug = 60 // as that of a board, beside which it stands in addresses
-	// A logo is on every page, so it has to be small: 64 KiB and twice the pixels of what the
-	// densest screens show of it.
-	maxLogoBytes  = 64 << 10
-	maxLogoPixels = 1024
 )
 
 var (
@@ -44,6 +34,14 @@ type OrganizationPatch struct {
 	Logo []byte
 	// PublicClosed has nobody post, vote or comment on the public boards.
 	PublicClosed *bool
+	// BlockedWords have what end-users write with them wait until somebody has looked at it.
+	BlockedWords *[]string
+}
+
+// Organization is an organization with what isn't in its row.
+type Organization struct {
+	*db.Organization
+	BlockedWords []string
 }
 
 func (in *OrganizationPatch) check() (mediaType string, err error) {
@@ -66,6 +64,10 @@ func (in *OrganizationPatch) check() (mediaType string, err error) {
 	if len(in.Logo) > 0 {
 		mediaType = checkLogo(&bad, in.Logo)
 	}
+	if in.BlockedWords != nil {
+		words := checkBlockedWords(&bad, *in.BlockedWords)
+		in.BlockedWords = &words
+	}
 	return mediaType, bad.Err()
 }
 
@@ -76,58 +78,87 @@ func checkOrganizationSlug(bad *problem.Fields, slug string) {
 	}
 }
 
-// checkLogo returns the media type of a picture. Pictures that could hold a script, as SVG, are none.
-func checkLogo(bad *problem.Fields, file []byte) (mediaType string) {
-	if len(file) > maxLogoBytes {
-		bad.Add("logo", "maxLength", "must have at most %d bytes, not %d", maxLogoBytes, len(file))
-		return ""
-	}
-	picture, format, err := image.DecodeConfig(bytes.NewReader(file))
-	switch {
-	case err != nil, format != "png" && format != "jpeg": // others may be known to the program
-		bad.Add("logo", "format", "must be a PNG or a JPEG")
-	case picture.Width > maxLogoPixels || picture.Height > maxLogoPixels:
-		bad.Add("logo", "maximum", "must be at most %d pixels wide and high, not %d by %d", maxLogoPixels, picture.Width, picture.Height)
-	}
-	return "image/" + format
+// Organization loads the organization in the context.
+func (s *Service) Organization(ctx context.Context) (*Organization, error) {
+	return organizationOf(ctx, s.store.Client().Organization, s.store.Client().WordList)
 }
 
-// UpdateOrganization changes what its operator may change of the organization in the context. A
-// slug that another one has is problem.Conflict.
-func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) (*db.Organization, error) {
+func organizationOf(ctx context.Context, organizations *db.OrganizationClient, lists *db.WordListClient) (*Organization, error) {
+	row, err := organizations.Query().Only(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the organization")
+	}
+	words, err := blockedWords(ctx, lists)
+	return &Organization{row, words}, err
+}
+
+// UpdateOrganization changes what the patch holds of the caller's organization. Only owners and
+// admins may. A slug that another organization has is problem.Conflict.
+func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) (changed *Organization, err error) {
 	mediaType, err := in.check()
 	if err != nil {
 		return nil, err
 	}
-	var changed *db.Organization
-	err = s.asOperator(ctx, func(ctx context.Context, c *change.Change) error {
-		old, err := c.Organization.Query().ForUpdate(store.NoKeyUpdate).Only(ctx)
-		if err != nil {
-			return errors.Wrap(err, "load the organization")
-		}
-		logo, err := putLogo(ctx, c, mediaType, in.Logo)
-		if err != nil {
-			return err
-		}
-		update := c.Organization.UpdateOne(old)
-		change.Differs(in.Name, old.Name, update.SetName)
-		change.Differs(in.PublicClosed, old.PublicClosed, update.SetPublicClosed)
-		setOrClear(in.Slug, old.Slug, update.SetSlug, update.ClearSlug)
-		setOrClear(in.Color, old.Color, update.SetColor, update.ClearColor)
-		if changed = old; !logo && change.Unchanged(update.Mutation()) {
-			return nil
-		}
-		c.Audit("updateOrganization", old.ID)
-		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
-		if sqlgraph.IsUniqueConstraintError(err) {
-			return slugTaken()
-		}
-		if err != nil {
-			return errors.Wrap(err, "update the organization")
-		}
-		return nil
+	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
+		changed, err = updateOrganization(ctx, c, in, mediaType)
+		return err
 	})
 	return changed, err
+}
+
+// ArrangeOrganization is UpdateOrganization for the operator, in the organization of the context.
+func (s *Service) ArrangeOrganization(ctx context.Context, in OrganizationPatch) (changed *Organization, err error) {
+	mediaType, err := in.check()
+	if err != nil {
+		return nil, err
+	}
+	err = s.asOperator(ctx, func(ctx context.Context, c *change.Change) (err error) {
+		changed, err = updateOrganization(ctx, c, in, mediaType)
+		return err
+	})
+	return changed, err
+}
+
+func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPatch, mediaType string) (*Organization, error) {
+	if err := LockForAdmin(ctx, c); err != nil {
+		return nil, err
+	}
+	old, err := organizationOf(ctx, c.Organization, c.WordList)
+	if err != nil {
+		return nil, err
+	}
+	if err := change.Judge(ctx, old); err != nil {
+		return nil, err
+	}
+	logo, err := putLogo(ctx, c, mediaType, in.Logo)
+	if err != nil {
+		return nil, err
+	}
+	words, err := putBlockedWords(ctx, c, old.BlockedWords, in.BlockedWords)
+	if err != nil {
+		return nil, err
+	}
+	update := c.Organization.UpdateOne(old.Organization)
+	change.Differs(in.Name, old.Name, update.SetName)
+	change.Differs(in.PublicClosed, old.PublicClosed, update.SetPublicClosed)
+	setOrClear(in.Slug, old.Slug, update.SetSlug, update.ClearSlug)
+	setOrClear(in.Color, old.Color, update.SetColor, update.ClearColor)
+	if !logo && !words && change.Unchanged(update.Mutation()) {
+		return old, nil
+	}
+	c.Audit("updateOrganization", old.ID)
+	changed := &Organization{BlockedWords: old.BlockedWords}
+	if words {
+		changed.BlockedWords = *in.BlockedWords
+	}
+	changed.Organization, err = update.SetUpdatedAt(store.Now()).Save(ctx)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, slugTaken()
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "update the organization")
+	}
+	return changed, nil
 }
 
 func slugTaken() error {
@@ -145,31 +176,6 @@ func setOrClear[Update any](to, old *string, set func(string) Update, unset func
 	case old == nil || *old != *to:
 		set(*to)
 	}
-}
-
-// putLogo replaces the logo; an empty file takes it away, and nil leaves it. Changed says that another
-// one was there, or none.
-func putLogo(ctx context.Context, c *change.Change, mediaType string, file []byte) (changed bool, err error) {
-	if file == nil {
-		return false, nil
-	}
-	old, err := c.Logo.Query().Only(ctx)
-	if err != nil && !db.IsNotFound(err) {
-		return false, errors.Wrap(err, "load the logo")
-	}
-	if old == nil && len(file) == 0 || old != nil && old.MediaType == mediaType && bytes.Equal(old.Content, file) {
-		return false, nil
-	}
-	if _, err := c.Logo.Delete().Exec(ctx); err != nil {
-		return false, errors.Wrap(err, "remove the logo")
-	}
-	if len(file) == 0 {
-		return true, nil
-	}
-	if err := c.Logo.Create().SetMediaType(mediaType).SetContent(file).Exec(ctx); err != nil {
-		return false, errors.Wrap(err, "insert the logo")
-	}
-	return true, nil
 }
 
 // Workspace loads the organization that an address names, by its slug or its id. It returns
@@ -192,28 +198,4 @@ func (s *Service) Workspace(ctx context.Context, name string) (*db.Organization,
 		return nil, errors.Wrap(err, "load the organization")
 	}
 	return found, nil
-}
-
-// Logo is the logo of the organization in the context; nil is none.
-func (s *Service) Logo(ctx context.Context) (*db.Logo, error) {
-	found, err := s.store.Client().Logo.Query().Only(ctx)
-	if db.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "load the logo")
-	}
-	return found, nil
-}
-
-// LogoChanged is when the logo of the organization in the context was set; nil is that there is none.
-func (s *Service) LogoChanged(ctx context.Context) (*time.Time, error) {
-	found, err := s.store.Client().Logo.Query().Select(logo.FieldUpdatedAt).Only(ctx)
-	if db.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "look for the logo")
-	}
-	return &found.UpdatedAt, nil
 }

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
+	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -22,19 +25,21 @@ func TestAnOrganization(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"gets what it is found and known by, and keeps what isn't said": updateOrganization,
-		"has a slug of its own":                             organizationSlug,
-		"is refused bad values, all at once":                badOrganizationPatch,
-		"has a logo that is replaced and taken away":        replaceLogo,
-		"has no logo that isn't a small PNG or JPEG":        badLogos,
-		"is found by its slug or its id, and by no other's": findWorkspace,
-		"can be changed while its bills aren't paid":        updateReadOnly,
-		"stays as it is where it is told what it has":       updateTwice,
+		"has a slug of its own":                                              organizationSlug,
+		"is refused bad values, all at once":                                 badOrganizationPatch,
+		"has a logo that is replaced and taken away":                         replaceLogo,
+		"has no logo that isn't a small PNG or JPEG":                         badLogos,
+		"is found by its slug or its id, and by no other's":                  findWorkspace,
+		"can be changed while its bills aren't paid":                         updateReadOnly,
+		"stays as it is where it is told what it has":                        updateTwice,
+		"is changed by its owners and admins, and read by all its members":   organizationByAPI,
+		"has blocked words, each once, and is refused more than it may have": organizationWords,
 	})
 }
 
 func (n *tenant) update(t *testing.T, in access.OrganizationPatch) error {
 	t.Helper()
-	_, err := n.App.Access.UpdateOrganization(n.Context(t.Context()), in)
+	_, err := n.App.Access.ArrangeOrganization(n.Context(t.Context()), in)
 	return err
 }
 
@@ -48,7 +53,7 @@ func picture(t *testing.T, width, height int) []byte {
 func updateOrganization(t *testing.T, n *tenant) {
 	slug := n.slug()
 	require.NoError(t, n.update(t, access.OrganizationPatch{Name: new(" Acme Labs "), Slug: &slug, Color: new("#AbCdEf")}))
-	got, err := n.App.Access.UpdateOrganization(n.Context(t.Context()), access.OrganizationPatch{})
+	got, err := n.App.Access.ArrangeOrganization(n.Context(t.Context()), access.OrganizationPatch{})
 	require.NoError(t, err)
 	require.Equal(t, "Acme Labs", got.Name)
 	require.Equal(t, slug, *got.Slug)
@@ -56,11 +61,11 @@ func updateOrganization(t *testing.T, n *tenant) {
 	me := n.Get(t, "/v1/me")["organization"].(object)
 	require.Equal(t, slug, me["slug"])
 	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: new(""), Color: new("")}))
-	got, err = n.App.Access.Workspace(t.Context(), n.Organization.ID.String())
+	row, err := n.App.Access.Workspace(t.Context(), n.Organization.ID.String())
 	require.NoError(t, err)
-	require.Nil(t, got.Slug)
-	require.Nil(t, got.Color)
-	require.Equal(t, "Acme Labs", got.Name)
+	require.Nil(t, row.Slug)
+	require.Nil(t, row.Color)
+	require.Equal(t, "Acme Labs", row.Name)
 }
 
 func updateTwice(t *testing.T, n *tenant) {
@@ -82,6 +87,58 @@ func updateTwice(t *testing.T, n *tenant) {
 	require.Equal(t, 1, lines())
 	require.NoError(t, n.update(t, access.OrganizationPatch{Logo: []byte{}}))
 	require.Equal(t, 2, lines(), "a logo is a change, too")
+}
+
+func organizationByAPI(t *testing.T, n *tenant) {
+	slug := n.slug()
+	require.NoError(t, n.update(t, access.OrganizationPatch{Slug: &slug}))
+	admin := n.As(t, n.enlist(t, user.RoleAdmin))
+	member := n.As(t, n.enlist(t, user.RoleMember))
+	read := member.Do(t, http.MethodGet, "/v1/organization", nil)
+	require.Equal(t, []any{"Acme", slug, nil, false, []any{}},
+		[]any{read.Data()["name"], read.Data()["slug"], read.Data()["color"], read.Data()["publicClosed"], read.Data()["blockedWords"]})
+	change := object{"color": "#0F766E", "publicClosed": true, "blockedWords": []string{"casino"}, "name": "Other", "slug": "other"}
+	a := member.Refused(t, "ERR_FORBIDDEN", http.MethodPatch, "/v1/organization", change)
+	require.Equal(t, "role_insufficient", a.Details()["reason"])
+	changed := admin.Do(t, http.MethodPatch, "/v1/organization", change, "If-Match", read.Header.Get("ETag"))
+	require.Equal(t, []any{"Acme", slug, "#0f766e", true, []any{"casino"}},
+		[]any{changed.Data()["name"], changed.Data()["slug"], changed.Data()["color"], changed.Data()["publicClosed"], changed.Data()["blockedWords"]},
+		"name and slug are the operator's")
+	stale := admin.Do(t, http.MethodPatch, "/v1/organization", object{"publicClosed": false}, "If-Match", read.Header.Get("ETag"))
+	require.Equal(t, http.StatusPreconditionFailed, stale.Status)
+	again := admin.Do(t, http.MethodPatch, "/v1/organization", object{"color": nil}, "If-Match", changed.Header.Get("ETag"))
+	require.Equal(t, http.StatusOK, again.Status, "%s", again.Raw)
+	require.Nil(t, again.Data()["color"])
+	require.Equal(t, true, again.Data()["publicClosed"])
+}
+
+// enlist makes a member with a role.
+func (n *tenant) enlist(t *testing.T, role user.Role) *db.User {
+	t.Helper()
+	m, err := n.App.Access.EnlistMember(n.Context(t.Context()),
+		access.NewMember{Email: string(role) + "@example.com", Name: "Kim", Role: string(role)})
+	require.NoError(t, err)
+	return m
+}
+
+func organizationWords(t *testing.T, n *tenant) {
+	given := []string{" Casino ", "cafe\u0301", "CASINO", "Café", "cheap  pills", "cheap pills"}
+	read := n.Patch(t, "/v1/organization", object{"blockedWords": given})
+	require.Equal(t, []any{"Casino", "cafe\u0301", "cheap  pills"}, read["blockedWords"])
+	unchanged := n.Watch(t)
+	n.Patch(t, "/v1/organization", object{"blockedWords": given})
+	unchanged(t)
+	n.Refused(t, "ERR_VALIDATION", http.MethodPatch, "/v1/organization", object{"blockedWords": []string{"\u200b"}})
+	err := n.update(t, access.OrganizationPatch{BlockedWords: &[]string{"", "a\nb", strings.Repeat("é", 81), "\u00ad"}})
+	require.Equal(t, []string{"blockedWords[0]", "blockedWords[1]", "blockedWords[2]", "blockedWords[3]"}, fieldsOf(t, err))
+	many := make([]string, 201)
+	for i := range many {
+		many[i] = fmt.Sprint("word", i)
+	}
+	require.Equal(t, []string{"blockedWords"}, fieldsOf(t, n.update(t, access.OrganizationPatch{BlockedWords: &many})))
+	unchanged(t)
+	require.NoError(t, n.update(t, access.OrganizationPatch{BlockedWords: &[]string{}}), "none")
+	require.Equal(t, []any{}, n.Get(t, "/v1/organization")["blockedWords"])
 }
 
 // slug is one that no other tenant of the service has.

@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	},
 	"internal/access": {
 		"ent/db/...", "internal/batch", "internal/change", "internal/page", "internal/problem", "internal/publicid",
-		"internal/store",
+		"internal/store", "internal/wordlist",
 	},
 	"internal/contacts": {
 		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/page", "internal/problem",
@@ -78,8 +78,8 @@ var allowed = map[string][]string{
 		"internal/problem", "internal/publicid", "internal/store",
 	},
 	"internal/interactions": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/problem",
-		"internal/publicid", "internal/seal", "internal/store",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/page",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/store", "internal/wordlist",
 	},
 	// It does to all of a person what the others do to parts.
 	"internal/subjects": {
@@ -110,7 +110,7 @@ var allowed = map[string][]string{
 	"api/gen": nil,
 	"api": {
 		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
-		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/memory", "internal/page", "internal/problem",
+		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/memory", "internal/page", "internal/problem",
 		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
 	},
 	// The pages for everybody. They are mounted beside the operations.

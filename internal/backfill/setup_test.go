@@ -48,16 +48,22 @@ func (n *tenant) onBoard(t *testing.T) context.Context {
 // acts has somebody who isn't known act on the public board, at a moment of before.
 func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	t.Helper()
-	who := feedback.Visitor{Email: email, Name: "Somebody"}
+	who := feedback.Visitor{EmailHash: n.App.Contacts.EmailHash(email)}
 	ctx, f := n.onBoard(t), n.App.Feedback
 	require.NoError(t, n.App.Changes.Run(ctx, func(c *change.Change) (err error) {
+		if kind == "post" {
+			on, err := f.KeepPublicBoard(ctx, c, n.board)
+			require.NoError(t, err)
+			_, err = f.CreateVisitorsPost(ctx, c, on, "Export", "", who)
+			return err
+		}
+		on, _, err := f.LockPublicPost(ctx, c, n.post)
+		require.NoError(t, err)
 		switch kind {
 		case "vote":
-			_, err = f.CastVisitorsVote(ctx, c, n.post, who)
+			err = f.CastVisitorsVote(ctx, c, on, who)
 		case "comment":
-			_, err = f.CreateVisitorsComment(ctx, c, n.post, "Yes", who)
-		case "post":
-			_, err = f.CreateVisitorsPost(ctx, c, n.board, "Export", "", who)
+			_, err = f.CreateVisitorsComment(ctx, c, on, "Yes", who)
 		}
 		return err
 	}))

@@ -18,7 +18,7 @@ type audited struct {
 var resourceKinds = map[string]string{
 	"org": "organization", "usr": "member", "key": "api_key", "brd": "board", "tag": "tag", "pst": "post", "cmt": "comment",
 	"chg": "changelog_entry", "ctc": "contact", "whk": "webhook", "dlv": "delivery",
-	"wgs": "widget_secret", "bkf": "contact_backfill",
+	"wgs": "widget_secret", "bkf": "contact_backfill", "sub": "submission",
 }
 
 // Audit leaves a line in the audit trail, in the change's transaction: the operation, by its name in

@@ -17,8 +17,8 @@ import (
 
 // BoardPatch is what to change of a board; a nil member stays as it is.
 type BoardPatch struct {
-	Name, Slug, Description            *string
-	ShowChangelog, ShowRoadmap, Public *bool
+	Name, Slug, Description                       *string
+	ShowChangelog, ShowRoadmap, Public, Moderated *bool
 }
 
 func (in *BoardPatch) check() error {
@@ -59,6 +59,7 @@ func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPa
 		change.Differs(in.ShowChangelog, old.ShowChangelog, update.SetShowChangelog)
 		change.Differs(in.ShowRoadmap, old.ShowRoadmap, update.SetShowRoadmap)
 		change.Differs(in.Public, old.Public, update.SetPublic)
+		change.Differs(in.Moderated, old.Moderated, update.SetModerated)
 		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
 		}

@@ -31,6 +31,8 @@ type NewBoard struct {
 	Slug        *string
 	Description string
 	Public      bool
+	// Moderated has posts and comments of end-users wait until somebody has looked at them.
+	Moderated bool
 }
 
 // CreateBoard makes a board. A slug that was asked for and is taken is
@@ -51,7 +53,8 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 		id, at := publicid.NewBoard(), store.Now()
 		insert := func(slug string) (bool, error) {
 			return store.Inserted(c.Board.Create().
-				SetID(id).SetName(in.Name).SetDescription(in.Description).SetPublic(in.Public).SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
+				SetID(id).SetName(in.Name).SetDescription(in.Description).SetPublic(in.Public).SetModerated(in.Moderated).
+				SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
 				OnConflict(sql.DoNothing()).Exec(ctx))
 		}
 		taken := func(slug string) (bool, error) { return store.Exists(ctx, c.Board.Query().Where(board.Slug(slug))) }

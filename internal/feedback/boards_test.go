@@ -34,7 +34,7 @@ func newBoard(t *testing.T, n *tenant) {
 	made := a.Data()
 	require.Equal(t, object{
 		"organizationId": n.Organization.ID.String(), "name": "Feature requests", "slug": "feature-requests",
-		"description": " As is. ", "showChangelog": true, "showRoadmap": true, "public": false,
+		"description": " As is. ", "showChangelog": true, "showRoadmap": true, "public": false, "moderated": false,
 	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
 	list := n.Do(t, http.MethodGet, "/v1/boards", nil)
 	require.Equal(t, object{"data": []any{made}, "nextCursor": nil}, list.Body)

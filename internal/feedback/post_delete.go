@@ -9,6 +9,7 @@ import (
 
 	"earshot/ent/db/changeloglink"
 	"earshot/ent/db/post"
+	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -34,6 +35,10 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		c.Audit("deletePost", id)
 		if err := unlinkPost(ctx, c, id); err != nil {
 			return err
+		}
+		// Comments that wait to be looked at have nowhere to appear any more.
+		if _, err := c.Submission.Delete().Where(submission.PostID(id)).Exec(ctx); err != nil {
+			return errors.Wrap(err, "remove what waits for the post")
 		}
 		at := store.Now()
 		// What was merged into it stands for itself again.

@@ -9,6 +9,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/post"
+	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/problem"
@@ -128,6 +129,10 @@ func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db
 	votes, err := store.MovePosts(ctx, c.Tx, c.Caller.Organization.ID, target.ID, ids)
 	if err != nil {
 		return nil, err
+	}
+	// Comments that wait to be looked at go along.
+	if err := c.Submission.Update().Where(submission.PostIDIn(ids...)).SetPostID(target.ID).Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "move what waits for the posts")
 	}
 	at := store.Now()
 	for _, p := range sources {

@@ -21,8 +21,11 @@ import (
 // Act does at once what a visitor wants whose address is known to be theirs. What comes again with
 // the same stamp is what was done then, however often a button was pressed; "" is no stamp. Who does
 // too much is problem.RateLimited.
-func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (*db.Post, error) {
-	if err := w.Check(&by); err != nil {
+func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (*Done, error) {
+	var bad problem.Fields
+	w.checkBy(&bad, &by)
+	w.check(&bad)
+	if err := bad.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.mayAct(ctx, by); err != nil {
@@ -32,9 +35,9 @@ func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (
 		return s.act(ctx, by, w)
 	}
 	for {
-		about, err := s.actOnce(ctx, by, w, s.filledForm(by, w, stamp))
+		done, err := s.actOnce(ctx, by, w, s.filledForm(by, w, stamp))
 		if !problem.Is(err, problem.IdempotencyInProgress) {
-			return about, err
+			return done, err
 		}
 		select { // what the button's first press does is the answer to the second
 		case <-ctx.Done():
@@ -59,29 +62,39 @@ func (s *Service) filledForm(by Visitor, w Wanted, stamp string) (id [sha256.Siz
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
-func (s *Service) actOnce(ctx context.Context, by Visitor, w Wanted, form [sha256.Size]byte) (*db.Post, error) {
+func (s *Service) actOnce(ctx context.Context, by Visitor, w Wanted, form [sha256.Size]byte) (*Done, error) {
 	ctx, once := change.WithIdempotencyKey(ctx, form, form)
 	defer once.Abandon()
-	about, err := s.act(ctx, by, w)
+	done, err := s.act(ctx, by, w)
 	if before := (*change.ReplayedError)(nil); errors.As(err, &before) {
+		if string(before.Body) == waits {
+			return &Done{Waits: true}, nil
+		}
 		found, err := s.feedback.Post(ctx, publicid.Read[publicid.Post](string(before.Body)))
 		if err != nil {
 			return nil, err
 		}
-		return found.Post, nil
+		return &Done{Post: found.Post}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return about, once.Commit(ctx, change.Answer{Status: http.StatusOK, Body: []byte(about.ID.String())})
+	kept := waits
+	if !done.Waits {
+		kept = done.Post.ID.String()
+	}
+	return done, once.Commit(ctx, change.Answer{Status: http.StatusOK, Body: []byte(kept)})
 }
 
-func (s *Service) act(ctx context.Context, by Visitor, w Wanted) (about *db.Post, err error) {
+// waits is what is kept of what somebody has to look at first.
+const waits = "waits"
+
+func (s *Service) act(ctx context.Context, by Visitor, w Wanted) (done *Done, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
-		about, err = s.perform(ctx, c, by, w)
+		done, err = s.perform(ctx, c, by, w)
 		return err
 	})
-	return about, err
+	return done, err
 }
 
 // Retract takes the visitor's vote off a post, if there is one.

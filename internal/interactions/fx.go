@@ -15,6 +15,6 @@ import (
 // Module provides the Service.
 var Module = fx.Module("interactions", fx.Provide(
 	func(s *store.Store, changes *change.Runner, f *feedback.Service, box *seal.Box, c config.Config, log *slog.Logger) *Service {
-		return New(s, changes, f, box, c.EmailHashKey, log)
+		return New(s, changes, f, box, c.EmailHashKey, c.DisposableDomains, log)
 	},
 ))

@@ -26,17 +26,24 @@ type object = map[string]any
 type stage struct {
 	*testkit.Tenant
 	*interactions.Service
-	post publicid.Post
-	ctx  context.Context
+	board publicid.Board
+	post  publicid.Post
+	ctx   context.Context
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	return newStageWith(t)
+}
+
+// newStageWith is newStage with further settings.
+func newStageWith(t *testing.T, environ ...string) *stage {
+	t.Helper()
+	n := testkit.Start(t, testkit.Options{Environ: environ}).Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas", "public": true})
 	post := publicid.Read[publicid.Post](n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Dark mode"}))
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
-	return &stage{n, n.App.Interactions, post, ctx}
+	return &stage{n, n.App.Interactions, publicid.Read[publicid.Board](board), post, ctx}
 }
 
 func (s *stage) ask(t *testing.T, email string) (token string) {

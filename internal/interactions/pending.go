@@ -46,7 +46,7 @@ type content struct {
 // Ask keeps what a visitor wants until the link in an e-mail is used. It does the same, in the same
 // time, whoever's the address is and whether a link goes to it or too many went there already.
 func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) error {
-	if err := w.Check(&by); err != nil {
+	if err := s.Check(&w, &by); err != nil {
 		return err
 	}
 	if change.CallerOf(ctx).Organization.PublicClosed {
@@ -107,15 +107,13 @@ func (s *Service) Pending(ctx context.Context, token string) (*Wanted, *Visitor,
 
 // Confirmed is what became of a link.
 type Confirmed struct {
-	By    Visitor
-	Kind  Kind
-	About *db.Post
-	// Board is where the post is.
-	Board *db.Board
+	By   Visitor
+	Kind Kind
+	*Done
 }
 
-// Confirm does what a link is for. The interaction is used up in the transaction of what it does,
-// so it counts once or not at all. It is problem.NotFound as Pending is, and where the post or the
+// Confirm does what a link is for, or keeps it until somebody has looked at it. The interaction is
+// used up in the transaction of what it does, so it counts once or not at all. It is problem.NotFound as Pending is, and where the post or the
 // board is gone or isn't public any more. The opt-in is given here and not before, by who has the
 // mailbox: anybody may write an address into a form.
 func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confirmed, error) {
@@ -133,15 +131,11 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confi
 			return errors.Wrap(err, "use the interaction up")
 		}
 		kept.Wanted.OptIn = optIn
-		about, err := s.perform(ctx, c, kept.By, kept.Wanted)
+		became, err := s.perform(ctx, c, kept.By, kept.Wanted)
 		if err != nil {
 			return err
 		}
-		of, err := c.Board.Get(ctx, about.BoardID)
-		if err != nil {
-			return errors.Wrap(err, "load the post's board")
-		}
-		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, About: about, Board: of}
+		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}
 		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
 		failpoint.Hit(failpoint.BeforeConfirmation)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"earshot/internal/change"
+	"earshot/internal/config"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/seal"
@@ -22,16 +23,20 @@ type Service struct {
 	feedback *feedback.Service
 	secrets  *seal.Box
 	log      *slog.Logger
+	// disposable are the domains of addresses that nobody keeps.
+	disposable config.Domains
 	// hashKey keys the hashes of addresses; the tokens of links and the stamps of forms have keys
 	// that are made of it, because it is the same in all processes and never changes.
 	hashKey, linkKey, formKey []byte
 }
 
 // New makes the service from its collaborators. The key is the deployment's for the hashes of
-// addresses.
-func New(s *store.Store, changes *change.Runner, f *feedback.Service, secrets *seal.Box, hashKey []byte, log *slog.Logger) *Service {
+// addresses. Addresses of the disposable domains are refused.
+func New(
+	s *store.Store, changes *change.Runner, f *feedback.Service, secrets *seal.Box, hashKey []byte, disposable config.Domains, log *slog.Logger,
+) *Service {
 	return &Service{
-		store: s, changes: changes, feedback: f, secrets: secrets, log: log,
+		store: s, changes: changes, feedback: f, secrets: secrets, log: log, disposable: disposable,
 		hashKey: hashKey, linkKey: derived(hashKey, "earshot link"), formKey: derived(hashKey, "earshot form"),
 	}
 }

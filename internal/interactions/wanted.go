@@ -53,18 +53,25 @@ type Wanted struct {
 	OptIn bool `json:"-"`
 }
 
-// Check returns everything that is wrong with a form.
-func (w *Wanted) Check(by *Visitor) error {
-	by.Email, by.Name = strings.ToLower(strings.TrimSpace(by.Email)), strings.TrimSpace(by.Name)
+// Check returns everything that is wrong with a form, and with the address in it.
+func (s *Service) Check(w *Wanted, by *Visitor) error {
 	var bad problem.Fields
+	w.checkBy(&bad, by)
+	if _, host, _ := strings.Cut(by.Email, "@"); s.disposable.Has(host) {
+		bad.Add("email", "disposable", "must not be a disposable address")
+	}
+	w.check(&bad)
+	return bad.Err()
+}
+
+func (w *Wanted) checkBy(bad *problem.Fields, by *Visitor) {
+	by.Email, by.Name = strings.ToLower(strings.TrimSpace(by.Email)), strings.TrimSpace(by.Name)
 	bad.Line("name", by.Name, 1, maxName)
 	bad.Email("email", by.Email)
 	// A mailbox of the mail server's own network isn't an end-user's.
 	if _, host, _ := strings.Cut(by.Email, "@"); !strings.Contains(host, ".") || strings.HasPrefix(host, "[") {
 		bad.Add("email", "format", "must be an e-mail address on the internet")
 	}
-	w.check(&bad)
-	return bad.Err()
 }
 
 func (w *Wanted) check(bad *problem.Fields) {
@@ -80,22 +87,65 @@ func (w *Wanted) check(bad *problem.Fields) {
 	}
 }
 
-// perform does what a visitor wants, in the transaction of its caller, and returns the post that
-// it is about. Whatever else is to judge what end-users write belongs here.
-func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w Wanted) (*db.Post, error) {
+// Done is what became of what a visitor wanted.
+type Done struct {
+	Board *db.Board
+	// Post is what it is about: the new one, or that of a vote or comment. It is nil for a post that
+	// waits.
+	Post *db.Post
+	// Comment is the one that was made, if one was.
+	Comment *db.Comment
+	// Waits is that somebody has to look at it first.
+	Waits bool
+}
+
+// perform does what a visitor wants, in the transaction of its caller, or keeps it until somebody
+// has looked at it. Whatever else is to judge what end-users write belongs here.
+func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w Wanted) (*Done, error) {
 	if c.Caller.Organization.PublicClosed {
 		return nil, Closed()
 	}
-	who := feedback.Visitor{Email: by.Email, Name: by.Name, OptIn: w.OptIn}
+	at, err := s.place(ctx, c, w)
+	if err != nil {
+		return nil, err
+	}
+	reason, err := s.mustWait(ctx, c, at.Board, w)
+	if err != nil {
+		return nil, err
+	}
+	who := feedback.Visitor{EmailHash: s.emailHash(by.Email)}
+	if w.OptIn {
+		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name}
+	}
+	if reason != "" {
+		return s.hold(ctx, c, at, who, w, reason)
+	}
+	return s.appear(ctx, c, at, who, w)
+}
+
+// place finds where something belongs, and keeps it there: a board, or a post with its board.
+func (s *Service) place(ctx context.Context, c *change.Change, w Wanted) (*Done, error) {
+	if w.Kind == Post {
+		on, err := s.feedback.KeepPublicBoard(ctx, c, w.Board)
+		return &Done{Board: on}, err
+	}
+	p, on, err := s.feedback.LockPublicPost(ctx, c, w.Post)
+	return &Done{Board: on, Post: p}, err
+}
+
+// appear does it, at its place.
+func (s *Service) appear(ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, w Wanted) (_ *Done, err error) {
 	switch w.Kind {
 	case Post:
-		return s.feedback.CreateVisitorsPost(ctx, c, w.Board, w.Title, w.Text, who)
+		at.Post, err = s.feedback.CreateVisitorsPost(ctx, c, at.Board, w.Title, w.Text, who)
 	case Vote:
-		return s.feedback.CastVisitorsVote(ctx, c, w.Post, who)
+		err = s.feedback.CastVisitorsVote(ctx, c, at.Post, who)
 	case Comment:
-		return s.feedback.CreateVisitorsComment(ctx, c, w.Post, w.Text, who)
+		at.Comment, err = s.feedback.CreateVisitorsComment(ctx, c, at.Post, w.Text, who)
+	default:
+		err = errors.Errorf("an interaction of the kind %q", w.Kind)
 	}
-	return nil, errors.Errorf("an interaction of the kind %q", w.Kind)
+	return at, err
 }
 
 // Closed is the problem of an organization that takes nothing from end-users just now.

@@ -27,6 +27,7 @@ type (
 
 	contactBackfillKind struct{}
 	backfillAddressKind struct{}
+	submissionKind      struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -49,6 +50,7 @@ func (auditEntryKind) prefix() string     { return "aud" }
 func (subjectRequestKind) prefix() string { return "dsr" }
 func (subjectRecordKind) prefix() string  { return "rec" }
 func (widgetSecretKind) prefix() string   { return "wgs" }
+func (submissionKind) prefix() string     { return "sub" }
 
 func (contactBackfillKind) prefix() string { return "bkf" }
 func (backfillAddressKind) prefix() string { return "bka" }
@@ -98,6 +100,8 @@ type (
 	ContactBackfill struct{ id[contactBackfillKind] }
 	// BackfillAddress is the id of an address that such a search has still to look for.
 	BackfillAddress struct{ id[backfillAddressKind] }
+	// Submission is the id of a post or comment of an end-user that waits to be looked at.
+	Submission struct{ id[submissionKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -178,6 +182,9 @@ func NewSubjectRecord() SubjectRecord { return SubjectRecord{fresh[subjectRecord
 
 // NewWidgetSecret makes a fresh id.
 func NewWidgetSecret() WidgetSecret { return WidgetSecret{fresh[widgetSecretKind]()} }
+
+// NewSubmission makes a fresh id.
+func NewSubmission() Submission { return Submission{fresh[submissionKind]()} }
 
 // parser is what every kind's pointer offers.
 type parser[T any] interface {

@@ -81,6 +81,7 @@ var kinds = []kind{
 	kindOf("wgs", publicid.NewWidgetSecret),
 	kindOf("bkf", publicid.NewContactBackfill),
 	kindOf("bka", publicid.NewBackfillAddress),
+	kindOf("sub", publicid.NewSubmission),
 }
 
 func TestEveryKindSurvivesARoundTrip(t *testing.T) {

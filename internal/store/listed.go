@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/subjectrecord"
+	"earshot/ent/db/submission"
 	"earshot/internal/publicid"
 )
 
@@ -50,6 +52,11 @@ type (
 		// Sealed takes the place of the entity's, which Ent shows to nobody by its name.
 		Sealed []byte `json:"sealed"`
 	}
+	// ListedSubmission is a submission, without the person.
+	ListedSubmission struct {
+		db.Submission
+		Extent
+	}
 	// ListedEntry is an entry of the changelog.
 	ListedEntry struct {
 		db.ChangelogEntry
@@ -67,6 +74,9 @@ var (
 	EventPages         = newPageReader[ListedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
 	SubjectRecordPages = newPageReader[ListedSubjectRecord, predicate.SubjectRecord](db.TypeSubjectRecord, subjectrecord.Table,
 		subjectrecord.Columns, []string{subjectrecord.FieldSealed})
+	SubmissionPages = newPageReader[ListedSubmission, predicate.Submission](db.TypeSubmission, submission.Table,
+		slices.DeleteFunc(slices.Clone(submission.Columns), func(column string) bool { return column == submission.FieldPersonSealed }),
+		[]string{submission.FieldBodyText})
 	EntryPages = newPageReader[ListedEntry, predicate.ChangelogEntry](db.TypeChangelogEntry, changelogentry.Table, changelogentry.Columns,
 		[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})
 )

@@ -24,6 +24,8 @@ var cascades = []string{
 	"post_tags_tags_tag",
 	"recoveries_webhooks_webhook",
 	"subject_records_subject_requests_request",
+	"submissions_boards_board",
+	"submissions_posts_post",
 }
 
 func TestOnlyTheseReferencesDeleteRowsByThemselves(t *testing.T) {

@@ -97,19 +97,21 @@ func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) 
 	return n, nil
 }
 
-// KeyUse is how many webhooks have something sealed with a key, and how many secrets of widgets
-// are. Webhooks whose URL isn't sealed yet count under no key, "".
+// KeyUse is how many webhooks have something sealed with a key, and how many secrets of widgets and
+// submissions are. Webhooks whose URL isn't sealed yet count under no key, "".
 type KeyUse struct {
-	Key                     string
-	Webhooks, WidgetSecrets int
+	Key                                  string
+	Webhooks, WidgetSecrets, Submissions int
 }
 
 const keyUseSQL = `
-SELECT key, count(DISTINCT webhook), count(DISTINCT widget) FROM (
-  SELECT id AS webhook, NULL::uuid AS widget, secret_key_id AS key FROM webhooks
-  UNION ALL SELECT id, NULL, coalesce(url_key_id, '') FROM webhooks
-  UNION ALL SELECT id, NULL, ` + formerKeyID + ` FROM webhooks WHERE former_secret_sealed IS NOT NULL
-  UNION ALL SELECT NULL, id, encode(substring(secret_sealed FROM 2 FOR get_byte(secret_sealed, 0)), 'escape') FROM widget_secrets
+SELECT key, count(DISTINCT webhook), count(DISTINCT widget), count(submission) FROM (
+  SELECT id AS webhook, NULL::uuid AS widget, NULL::uuid AS submission, secret_key_id AS key FROM webhooks
+  UNION ALL SELECT id, NULL, NULL, coalesce(url_key_id, '') FROM webhooks
+  UNION ALL SELECT id, NULL, NULL, ` + formerKeyID + ` FROM webhooks WHERE former_secret_sealed IS NOT NULL
+  UNION ALL SELECT NULL, id, NULL, encode(substring(secret_sealed FROM 2 FOR get_byte(secret_sealed, 0)), 'escape') FROM widget_secrets
+  UNION ALL SELECT NULL, NULL, id, encode(substring(person_sealed FROM 2 FOR get_byte(person_sealed, 0)), 'escape')
+    FROM submissions WHERE person_sealed IS NOT NULL
 ) used GROUP BY key ORDER BY key`
 
 // KeyUses tells which keys the database needs, by their names.

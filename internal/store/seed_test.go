@@ -86,6 +86,7 @@ func (r *rows) seedFeedback(c *db.Client) {
 	c.Interaction.Create().SetTokenHash([]byte(unique("token"))).SetEmailHash([]byte("hash")).SetContentSealed([]byte("sealed")).ExecX(r.ctx)
 	c.Logo.Create().SetMediaType("image/png").SetContent([]byte("png")).ExecX(r.ctx)
 	c.WidgetSecret.Create().SetSecretSealed([]byte("sealed")).ExecX(r.ctx)
+	c.WordList.Create().SetWords([]string{"casino"}).ExecX(r.ctx)
 	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
 	// One that leaves a tombstone.
 	c.Contact.DeleteOne(c.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").
@@ -101,6 +102,8 @@ func (r *rows) seedFeedback(c *db.Client) {
 	r.vote = c.Vote.Create().SetPostID(r.post).SetUserID(r.user).SetContactID(r.contact).SaveX(r.ctx).ID
 	r.comment = c.Comment.Create().SetPostID(r.post).SetAuthorUserID(r.user).SaveX(r.ctx).ID
 	r.reply = c.Comment.Create().SetPostID(r.post).SetAuthorUserID(r.user).SetParentID(r.comment).SaveX(r.ctx).ID
+	c.Submission.Create().SetKind("comment").SetReason("moderated").SetBoardID(r.board).SetPostID(r.post).SetBodyText("Me too").
+		SetEmailHash([]byte("hash")).SetPersonSealed([]byte("sealed")).ExecX(r.ctx)
 	r.entry = c.ChangelogEntry.Create().SetBoardID(r.board).SetTitle("v1").SetSlug(unique("v1")).SaveX(r.ctx).ID
 	r.link = c.ChangelogLink.Create().SetEntryID(r.entry).SetPostID(r.post).SetPosition(0).SaveX(r.ctx).ID
 }

@@ -185,7 +185,7 @@ func (t *step) exportComments(ctx context.Context) error {
 			return err
 		}
 	}
-	t.nextAfter(len(rows), func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageEvents)
+	t.nextAfter(len(rows), func() uuid.UUID { return rows[len(rows)-1].ID.UUID() }, stageSubmissions)
 	return nil
 }
 

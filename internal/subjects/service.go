@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/submission"
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
@@ -31,7 +32,9 @@ const (
 	stagePosts    = "posts"
 	stageVotes    = "votes"
 	stageComments = "comments"
-	stageEvents   = "events"
+	// stageSubmissions is for what waits to be looked at.
+	stageSubmissions = "submissions"
+	stageEvents      = "events"
 	// stageAnswers clears what receivers answered, and stageLastAnswers what those answered who were
 	// being sent a payload while it was erased.
 	stageAnswers     = "answers"
@@ -92,6 +95,9 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 		if err != nil {
 			return err
 		}
+		if err := endSubmissions(ctx, c, of); err != nil {
+			return err
+		}
 		if err := endExports(ctx, c, id); err != nil {
 			return err
 		}
@@ -147,6 +153,19 @@ func hashOf(of *db.Contact) []byte {
 		return nil
 	}
 	return *of.EmailHash
+}
+
+// endSubmissions removes what the person has written that waits to be looked at. One that is being
+// approved is waited for, and so is there for the statements that follow to come to; or else its
+// approval finds it gone.
+func endSubmissions(ctx context.Context, c *change.Change, of *db.Contact) error {
+	if of.EmailHash == nil {
+		return nil
+	}
+	if _, err := c.Submission.Delete().Where(submission.EmailHash(*of.EmailHash)).Exec(ctx); err != nil {
+		return errors.Wrap(err, "remove what waits of the person")
+	}
+	return nil
 }
 
 // insert writes a receipt, whose workflow starts after the commit.

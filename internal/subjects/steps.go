@@ -47,7 +47,7 @@ type step struct {
 var (
 	exportSteps = map[string]func(*step, context.Context) error{
 		stageContact: (*step).exportContact, stagePosts: (*step).exportPosts, stageVotes: (*step).exportVotes,
-		stageComments: (*step).exportComments, stageEvents: (*step).exportEvents,
+		stageComments: (*step).exportComments, stageSubmissions: (*step).exportSubmissions, stageEvents: (*step).exportEvents,
 	}
 	eraseSteps = map[string]func(*step, context.Context) error{
 		stagePosts: (*step).blankPosts, stageComments: (*step).blankComments, stageEvents: (*step).eraseEvents,

@@ -16,6 +16,8 @@ import (
 
 	"earshot/ent/db/user"
 	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
@@ -76,10 +78,14 @@ func exportByAddress(t *testing.T, n *tenant) {
 	// Another contact with the address has an export of its own.
 	same := n.ID(t, "/v1/contacts", object{"email": address})
 	n.Make(t, http.MethodPost, "/v1/posts/"+n.other+"/votes", object{"contactId": same})
+	n.submits(t, "Waits to be looked at")
 	receipt := n.Make(t, http.MethodPost, "/v1/contacts/"+n.noor+"/export", nil)
 	require.Equal(t, []any{same}, receipt["sameAddressContactIds"])
 	all := n.records(t, n.Finished(t, receipt["id"].(string)))
 	require.Len(t, all["vote"], 3)
+	require.Len(t, all["submission"], 1)
+	require.Equal(t, []any{"comment", n.post, object{"json": nil, "text": "Waits to be looked at"}},
+		[]any{all["submission"][0]["kind"], all["submission"][0]["postId"], all["submission"][0]["body"]})
 }
 
 // publicVote inserts a vote of the public flow, which knows a voter by the hash alone.
@@ -227,10 +233,22 @@ func (n *tenant) waitsForLink(t *testing.T) {
   RETURNING 1`, address)
 }
 
+// submits has the person write a comment that waits to be looked at, and opt in.
+func (n *tenant) submits(t *testing.T, text string) {
+	t.Helper()
+	n.Patch(t, "/v1/boards/"+n.board, object{"public": true, "moderated": true})
+	done, err := n.App.Interactions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization}),
+		interactions.Visitor{Email: address, Name: fullName},
+		interactions.Wanted{Kind: interactions.Comment, Post: publicid.Read[publicid.Post](n.post), Text: text, OptIn: true}, "")
+	require.NoError(t, err)
+	require.True(t, done.Waits)
+}
+
 func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 	n.publicVote(t, n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"}), hashOf(n, address))
 	n.answered(t)
 	n.waitsForLink(t)
+	n.submits(t, "Waits to be looked at")
 	traces := []string{address, fullName, secret, hexOf(n), "u-noor"}
 	for _, text := range traces {
 		require.NotEmpty(t, n.traces(t, text), "the search finds what there is")
@@ -239,7 +257,7 @@ func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 	request := n.erase(t, object{})
 	require.Empty(t, query[string](t, n, "SELECT id::text FROM contacts WHERE email = $1", address), "the contact is gone at once")
 	n.Finished(t, request)
-	require.Empty(t, n.traces(t, traces[:4]...))
+	require.Empty(t, n.traces(t, append(traces[:4:4], "Waits to be looked at")...))
 	require.Equal(t, []string{"events: u-noor"}, n.traces(t, "u-noor"), "contact.deleted alone, which receivers delete by")
 	require.Equal(t, counts, n.counts(t))
 	require.NotEmpty(t, n.traces(t, "bo@customer.example"), "who didn't ask")

@@ -32,6 +32,8 @@ const (
 	FieldShowRoadmap = "show_roadmap"
 	// FieldPublic holds the string denoting the public field in the database.
 	FieldPublic = "public"
+	// FieldModerated holds the string denoting the moderated field in the database.
+	FieldModerated = "moderated"
 	// Table holds the table name of the board in the database.
 	Table = "boards"
 )
@@ -48,6 +50,7 @@ var Columns = []string{
 	FieldShowChangelog,
 	FieldShowRoadmap,
 	FieldPublic,
+	FieldModerated,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -73,6 +76,8 @@ var (
 	DefaultShowRoadmap bool
 	// DefaultPublic holds the default value on creation for the "public" field.
 	DefaultPublic bool
+	// DefaultModerated holds the default value on creation for the "moderated" field.
+	DefaultModerated bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Board
 )
@@ -128,4 +133,9 @@ func ByShowRoadmap(opts ...sql.OrderTermOption) OrderOption {
 // ByPublic orders the results by the public field.
 func ByPublic(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPublic, opts...).ToFunc()
+}
+
+// ByModerated orders the results by the moderated field.
+func ByModerated(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldModerated, opts...).ToFunc()
 }

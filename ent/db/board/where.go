@@ -100,6 +100,11 @@ func Public(v bool) predicate.Board {
 	return predicate.Board(sql.FieldEQ(FieldPublic, v))
 }
 
+// Moderated applies equality check predicate on the "moderated" field. It's identical to ModeratedEQ.
+func Moderated(v bool) predicate.Board {
+	return predicate.Board(sql.FieldEQ(FieldModerated, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v publicid.Organization) predicate.Board {
 	return predicate.Board(sql.FieldEQ(FieldOrganizationID, v))
@@ -443,6 +448,16 @@ func PublicEQ(v bool) predicate.Board {
 // PublicNEQ applies the NEQ predicate on the "public" field.
 func PublicNEQ(v bool) predicate.Board {
 	return predicate.Board(sql.FieldNEQ(FieldPublic, v))
+}
+
+// ModeratedEQ applies the EQ predicate on the "moderated" field.
+func ModeratedEQ(v bool) predicate.Board {
+	return predicate.Board(sql.FieldEQ(FieldModerated, v))
+}
+
+// ModeratedNEQ applies the NEQ predicate on the "moderated" field.
+func ModeratedNEQ(v bool) predicate.Board {
+	return predicate.Board(sql.FieldNEQ(FieldModerated, v))
 }
 
 // And groups predicates with the AND operator between them.

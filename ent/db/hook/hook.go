@@ -248,6 +248,18 @@ func (f SubjectRequestFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubjectRequestMutation", m)
 }
 
+// The SubmissionFunc type is an adapter to allow the use of ordinary
+// function as Submission mutator.
+type SubmissionFunc func(context.Context, *db.SubmissionMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SubmissionFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.SubmissionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubmissionMutation", m)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary
 // function as Tag mutator.
 type TagFunc func(context.Context, *db.TagMutation) (db.Value, error)
@@ -306,6 +318,18 @@ func (f WidgetSecretFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.WidgetSecretMutation", m)
+}
+
+// The WordListFunc type is an adapter to allow the use of ordinary
+// function as WordList mutator.
+type WordListFunc func(context.Context, *db.WordListMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f WordListFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.WordListMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.WordListMutation", m)
 }
 
 // Condition is a hook condition function.

@@ -28,11 +28,13 @@ import (
 	"earshot/ent/db/recovery"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/submission"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
 	"earshot/ent/db/webhook"
 	"earshot/ent/db/widgetsecret"
+	"earshot/ent/db/wordlist"
 
 	"entgo.io/ent/dialect/sql"
 )
@@ -633,6 +635,33 @@ func (f TraverseSubjectRequest) Traverse(ctx context.Context, q db.Query) error 
 	return fmt.Errorf("unexpected query type %T. expect *db.SubjectRequestQuery", q)
 }
 
+// The SubmissionFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SubmissionFunc func(context.Context, *db.SubmissionQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f SubmissionFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.SubmissionQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.SubmissionQuery", q)
+}
+
+// The TraverseSubmission type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSubmission func(context.Context, *db.SubmissionQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSubmission) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSubmission) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.SubmissionQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.SubmissionQuery", q)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary function as a Querier.
 type TagFunc func(context.Context, *db.TagQuery) (db.Value, error)
 
@@ -768,6 +797,33 @@ func (f TraverseWidgetSecret) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.WidgetSecretQuery", q)
 }
 
+// The WordListFunc type is an adapter to allow the use of ordinary function as a Querier.
+type WordListFunc func(context.Context, *db.WordListQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f WordListFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.WordListQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.WordListQuery", q)
+}
+
+// The TraverseWordList type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseWordList func(context.Context, *db.WordListQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseWordList) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseWordList) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.WordListQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.WordListQuery", q)
+}
+
 // NewQuery returns the generic Query interface for the given typed query.
 func NewQuery(q db.Query) (Query, error) {
 	switch q := q.(type) {
@@ -811,6 +867,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.SubjectRecordQuery, predicate.SubjectRecord, subjectrecord.OrderOption]{typ: db.TypeSubjectRecord, tq: q}, nil
 	case *db.SubjectRequestQuery:
 		return &query[*db.SubjectRequestQuery, predicate.SubjectRequest, subjectrequest.OrderOption]{typ: db.TypeSubjectRequest, tq: q}, nil
+	case *db.SubmissionQuery:
+		return &query[*db.SubmissionQuery, predicate.Submission, submission.OrderOption]{typ: db.TypeSubmission, tq: q}, nil
 	case *db.TagQuery:
 		return &query[*db.TagQuery, predicate.Tag, tag.OrderOption]{typ: db.TypeTag, tq: q}, nil
 	case *db.UserQuery:
@@ -821,6 +879,8 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.WebhookQuery, predicate.Webhook, webhook.OrderOption]{typ: db.TypeWebhook, tq: q}, nil
 	case *db.WidgetSecretQuery:
 		return &query[*db.WidgetSecretQuery, predicate.WidgetSecret, widgetsecret.OrderOption]{typ: db.TypeWidgetSecret, tq: q}, nil
+	case *db.WordListQuery:
+		return &query[*db.WordListQuery, predicate.WordList, wordlist.OrderOption]{typ: db.TypeWordList, tq: q}, nil
 	default:
 		return nil, fmt.Errorf("unknown query type %T", q)
 	}

@@ -175,6 +175,7 @@ var (
 		{Name: "show_changelog", Type: field.TypeBool, Default: true},
 		{Name: "show_roadmap", Type: field.TypeBool, Default: true},
 		{Name: "public", Type: field.TypeBool, Default: false},
+		{Name: "moderated", Type: field.TypeBool, Default: false},
 	}
 	// BoardsTable holds the schema information for the "boards" table.
 	BoardsTable = &schema.Table{
@@ -864,7 +865,7 @@ var (
 	SubjectRecordsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "organization_id", Type: field.TypeUUID},
-		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "event", "delivery", "author"}},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "submission", "event", "delivery", "author"}},
 		{Name: "item_id", Type: field.TypeUUID},
 		{Name: "sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "request_id", Type: field.TypeUUID},
@@ -945,6 +946,65 @@ var (
 				Columns: []*schema.Column{SubjectRequestsColumns[13]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "expires_at IS NOT NULL",
+				},
+			},
+		},
+	}
+	// SubmissionsColumns holds the columns for the "submissions" table.
+	SubmissionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"post", "comment"}},
+		{Name: "reason", Type: field.TypeEnum, Enums: []string{"moderated", "blocked_word"}},
+		{Name: "title", Type: field.TypeString, Default: ""},
+		{Name: "body_text", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "email_hash", Type: field.TypeBytes},
+		{Name: "person_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "board_id", Type: field.TypeUUID},
+		{Name: "post_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// SubmissionsTable holds the schema information for the "submissions" table.
+	SubmissionsTable = &schema.Table{
+		Name:       "submissions",
+		Columns:    SubmissionsColumns,
+		PrimaryKey: []*schema.Column{SubmissionsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "submissions_boards_board",
+				Columns:    []*schema.Column{SubmissionsColumns[9]},
+				RefColumns: []*schema.Column{BoardsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "submissions_posts_post",
+				Columns:    []*schema.Column{SubmissionsColumns[10]},
+				RefColumns: []*schema.Column{PostsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "submission_organization_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{SubmissionsColumns[1], SubmissionsColumns[0]},
+			},
+			{
+				Name:    "submission_organization_id_email_hash",
+				Unique:  false,
+				Columns: []*schema.Column{SubmissionsColumns[1], SubmissionsColumns[7]},
+			},
+			{
+				Name:    "submission_board_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{SubmissionsColumns[9], SubmissionsColumns[0]},
+			},
+			{
+				Name:    "submission_post_id",
+				Unique:  false,
+				Columns: []*schema.Column{SubmissionsColumns[10]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "post_id IS NOT NULL",
 				},
 			},
 		},
@@ -1184,6 +1244,27 @@ var (
 			},
 		},
 	}
+	// WordListsColumns holds the columns for the "word_lists" table.
+	WordListsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "words", Type: field.TypeJSON},
+	}
+	// WordListsTable holds the schema information for the "word_lists" table.
+	WordListsTable = &schema.Table{
+		Name:       "word_lists",
+		Columns:    WordListsColumns,
+		PrimaryKey: []*schema.Column{WordListsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "wordlist_organization_id",
+				Unique:  true,
+				Columns: []*schema.Column{WordListsColumns[1]},
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		APIKeysTable,
@@ -1206,11 +1287,13 @@ var (
 		RecoveriesTable,
 		SubjectRecordsTable,
 		SubjectRequestsTable,
+		SubmissionsTable,
 		TagsTable,
 		UsersTable,
 		VotesTable,
 		WebhooksTable,
 		WidgetSecretsTable,
+		WordListsTable,
 	}
 )
 
@@ -1233,6 +1316,8 @@ func init() {
 	PostTagsTable.ForeignKeys[1].RefTable = TagsTable
 	RecoveriesTable.ForeignKeys[0].RefTable = WebhooksTable
 	SubjectRecordsTable.ForeignKeys[0].RefTable = SubjectRequestsTable
+	SubmissionsTable.ForeignKeys[0].RefTable = BoardsTable
+	SubmissionsTable.ForeignKeys[1].RefTable = PostsTable
 	TagsTable.ForeignKeys[0].RefTable = BoardsTable
 	VotesTable.ForeignKeys[0].RefTable = PostsTable
 	VotesTable.ForeignKeys[1].RefTable = UsersTable

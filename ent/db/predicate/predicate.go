@@ -66,6 +66,9 @@ type SubjectRecord func(*sql.Selector)
 // SubjectRequest is the predicate function for subjectrequest builders.
 type SubjectRequest func(*sql.Selector)
 
+// Submission is the predicate function for submission builders.
+type Submission func(*sql.Selector)
+
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)
 
@@ -80,3 +83,6 @@ type Webhook func(*sql.Selector)
 
 // WidgetSecret is the predicate function for widgetsecret builders.
 type WidgetSecret func(*sql.Selector)
+
+// WordList is the predicate function for wordlist builders.
+type WordList func(*sql.Selector)

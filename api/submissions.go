@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+
+	"github.com/oapi-codegen/nullable"
+
+	"earshot/api/gen"
+	"earshot/ent/db"
+	"earshot/ent/db/submission"
+	"earshot/internal/change"
+	"earshot/internal/feedback"
+	"earshot/internal/publicid"
+)
+
+func (s *server) ListSubmissions(ctx context.Context, r gen.ListSubmissionsRequestObject) (gen.ListSubmissionsResponseObject, error) {
+	var on *publicid.Board
+	if r.Params.BoardID != nil {
+		id := publicid.Read[publicid.Board](*r.Params.BoardID)
+		on = &id
+	}
+	p, err := s.Interactions.Submissions(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+	return gen.ListSubmissions200JSONResponse{Data: each(p.Items, waiting), NextCursor: orNull(p.NextCursor)}, nil
+}
+
+func (s *server) GetSubmission(ctx context.Context, r gen.GetSubmissionRequestObject) (gen.GetSubmissionResponseObject, error) {
+	found, err := s.Interactions.Submission(ctx, publicid.Read[publicid.Submission](r.SubmissionID))
+	if err != nil {
+		return nil, err
+	}
+	return gen.GetSubmission200JSONResponse{Data: waiting(found)}, nil
+}
+
+func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionRequestObject) (gen.ApproveSubmissionResponseObject, error) {
+	done, err := s.Interactions.Approve(ctx, publicid.Read[publicid.Submission](r.SubmissionID))
+	if err != nil {
+		return nil, err
+	}
+	out := gen.ApprovedSubmission{Post: nullable.NewNullNullable[gen.Post](), Comment: nullable.NewNullNullable[gen.Comment]()}
+	change.Touch(ctx, "postId", done.Post.ID)
+	if done.Comment != nil {
+		change.Touch(ctx, "commentId", done.Comment.ID)
+		out.Comment.Set(comment(done.Comment))
+	} else {
+		out.Post.Set(post(&feedback.Post{Post: done.Post}))
+	}
+	return gen.ApproveSubmission201JSONResponse{Data: out}, nil
+}
+
+func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionRequestObject) (gen.RejectSubmissionResponseObject, error) {
+	id := publicid.Read[publicid.Submission](r.SubmissionID)
+	if err := s.Interactions.Reject(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.RejectSubmission200JSONResponse{Data: deleted(id)}, nil
+}
+
+// waiting leaves out who has written it.
+func waiting(w *db.Submission) gen.Submission {
+	out := gen.Submission{
+		ID: w.ID.String(), Kind: gen.SubmissionKind(w.Kind), Reason: gen.SubmissionReason(w.Reason), BoardID: w.BoardID.String(),
+		PostID: idOrNull(w.PostID), Title: nullable.NewNullNullable[string](), Body: richText(nil, w.BodyText), CreatedAt: w.CreatedAt,
+	}
+	if w.Kind == submission.KindPost {
+		out.Title.Set(w.Title)
+	}
+	return out
+}

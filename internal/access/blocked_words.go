@@ -1,0 +1,71 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/change"
+	"earshot/internal/problem"
+	"earshot/internal/store"
+	"earshot/internal/wordlist"
+)
+
+const (
+	// More words than anybody looks after by hand. They are loaded with each text that an end-user
+	// writes, and compared with it.
+	maxBlockedWords = 200
+	// A short sentence.
+	maxBlockedWord = 80
+)
+
+// checkBlockedWords judges them, and leaves out those that mean the same as one before.
+func checkBlockedWords(bad *problem.Fields, words []string) []string {
+	if len(words) > maxBlockedWords {
+		bad.Add("blockedWords", "maxItems", "must have at most %d items, not %d", maxBlockedWords, len(words))
+	}
+	kept, known := []string{}, map[string]bool{}
+	for i, word := range words {
+		word = strings.TrimSpace(word)
+		field, folded := problem.Item("blockedWords", i), wordlist.Folded(word)
+		bad.Line(field, word, 1, maxBlockedWord)
+		if word != "" && folded == "" {
+			bad.Add(field, "minLength", "must have a character that can be seen")
+		}
+		if !known[folded] {
+			kept, known[folded] = append(kept, word), true
+		}
+	}
+	return kept
+}
+
+// blockedWords are those of the organization in the context, in the order in which they were given.
+func blockedWords(ctx context.Context, lists *db.WordListClient) ([]string, error) {
+	found, err := lists.Query().Only(ctx)
+	if db.IsNotFound(err) {
+		return []string{}, nil
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the blocked words")
+	}
+	return found.Words, nil
+}
+
+// putBlockedWords replaces them, under the lock of the organization; nil leaves them. Changed says
+// that there were others.
+func putBlockedWords(ctx context.Context, c *change.Change, old []string, words *[]string) (changed bool, err error) {
+	if words == nil || slices.Equal(old, *words) {
+		return false, nil
+	}
+	n, err := c.WordList.Update().SetWords(*words).SetUpdatedAt(store.Now()).Save(ctx)
+	if err == nil && n == 0 {
+		err = c.WordList.Create().SetWords(*words).Exec(ctx)
+	}
+	if err != nil {
+		return false, errors.Wrap(err, "replace the blocked words")
+	}
+	return true, nil
+}

@@ -1,0 +1,156 @@
+package interactions
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/predicate"
+	"earshot/ent/db/submission"
+	"earshot/internal/change"
+	"earshot/internal/feedback"
+	"earshot/internal/page"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/wordlist"
+)
+
+// maxWaiting is how many posts and comments of an organization wait to be looked at, at most: more
+// than anybody reads in a day. A flood beyond it would bury what people have written.
+const maxWaiting = 1000
+
+// mustWait is why something has to be looked at before it appears; "" is that it hasn't.
+func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, w Wanted) (submission.Reason, error) {
+	if w.Kind == Vote {
+		return "", nil
+	}
+	if on.Moderated {
+		return submission.ReasonModerated, nil
+	}
+	blocked, err := c.WordList.Query().Only(ctx)
+	if db.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", errors.Wrap(err, "load the blocked words")
+	}
+	folded := make([]string, len(blocked.Words))
+	for i, word := range blocked.Words {
+		folded[i] = wordlist.Folded(word)
+	}
+	if wordlist.In(w.Title, folded) || wordlist.In(w.Text, folded) {
+		return submission.ReasonBlockedWord, nil
+	}
+	return "", nil
+}
+
+// hold keeps what a visitor has written until somebody has looked at it. Where too much waits it is
+// problem.Forbidden.
+func (s *Service) hold(
+	ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, w Wanted, reason submission.Reason,
+) (*Done, error) {
+	// One at a time, so that no two take the last place.
+	if err := c.LockOrganization(ctx); err != nil {
+		return nil, err
+	}
+	waiting, err := c.Submission.Query().Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "count what waits")
+	}
+	if waiting >= maxWaiting {
+		return nil, QueueFull()
+	}
+	id := publicid.NewSubmission()
+	row := c.Submission.Create().SetID(id).SetKind(submission.Kind(w.Kind)).SetReason(reason).SetBoardID(at.Board.ID).
+		SetTitle(w.Title).SetBodyText(w.Text).SetEmailHash(who.EmailHash)
+	if at.Post != nil {
+		row.SetPostID(at.Post.ID)
+	}
+	if who.OptIn != nil {
+		text, err := json.Marshal(who.OptIn)
+		if err != nil {
+			return nil, errors.Wrap(err, "encode who has opted in")
+		}
+		row.SetPersonSealed(s.secrets.SealApart(id.String(), string(text)))
+	}
+	if err := row.Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "insert the submission")
+	}
+	at.Waits = true
+	return at, nil
+}
+
+// QueueFull is the problem of an organization in which too much waits to be looked at.
+func QueueFull() error {
+	return problem.New(problem.Forbidden, "Too much waits to be looked at just now.").With("reason", "queue_full")
+}
+
+// HasRoom reports whether the organization keeps any more that has to be looked at.
+func (s *Service) HasRoom(ctx context.Context) (bool, error) {
+	waiting, err := s.store.Client().Submission.Query().Count(ctx)
+	if err != nil {
+		return false, errors.Wrap(err, "count what waits")
+	}
+	return waiting < maxWaiting, nil
+}
+
+// Submissions lists what waits to be looked at, the oldest first; on is a board, or nil for all. A
+// board that isn't there is problem.NotFound.
+func (s *Service) Submissions(ctx context.Context, on *publicid.Board, q page.Query) (page.Page[*db.Submission], error) {
+	var bad problem.Fields
+	limit := q.Size(&bad, page.Standard, page.Max)
+	list := page.ListOf("submissions", on)
+	last := page.After[publicid.Submission](&bad, list, q)
+	if err := bad.Err(); err != nil {
+		return page.Page[*db.Submission]{}, err
+	}
+	var where []predicate.Submission
+	if on != nil {
+		if _, err := s.feedback.Board(ctx, *on); problem.Is(err, problem.NotFound) {
+			return page.Page[*db.Submission]{}, problem.MissingIn("boardId", "board")
+		} else if err != nil {
+			return page.Page[*db.Submission]{}, err
+		}
+		where = append(where, submission.BoardID(*on))
+	}
+	if last != nil {
+		where = append(where, submission.IDGT(*last))
+	}
+	read := func(limit, most int, where ...predicate.Submission) ([]*store.ListedSubmission, error) {
+		return store.SubmissionPages.Read(ctx, s.store, store.PageOf[predicate.Submission]{
+			Where: where, Order: "submissions.id", Limit: limit, Most: most,
+		})
+	}
+	rows, err := read(limit+1, page.FirstRead, where...)
+	if err != nil {
+		return page.Page[*db.Submission]{}, errors.Wrap(err, "list what waits")
+	}
+	place := page.ByID(func(r *store.ListedSubmission) string { return r.ID.String() })
+	found, err := page.LargeRows[publicid.Submission, *store.ListedSubmission]{
+		List: list, Memory: q.Memory, Place: place, ID: func(r *store.ListedSubmission) publicid.Submission { return r.ID },
+		Load: func(ids ...publicid.Submission) ([]*store.ListedSubmission, error) {
+			return read(len(ids), page.All, submission.IDIn(ids...))
+		},
+		Size: func(r *store.ListedSubmission) int { return page.JSONSize(r.BodyText) },
+	}.Filled(ctx, page.Cut(list, rows, limit, place))
+	return page.Each(found, func(r *store.ListedSubmission) *db.Submission { return &r.Submission }), err
+}
+
+// Submission loads one that waits.
+func (s *Service) Submission(ctx context.Context, id publicid.Submission) (*db.Submission, error) {
+	return onlySubmission(ctx, s.store.Client().Submission.Query().Where(submission.ID(id)))
+}
+
+func onlySubmission(ctx context.Context, query *db.SubmissionQuery) (*db.Submission, error) {
+	found, err := query.Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("submission")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the submission")
+	}
+	return found, nil
+}

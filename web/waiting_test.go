@@ -1,0 +1,132 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+func TestWhatIsLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	mailed(t, map[string]func(*testing.T, *visitor){
+		"is said on the form, on the link's page and behind its button, and appears once it is approved": waitsByMail,
+		"is said to who is known on the browser":                                                         waitsOfTheKnown,
+		"is said in German":                                                                              waitsInGerman,
+		"isn't taken while too much waits, and nobody writes in vain":                                    queueIsFull,
+		"is a text with a blocked word, and nobody is told which it is":                                  blockedWordWaits,
+	})
+}
+
+func (v *visitor) moderate(t *testing.T) {
+	t.Helper()
+	v.Patch(t, v.board, object{"moderated": true})
+}
+
+func waitsByMail(t *testing.T, v *visitor) {
+	v.moderate(t)
+	form := v.do(t, http.MethodGet, v.at+"/-/new", nil)
+	require.Contains(t, form.text(t), "It appears once somebody has looked at it.")
+	v.fill(t, v.at+"/-/new", v.filled(v.address("bob"), "title", "Purple mode", "text", "Please"))
+	link, text := v.link(t, v.address("bob"), 1)
+	require.NotContains(t, text, "published")
+	shown := v.do(t, http.MethodGet, link, nil).text(t)
+	require.Contains(t, shown, "It is sent when you press the button, and appears once somebody has looked at it.")
+	require.NotContains(t, shown, "published")
+	done := v.press(t, link)
+	require.Equal(t, http.StatusOK, done.StatusCode)
+	require.Contains(t, done.text(t), "What you have written appears once somebody has looked at it.")
+	require.Equal(t, v.at, done.link("Ideas"))
+	require.NotNil(t, v.cookie, "the address was confirmed")
+	require.Equal(t, http.StatusGone, v.press(t, link).StatusCode, "the link is used up")
+	require.NotContains(t, v.do(t, http.MethodGet, v.at+"?q=purple", nil).text(t), "Purple mode")
+	require.Equal(t, http.StatusNotFound, v.do(t, http.MethodGet, v.at+"/purple-mode", nil).StatusCode)
+
+	waiting := v.Do(t, http.MethodGet, "/v1/submissions", nil).Body["data"].([]any)
+	require.Len(t, waiting, 1)
+	v.Make(t, http.MethodPost, "/v1/submissions/"+waiting[0].(object)["id"].(string)+"/approve", nil)
+	require.Contains(t, v.do(t, http.MethodGet, v.at+"/purple-mode", nil).text(t), "Purple mode")
+}
+
+// known has the browser know its user.
+func (v *visitor) known(t *testing.T) {
+	t.Helper()
+	v.post(t, "Dark mode", nil)
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
+	link, _ := v.link(t, v.address("ada"), 1)
+	require.Contains(t, v.press(t, link).text(t), "Your vote counts", "votes don't wait")
+}
+
+func waitsOfTheKnown(t *testing.T, v *visitor) {
+	v.moderate(t)
+	v.known(t)
+	at := v.at + "/dark-mode"
+	require.NotContains(t, v.do(t, http.MethodGet, at+"/-/vote", nil).text(t), "looked at")
+	require.Contains(t, v.do(t, http.MethodGet, at+"/-/comment", nil).text(t), "It appears once somebody has looked at it.")
+	done := v.do(t, http.MethodPost, at+"/-/comment", url.Values{"text": {"Purple"}})
+	require.Equal(t, http.StatusSeeOther, done.StatusCode)
+	require.Equal(t, v.home+"/-/waits", done.Header.Get("Location"))
+	require.Contains(t, v.read(t, v.home+"/-/waits").text(t), "Thank you, it will appear soon")
+	require.NotContains(t, v.do(t, http.MethodGet, at, nil).text(t), "Purple")
+}
+
+func waitsInGerman(t *testing.T, v *visitor) {
+	v.moderate(t)
+	form := v.do(t, http.MethodGet, v.at+"/-/new", nil, "Accept-Language", "de")
+	require.Contains(t, form.text(t), "Es erscheint, sobald es jemand angesehen hat.")
+	require.Contains(t, v.read(t, v.home+"/-/waits", "Accept-Language", "de").text(t), "Danke, es erscheint bald")
+}
+
+func queueIsFull(t *testing.T, v *visitor) {
+	v.known(t)
+	v.moderate(t)
+	at := v.at + "/dark-mode"
+	require.Equal(t, http.StatusSeeOther, v.do(t, http.MethodPost, at+"/-/comment", url.Values{"text": {"Purple"}}).StatusCode)
+	var n int
+	v.query(t, `WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash)
+		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash
+		FROM submissions, generate_series(1, 999) WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM more`, &n, v.Organization.ID.UUID().String())
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		var form url.Values
+		if method == http.MethodPost {
+			form = url.Values{"text": {"Late"}, "title": {"Late"}}
+		}
+		for _, path := range []string{at + "/-/comment", v.at + "/-/new"} {
+			a := v.do(t, method, path, form)
+			require.Equal(t, http.StatusForbidden, a.StatusCode, path)
+			require.Contains(t, a.text(t), "aren’t taken here just now")
+		}
+	}
+	require.Equal(t, http.StatusOK, v.do(t, http.MethodGet, at+"/-/vote", nil).StatusCode)
+	v.Patch(t, v.board, object{"moderated": false})
+	require.Equal(t, http.StatusOK, v.do(t, http.MethodGet, at+"/-/comment", nil).StatusCode)
+}
+
+func blockedWordWaits(t *testing.T, v *visitor) {
+	v.known(t)
+	v.Patch(t, "/v1/organization", object{"blockedWords": []string{"casino"}})
+	at := v.at + "/dark-mode"
+	require.NotContains(t, v.do(t, http.MethodGet, at+"/-/comment", nil).text(t), "looked at")
+	done := v.do(t, http.MethodPost, at+"/-/comment", url.Values{"text": {"The CASINO"}})
+	require.Equal(t, v.home+"/-/waits", done.Header.Get("Location"))
+	require.NotContains(t, v.read(t, v.home+"/-/waits").text(t), "asino")
+	require.NotContains(t, v.do(t, http.MethodGet, at, nil).text(t), "CASINO")
+}
+
+func TestADisposableAddressIsToldAtItsFieldThatItCantBeUsed(t *testing.T) {
+	t.Parallel()
+	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example"}})
+	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}}
+	v.public(t)
+	unchanged := v.Watch(t)
+	a := v.do(t, http.MethodPost, v.at+"/-/new", v.filled("ada@eu.mailinator.example", "title", ""))
+	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+	for _, told := range []string{"This kind of address can’t be used here.", "Please write a title"} {
+		require.Contains(t, a.text(t), told)
+	}
+	require.Contains(t, a.body, `value="ada@eu.mailinator.example"`)
+	unchanged(t)
+}
