@@ -221,13 +221,13 @@ func TestWhoConfirmedIsntToldOfAFailureThatCameAfterwards(t *testing.T) {
 	post := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	link, _ := v.link(t, v.address("ada"), 1)
-	// Nobody can be shown a page: each asks for the logo.
+	// Nobody can be shown a page of the board: each asks for its tags.
 	c, err := pgx.Connect(t.Context(), v.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.Background()) }()
 	tx, err := c.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "LOCK TABLE logos IN ACCESS EXCLUSIVE MODE")
+	_, err = tx.Exec(t.Context(), "LOCK TABLE tags IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
 	at, err := url.Parse(link)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func waitsByMail(t *testing.T, v *visitor) {
 	done := v.press(t, link)
 	require.Equal(t, http.StatusOK, done.StatusCode)
 	require.Contains(t, done.text(t), "What you have written appears once somebody has looked at it.")
-	require.Equal(t, v.at, done.link("Ideas"))
+	require.Equal(t, v.home, done.link("Boards"))
 	require.NotNil(t, v.cookie, "the address was confirmed")
 	require.Equal(t, http.StatusGone, v.press(t, link).StatusCode, "the link is used up")
 	require.NotContains(t, v.do(t, http.MethodGet, v.at+"?q=purple", nil).text(t), "Purple mode")
