@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"time"
@@ -19,9 +18,8 @@ const (
 	publicOrigin = "https://feedback.example.com"
 	// visitors act at once. Each takes so long from one wish to the next that an organization's
 	// limit of 600 links in ten minutes isn't met.
-	visitors   = 4
-	wishPause  = 2 * time.Second
-	wishChance = 2 * time.Second
+	visitors  = 4
+	wishPause = 3 * time.Second
 	// leaveEvery is from one person who leaves to the next, in a whole run.
 	leaveEvery = 20 * time.Second
 	// pollEvery is how often the copy catches up.
@@ -147,7 +145,7 @@ func (o *outsiders) visit(ctx, acting context.Context) {
 	for acting.Err() == nil {
 		w, n := o.wish()
 		o.note(ctx, o.act(ctx, acting, w, n))
-		_ = pause(acting, wishPause+rand.N(wishChance))
+		_ = pause(acting, wishPause)
 	}
 }
 
