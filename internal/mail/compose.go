@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"net/mail"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ type letter struct {
 
 // compose makes a message's bytes. Its error is an *Error that is permanent.
 func compose(from mail.Address, m Message) (letter, error) {
-	if !validID.MatchString(m.ID) || !validAddress(m.To.Address) {
+	if !validID.MatchString(m.ID) || !validAddress(m.To.Address) || m.Unsubscribe != "" && !validLink(m.Unsubscribe) {
 		return letter{}, &Error{Reason: BadMessage}
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
@@ -38,7 +39,14 @@ func compose(from mail.Address, m Message) (letter, error) {
 	// So that nobody's holiday notice answers (RFC 3834).
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.Subject(oneLine(m.Subject))
+	if m.Unsubscribe != "" {
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">")
+		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
 	var text bytes.Buffer
 	if _, err := msg.WriteTo(&text); err != nil {
 		return letter{}, &Error{Reason: BadMessage} // never: memory takes everything
@@ -51,6 +59,19 @@ func compose(from mail.Address, m Message) (letter, error) {
 func validAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
 	return err == nil && parsed.Address == address
+}
+
+// maxLink leaves room in a line of a header.
+const maxLink = 900
+
+// linkPattern is what may stand between the brackets of a header: no character that ends them, or the
+// line.
+var linkPattern = regexp.MustCompile(`^[A-Za-z0-9:/?#@!$&'()*+,;=._~%\[\]-]+$`)
+
+// validLink reports whether the text is an address on the web that a header can hold as it is.
+func validLink(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(text) <= maxLink && linkPattern.MatchString(text)
 }
 
 // oneLine makes a line of a header from any text: no CR or LF that would begin

@@ -3,7 +3,9 @@ package mail
 import (
 	"crypto/tls"
 	"net/textproto"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-faster/errors"
 )
@@ -40,6 +42,9 @@ type Error struct {
 	Reason Reason
 	// Code is the server's, 400 and above; 0 when it didn't come to an answer.
 	Code int
+	// NoMailbox is that the server says that the recipient has none there, or not any more. A refusal
+	// alone doesn't say so: it may be of who sends.
+	NoMailbox bool
 }
 
 // Error says the reason and the code.
@@ -62,6 +67,26 @@ func (e *Error) permanent() bool {
 	default:
 		return false
 	}
+}
+
+// Judged reports whether the server has refused this message and would take others: because of the
+// recipient, or of what it says.
+func Judged(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Reason == RecipientRefused || e.Reason == MessageRefused) && e.Code != closing
+}
+
+// closing is the answer of a server that is about to close the connection, whatever it was asked for.
+const closing = 421
+
+// noMailbox are the enhanced status codes by which a server says that there is no such mailbox (RFC
+// 3463, 3.2 and 3.3; RFC 7505).
+var noMailbox = []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"}
+
+// UnknownRecipient reports whether the server says that the recipient's mailbox isn't there.
+func UnknownRecipient(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.NoMailbox
 }
 
 // Permanent reports whether sending the same message again is of no use: it is
@@ -87,7 +112,8 @@ func failed(step Reason, err error) *Error {
 	case errors.As(err, &certificate):
 		return &Error{Reason: CertificateRefused}
 	case errors.As(err, &answer):
-		return &Error{Reason: step, Code: answer.Code}
+		status, _, _ := strings.Cut(answer.Msg, " ")
+		return &Error{Reason: step, Code: answer.Code, NoMailbox: step == RecipientRefused && slices.Contains(noMailbox, status)}
 	default:
 		return &Error{Reason: ConnectionFailed}
 	}

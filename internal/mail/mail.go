@@ -1,4 +1,4 @@
-// Package mail sends e-mails of plain text, one recipient each: through a mail
+// Package mail sends e-mails of plain text, and with HTML beside it, one recipient each: through a mail
 // server, or into a directory on a developer's machine.
 //
 // It makes one attempt a call and repeats nothing: the caller, who has a durable
@@ -54,6 +54,11 @@ type Message struct {
 	Subject string
 	// Text is the body.
 	Text string
+	// HTML is the same for programs that show it; empty is none.
+	HTML string
+	// Unsubscribe is the address, of http or https, that ends such e-mails when it is posted to
+	// (RFC 8058); empty is none.
+	Unsubscribe string
 }
 
 // Mailer sends messages. It holds no connection between them and is safe for
