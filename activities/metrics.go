@@ -118,6 +118,7 @@ func (c *Counts) sweep(ctx context.Context, r SweepResult, err error) {
 	c.found(ctx, "backfills", r.Backfills)
 	c.found(ctx, "streaks", r.Streaks)
 	c.found(ctx, "interactions", r.Interactions)
+	c.found(ctx, "subscribers", r.Subscribers)
 	c.found(ctx, "given_up", r.GivenUp)
 }
 

@@ -123,6 +123,8 @@ type SweepResult struct {
 	Streaks int `json:"streaks,omitempty"`
 	// Interactions whose link should have been mailed, or whose time is up.
 	Interactions int `json:"interactions,omitempty"`
+	// Subscribers are organizations whose end-users should have been told of something.
+	Subscribers int `json:"subscribers,omitempty"`
 	// GivenUp are deliveries whose run an operator terminated.
 	GivenUp int `json:"givenUp,omitempty"`
 	// Next is where to go on; nil when all was looked at.
@@ -139,6 +141,7 @@ func (r *SweepResult) Add(part SweepResult) {
 	r.Backfills += part.Backfills
 	r.Streaks += part.Streaks
 	r.Interactions += part.Interactions
+	r.Subscribers += part.Subscribers
 	r.GivenUp += part.GivenUp
 }
 
@@ -151,6 +154,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	if p.From == nil {
 		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
 			o.sweepEntries, o.sweepRecoveries, o.sweepSubjectRequests, o.sweepBackfills, o.sweepStreaks, o.sweepInteractions,
+			o.sweepSubscribers,
 		} {
 			if err := part(ctx, p.grace(), &result); err != nil {
 				return result, err
@@ -165,7 +169,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests, "backfills", result.Backfills,
-			"streaks", result.Streaks, "interactions", result.Interactions, "givenUp", result.GivenUp)
+			"streaks", result.Streaks, "interactions", result.Interactions, "subscribers", result.Subscribers, "givenUp", result.GivenUp)
 	}
 	return result, nil
 }

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/change"
+	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
@@ -103,6 +104,20 @@ func (o *Outbox) sweepInteractions(ctx context.Context, grace time.Duration, res
 		func(i store.OverdueInteraction, _ RunState) error {
 			o.dispatch.ConfirmInteractions([]change.PendingInteraction{{Interaction: i.ID, Organization: i.Organization}})
 			result.Interactions++
+			return nil
+		})
+}
+
+// sweepSubscribers starts the runs again of organizations that have something to tell their end-users.
+// One that waits for the end of a window, or for a mail server, is left alone.
+func (o *Outbox) sweepSubscribers(ctx context.Context, grace time.Duration, result *SweepResult) error {
+	return sweepRuns(ctx, func(last publicid.Organization) ([]publicid.Organization, error) {
+		return o.store.OverdueSubscribers(ctx, grace, last, sweepPage)
+	}, func(of publicid.Organization) string { return of.String() },
+		o.runs.RunStatesForSure, // there are few
+		func(of publicid.Organization, _ RunState) error {
+			o.dispatch.NotifySubscribers([]publicid.Organization{of})
+			result.Subscribers++
 			return nil
 		})
 }

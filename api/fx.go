@@ -17,6 +17,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
 	"earshot/internal/subjects"
+	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
@@ -25,8 +26,8 @@ import (
 // Handler provides the API and, as an http.Handler, what serves it. It needs the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(a *access.Service, p *contacts.Service, f *feedback.Service, i *interactions.Service, w *webhooks.Service, d *subjects.Service, g *widget.Service, c config.Config, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
-		return New(UseCases{Access: a, Contacts: p, Feedback: f, Interactions: i, Webhooks: w, Subjects: d, Widget: g}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, Checks: checks, Meter: m.Meter(), Traces: traces, Log: log})
+	func(a *access.Service, p *contacts.Service, f *feedback.Service, i *interactions.Service, w *webhooks.Service, d *subjects.Service, e *subscribers.Service, g *widget.Service, c config.Config, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
+		return New(UseCases{Access: a, Contacts: p, Feedback: f, Interactions: i, Webhooks: w, Subjects: d, Subscribers: e, Widget: g}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Meter: m.Meter(), Traces: traces, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )

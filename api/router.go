@@ -22,6 +22,7 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/subjects"
+	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/tokenbucket"
 	"earshot/internal/webhooks"
@@ -34,6 +35,8 @@ type Options struct {
 	RateLimit int
 	// Proxies are believed what they say of where a request comes from.
 	Proxies []netip.Prefix
+	// BounceSecret opens the route by which the operator tells of bounced e-mails; empty is none.
+	BounceSecret string
 	// Checks decide on /readyz.
 	Checks []Check
 	// Work is how long an operation may take once its request is there; 0 is a minute.
@@ -57,6 +60,8 @@ type UseCases struct {
 	Webhooks     *webhooks.Service
 	Subjects     *subjects.Service
 	Widget       *widget.Service
+	// Subscribers are those who are told by e-mail what becomes of what they wanted.
+	Subscribers *subscribers.Service
 }
 
 type server struct {
@@ -123,6 +128,9 @@ func New(u UseCases, o Options) (*API, error) {
 	routes.GET("/readyz", ready.ready)
 	if err := s.serveDocs(routes); err != nil {
 		return nil, err
+	}
+	if o.BounceSecret != "" {
+		r.POST(bouncesPath, s.bounced(o.BounceSecret))
 	}
 	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.tag, s.once)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{

@@ -209,6 +209,7 @@ func (s *story) goOn() {
 	s.tell("getSubjectRequest", 200, nil)
 	s.Finished(s.t, s.ids["subjectRequestId"])
 	s.tell("listSubjectRecords", 200, nil)
+	s.tell("listSubscribers", 200, nil)
 	s.tell("deleteContact", 200, nil)
 	s.make("identifyContact", 201, "contactId", object{"externalUserId": "u-3", "email": "cy@example.com", "name": "Cy"})
 	s.tell("eraseContact", 202, object{"text": "blank"})

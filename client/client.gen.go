@@ -440,13 +440,14 @@ func (e RecoveryStatus) Valid() bool {
 
 // Defines values for SubjectRecordKind.
 const (
-	SubjectRecordKindComment    SubjectRecordKind = "comment"
-	SubjectRecordKindContact    SubjectRecordKind = "contact"
-	SubjectRecordKindDelivery   SubjectRecordKind = "delivery"
-	SubjectRecordKindEvent      SubjectRecordKind = "event"
-	SubjectRecordKindPost       SubjectRecordKind = "post"
-	SubjectRecordKindSubmission SubjectRecordKind = "submission"
-	SubjectRecordKindVote       SubjectRecordKind = "vote"
+	SubjectRecordKindComment      SubjectRecordKind = "comment"
+	SubjectRecordKindContact      SubjectRecordKind = "contact"
+	SubjectRecordKindDelivery     SubjectRecordKind = "delivery"
+	SubjectRecordKindEvent        SubjectRecordKind = "event"
+	SubjectRecordKindPost         SubjectRecordKind = "post"
+	SubjectRecordKindSubmission   SubjectRecordKind = "submission"
+	SubjectRecordKindSubscription SubjectRecordKind = "subscription"
+	SubjectRecordKindVote         SubjectRecordKind = "vote"
 )
 
 // Valid indicates whether the value is a known member of the SubjectRecordKind enum.
@@ -463,6 +464,8 @@ func (e SubjectRecordKind) Valid() bool {
 	case SubjectRecordKindPost:
 		return true
 	case SubjectRecordKindSubmission:
+		return true
+	case SubjectRecordKindSubscription:
 		return true
 	case SubjectRecordKindVote:
 		return true
@@ -2038,14 +2041,14 @@ type RotateWebhookSecretRequest struct {
 
 // SubjectRecord defines model for SubjectRecord.
 type SubjectRecord struct {
-	// Kind What the record is.
+	// Kind What the record is. A `subscription` is what the person chose to be e-mailed about.
 	Kind SubjectRecordKind `json:"kind"`
 
 	// Record The record as it was when the export came to it. Its members may become more.
 	Record json.RawMessage `json:"record"`
 }
 
-// SubjectRecordKind What the record is.
+// SubjectRecordKind What the record is. A `subscription` is what the person chose to be e-mailed about.
 type SubjectRecordKind string
 
 // SubjectRecordList defines model for SubjectRecordList.
@@ -2157,6 +2160,33 @@ type SubmissionList struct {
 
 // SubmissionReason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
 type SubmissionReason string
+
+// Subscriber defines model for Subscriber.
+type Subscriber struct {
+	// Changelog Is told of everything that is new in the changelog.
+	Changelog bool `json:"changelog"`
+
+	// ContactID A contact's id.
+	ContactID ContactID `json:"contactId"`
+
+	// StatusUpdates Is told what becomes of what they wrote, voted for, or commented on.
+	StatusUpdates bool `json:"statusUpdates"`
+
+	// Suppressed Is told nothing, because e-mails to the address came back.
+	Suppressed bool `json:"suppressed"`
+
+	// UpdatedAt When the person chose last, or came where nothing was chosen.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// SubscriberList defines model for SubscriberList.
+type SubscriberList struct {
+	// Data The subscribers.
+	Data []Subscriber `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
 
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
@@ -3014,6 +3044,15 @@ type ListSubmissionsParams struct {
 	// BoardID Only what is for this board.
 	BoardID *string `form:"boardId,omitempty" json:"boardId,omitempty"`
 
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListSubscribersParams defines parameters for ListSubscribers.
+type ListSubscribersParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -4263,6 +4302,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
 	ApproveSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSubscribers List who is told by e-mail
+	//
+	// Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first, with what they chose
+	// on the page that each such e-mail links. Whose consent doesn't allow it isn't here, nor who has no address. Only
+	// the person changes a choice; the organization switches the e-mails on and off as a whole.
+	//
+	// Corresponds with GET /v1/subscribers (the `ListSubscribers` operationId).
+	ListSubscribers(ctx context.Context, params *ListSubscribersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWebhooks List webhooks
 	//
@@ -6421,6 +6469,25 @@ func (c *Client) GetSubmission(ctx context.Context, submissionID SubmissionIDPar
 // Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
 func (c *Client) ApproveSubmission(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewApproveSubmissionRequest(c.Server, submissionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSubscribers List who is told by e-mail
+//
+// Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first, with what they chose
+// on the page that each such e-mail links. Whose consent doesn't allow it isn't here, nor who has no address. Only
+// the person changes a choice; the organization switches the e-mails on and off as a whole.
+//
+// Corresponds with GET /v1/subscribers (the `ListSubscribers` operationId).
+func (c *Client) ListSubscribers(ctx context.Context, params *ListSubscribersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSubscribersRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10239,6 +10306,72 @@ func NewApproveSubmissionRequest(server string, submissionID SubmissionIDParam) 
 	return req, nil
 }
 
+// NewListSubscribersRequest constructs an http.Request for the ListSubscribers method
+func NewListSubscribersRequest(server string, params *ListSubscribersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subscribers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListWebhooksRequest constructs an http.Request for the ListWebhooks method
 func NewListWebhooksRequest(server string, params *ListWebhooksParams) (*http.Request, error) {
 	var err error
@@ -12273,6 +12406,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/submissions/{submissionId}/approve (the `ApproveSubmission` operationId).
 	ApproveSubmissionWithResponse(ctx context.Context, submissionID SubmissionIDParam, reqEditors ...RequestEditorFn) (*ApproveSubmissionResponse, error)
+
+	// ListSubscribersWithResponse List who is told by e-mail
+	//
+	// Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first, with what they chose
+	// on the page that each such e-mail links. Whose consent doesn't allow it isn't here, nor who has no address. Only
+	// the person changes a choice; the organization switches the e-mails on and off as a whole.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/subscribers (the `ListSubscribers` operationId).
+	ListSubscribersWithResponse(ctx context.Context, params *ListSubscribersParams, reqEditors ...RequestEditorFn) (*ListSubscribersResponse, error)
 
 	// ListWebhooksWithResponse List webhooks
 	//
@@ -18678,6 +18822,96 @@ func (r ApproveSubmissionResponse) ContentType() string {
 	return ""
 }
 
+type ListSubscribersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubscriberList
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *ValidationFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSubscribersResponse) GetJSON200() *SubscriberList {
+	return r.JSON200
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListSubscribersResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListSubscribersResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListSubscribersResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListSubscribersResponse) GetJSON422() *ValidationFailed {
+	return r.JSON422
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListSubscribersResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListSubscribersResponse) GetJSON500() *InternalError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListSubscribersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSubscribersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSubscribersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSubscribersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSubscribersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListWebhooksResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -22125,6 +22359,23 @@ func (c *ClientWithResponses) ApproveSubmissionWithResponse(ctx context.Context,
 		return nil, err
 	}
 	return ParseApproveSubmissionResponse(rsp)
+}
+
+// ListSubscribersWithResponse List who is told by e-mail
+//
+// Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first, with what they chose
+// on the page that each such e-mail links. Whose consent doesn't allow it isn't here, nor who has no address. Only
+// the person changes a choice; the organization switches the e-mails on and off as a whole.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/subscribers (the `ListSubscribers` operationId).
+func (c *ClientWithResponses) ListSubscribersWithResponse(ctx context.Context, params *ListSubscribersParams, reqEditors ...RequestEditorFn) (*ListSubscribersResponse, error) {
+	rsp, err := c.ListSubscribers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSubscribersResponse(rsp)
 }
 
 // ListWebhooksWithResponse List webhooks
@@ -27767,6 +28018,81 @@ func ParseApproveSubmissionResponse(rsp *http.Response) (*ApproveSubmissionRespo
 			return nil, err
 		}
 		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ValidationFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListSubscribersResponse parses an HTTP response from a ListSubscribersWithResponse call
+func ParseListSubscribersResponse(rsp *http.Response) (*ListSubscribersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSubscribersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubscriberList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest ValidationFailed

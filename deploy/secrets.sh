@@ -26,6 +26,8 @@ make database_url "postgres://earshot:$(cat "$dir/earshot_password")@postgres:54
 make secret_keys "k1:$(openssl rand -base64 32)"
 make email_hash_key "$(openssl rand -base64 32)"
 # Empty is none: write smtps://user:password@host into the first for e-mail, and a
-# key into the second for Temporal Cloud.
+# key into the second for Temporal Cloud, and what `openssl rand -hex 32` says into the third,
+# for whoever tells of bounced e-mails.
 make smtp_url ""
 make temporal_api_key ""
+make mail_bounce_secret ""

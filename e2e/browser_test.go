@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +18,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
 
@@ -44,11 +49,30 @@ func TestPublicBoardsInABrowser(t *testing.T) {
 	}
 	p.must(http.MethodPost, board+"/changelog", map[string]any{"title": "It is dark", "publishedAt": time.Now().UTC().Format(time.RFC3339Nano)})
 
-	inBrowser(t, "public", 6, "SERVICE="+p.url, "API_KEY="+p.key, "MAIL="+mailbox, "SHOTS="+os.Getenv("PUBLIC_BOARD_SHOTS"))
+	inBrowser(t, "public", 7, "SERVICE="+p.url, "API_KEY="+p.key, "MAIL="+mailbox, "PREFERENCES="+p.preferences("northwind"), "SHOTS="+os.Getenv("PUBLIC_BOARD_SHOTS"))
 	rosa := p.first("/v1/contacts?email=rosa@example.com")
 	require.Equal(t, []any{"public_post", "public_interaction_opt_in", "Rosa"}, []any{rosa["source"], rosa["consentBasis"], rosa["name"]})
 	require.Nil(t, p.first("/v1/contacts?email=quentin@example.com"), "who didn't opt in is no contact")
 	require.Nil(t, p.first("/v1/contacts?email=vera@example.com"), "who was erased is none, though her browser knew her")
+}
+
+// preferences is the page on which a contact chooses what to be told of by e-mail: as e-mails link it.
+func (p *program) preferences(slug string) string {
+	p.t.Helper()
+	const address = "reader@example.com"
+	id := p.must(http.MethodPost, "/v1/contacts/identify", map[string]any{"externalUserId": "reader", "email": address})
+	contact, err := publicid.Parse[publicid.Contact](id)
+	require.NoError(p.t, err)
+	// The key of configured.
+	key := []byte(strings.Repeat("k", 32))
+	own, err := hkdf.Key(sha256.New, key, nil, "earshot preferences", sha256.Size)
+	require.NoError(p.t, err)
+	hash := hmac.New(sha256.New, key)
+	hash.Write([]byte(address))
+	raw, mac := contact.UUID(), hmac.New(sha256.New, own)
+	mac.Write(raw[:])
+	mac.Write(hash.Sum(nil))
+	return p.url + "/b/" + slug + "/-/preferences?token=" + base64.RawURLEncoding.EncodeToString(mac.Sum(raw[:]))
 }
 
 // TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it, who also

@@ -120,6 +120,23 @@ func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 	require.Regexp(t, `operator +createApiKey +key_`, out)
 }
 
+func TestAnOperatorSwitchesEMailsToEndUsersOnAndTellsOfBounces(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	var organization, told map[string]any
+	p.json(&organization, "org", "update", "--subscriber-mails", "--json")
+	require.Equal(t, true, organization["subscriberMails"])
+	p.json(&organization, "org", "update", "--subscriber-mails=false", "--json")
+	require.Equal(t, false, organization["subscriberMails"])
+	p.json(&told, "mail", "bounce", "gone@example.com", "Gone@example.com ", "other@example.com", "--json")
+	require.Equal(t, 2.0, told["suppressed"])
+	out, err := p.command("mail", "bounce", "gone@example.com", "nonsense")
+	require.Error(t, err)
+	require.Contains(t, out, "addresses[1] must be an e-mail address")
+	require.NotContains(t, out, "nonsense", "an address is in no message")
+}
+
 func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t))

@@ -146,6 +146,7 @@ func deliveries() []step {
 		{"rotateApiKey", object{"keyId": "$key", "overlapSeconds": 60}, ""},
 		{"revokeApiKey", object{"keyId": "$key"}, ""},
 		{"listApiKeys", object{}, ""},
+		{"listSubscribers", object{"limit": 1}, ""},
 		{"exportContact", object{"contactId": "$contact"}, "request"},
 		{"getSubjectRequest", object{"subjectRequestId": "$request"}, ""},
 		{"listSubjectRecords", object{"subjectRequestId": "$request"}, ""}, // it runs

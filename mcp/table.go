@@ -50,8 +50,9 @@ var table = []tool{
 	{
 		name: "list_contacts", title: "List and find contacts",
 		description: "Use this to find contacts: by text in the name or address (q), e-mail address, your own id, plan, " +
-			"or when they last changed; sort by mrr to see who pays most. Returns a page of contacts and next_cursor.",
-		actions: []action{{"", "listContacts"}},
+			"or when they last changed; sort by mrr to see who pays most. Returns a page of contacts and next_cursor. Action " +
+			"subscribers returns those who may be told by e-mail what becomes of what they wanted, with what they chose.",
+		actions: []action{{"contacts", "listContacts"}, {"subscribers", "listSubscribers"}},
 	},
 	{
 		name: "update_contact", title: "Change a contact", destroys: true, repeats: true,

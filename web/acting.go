@@ -98,8 +98,8 @@ var errForm = errors.New("not a form of ours")
 
 // readForm reads what was posted, into room.
 func readForm(w http.ResponseWriter, r *http.Request, room *page.Reservation) (url.Values, error) {
-	if reads(r) {
-		return nil, nil
+	if reads(r) || strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		return nil, nil // no form of ours; a program of mail may post one to unsubscribe, which says nothing
 	}
 	if r.ContentLength < 0 || r.ContentLength > maxForm {
 		return nil, errForm

@@ -41,7 +41,7 @@ func composed() (keys []string) {
 		keys = append(keys, "form."+kind, "form."+kind+".about", "confirm."+kind+".title", "confirm."+kind+".text",
 			"confirmed."+kind+".title", "confirmed."+kind+".text", "mail."+kind+".subject", "mail."+kind+".text")
 	}
-	for _, what := range []string{"sent", "waits", "over", "closed", "tooMuch", "large"} {
+	for _, what := range []string{"sent", "waits", "over", "closed", "tooMuch", "large", "unsubscribed", "nobody"} {
 		keys = append(keys, what+".title", what+".text")
 	}
 	for _, field := range []string{"title", "text", "name", "email"} {
@@ -76,7 +76,7 @@ func TestPagesAskForTheMessagesThatThereAre(t *testing.T) {
 		note(string(file), `[{(]t "([^"]+)"`, `count "([^"]+)"`)
 		return err
 	}))
-	for _, source := range []string{"body.go", "changelog.go", "board.go", "confirm.go", "feed.go", "forms.go", "post.go", "preview.go", "show.go", "texts.go", "widget.go", "widget_forms.go", "widget_pages.go"} {
+	for _, source := range []string{"body.go", "changelog.go", "board.go", "confirm.go", "feed.go", "forms.go", "post.go", "preferences.go", "preview.go", "show.go", "texts.go", "widget.go", "widget_forms.go", "widget_pages.go"} {
 		note(read(t, source), `words\.text\("([a-z.A-Z]+)"\)`, `words\.count\("([^"]+)"`)
 	}
 	for _, m := range regexp.MustCompile(`add\("([a-z]+)"`).FindAllStringSubmatch(read(t, "show.go"), -1) {

@@ -26,7 +26,7 @@ type doneContent struct {
 // the e-mail.
 type wish struct{ Kind, About, Name, Title, Text string }
 
-func (p *Pages) done(ctx context.Context, v *visit, status int, what string, content doneContent) (*answer, error) {
+func (v *visit) done(status int, what string, content doneContent) (*answer, error) {
 	of := v.site()
 	of.Title, of.Hidden = v.words.text(what+".title"), true
 	if content.Text == "" {
@@ -41,7 +41,7 @@ func (p *Pages) sent(ctx context.Context, v *visit) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
 	}
-	return p.done(ctx, v, http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
+	return v.done(http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
 }
 
 // waits says that what was written appears once somebody has looked at it.
@@ -49,7 +49,7 @@ func (p *Pages) waits(ctx context.Context, v *visit) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
 	}
-	return p.done(ctx, v, http.StatusOK, "waits", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
+	return v.done(http.StatusOK, "waits", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
 }
 
 // link is where the link of an e-mail leads. It changes nothing: programs that look for viruses
@@ -61,14 +61,14 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 	token := a.r.URL.Query().Get("token")
 	wanted, by, err := p.Interactions.Pending(ctx, token)
 	if problem.Is(err, problem.NotFound) {
-		return p.over(ctx, a)
+		return a.over()
 	}
 	if err != nil {
 		return nil, err
 	}
 	b, about, err := p.aboutOf(ctx, wanted)
 	if problem.Is(err, problem.NotFound) {
-		return p.over(ctx, a)
+		return a.over()
 	}
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 	if moderated(b, wanted.Kind) {
 		content.Text = a.words.text("confirm.moderated")
 	}
-	return p.done(ctx, a.visit, http.StatusOK, "confirm."+string(wanted.Kind), content)
+	return a.done(http.StatusOK, "confirm."+string(wanted.Kind), content)
 }
 
 // aboutOf is the board that something is for, and its name or that of the post.
@@ -109,9 +109,9 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustBeOpen(a.visit); err != nil {
 		return nil, err
 	}
-	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), a.form.Get("optIn") != "")
+	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), a.form.Get("optIn") != "", a.words.tag.String())
 	if problem.Is(err, problem.NotFound) {
-		return p.over(ctx, a)
+		return a.over()
 	}
 	if err != nil {
 		return nil, err
@@ -135,12 +135,12 @@ func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.done(ctx, v, http.StatusOK, "confirmed."+kind, doneContent{Link: postPath(v.org, b, one.Post), Words: one.Title})
+	return v.done(http.StatusOK, "confirmed."+kind, doneContent{Link: postPath(v.org, b, one.Post), Words: one.Title})
 }
 
 // over says that a link does nothing, any more or at all.
-func (p *Pages) over(ctx context.Context, a *acting) (*answer, error) {
-	return p.done(ctx, a.visit, http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.text("boards")})
+func (a *acting) over() (*answer, error) {
+	return a.done(http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.text("boards")})
 }
 
 // forms are those of end-users, by their paths below a root.

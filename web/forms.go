@@ -39,7 +39,7 @@ func (p *Pages) form(kind interactions.Kind) actor {
 		if err != nil {
 			return nil, err
 		}
-		return p.showForm(ctx, a, b, one, kind, http.StatusOK, formContent{Stamp: p.Interactions.Stamp(time.Now())})
+		return a.showForm(b, one, kind, http.StatusOK, formContent{Stamp: p.Interactions.Stamp(time.Now())})
 	}
 }
 
@@ -74,9 +74,7 @@ func (p *Pages) mustHaveRoom(ctx context.Context) error {
 	return err
 }
 
-func (p *Pages) showForm(
-	ctx context.Context, a *acting, b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent,
-) (*answer, error) {
+func (a *acting) showForm(b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent) (*answer, error) {
 	of := a.siteOf(b)
 	of.Title = a.words.text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
@@ -101,6 +99,7 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 		}
 		wanted := interactions.Wanted{
 			Kind: kind, Board: b.ID, Title: a.form.Get("title"), Text: a.form.Get("text"), OptIn: a.form.Get("optIn") != "",
+			Language: a.words.tag.String(),
 		}
 		if one != nil {
 			wanted.Post = one.ID
@@ -114,7 +113,7 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 		if bad := a.bad(err); bad != nil {
 			again := a.filled(bad)
 			again.Stamp = a.form.Get("stamp")
-			return p.showForm(ctx, a, b, one, kind, http.StatusUnprocessableEntity, again)
+			return a.showForm(b, one, kind, http.StatusUnprocessableEntity, again)
 		}
 		return done, err
 	}
@@ -150,10 +149,10 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	switch p.Interactions.PaceOf(stamp) {
 	case interactions.TooQuick:
 		again.Hint, again.Stamp = a.words.text("form.tooQuick"), stamp
-		return p.showForm(ctx, a, b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
+		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case interactions.TooSlow, interactions.Unknown:
 		again.Hint, again.Stamp = a.words.text("form.tooSlow"), p.Interactions.Stamp(time.Now())
-		return p.showForm(ctx, a, b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
+		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case interactions.Usual:
 	}
 	return sent, p.Interactions.Ask(ctx, by, wanted, p.mailing(a, wanted.Kind))

@@ -10,6 +10,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
+	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/widget"
 )
@@ -20,8 +21,8 @@ func slotsOf(connections int32) int { return max(1, int(connections/4)) }
 
 // Module serves the pages beside the API.
 var Module = fx.Module("web", fx.Invoke(
-	func(a *api.API, keys *access.Service, f *feedback.Service, i *interactions.Service, g *widget.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
-		p, err := New(UseCases{Access: keys, Feedback: f, Interactions: i, Widget: g}, Options{
+	func(a *api.API, keys *access.Service, f *feedback.Service, i *interactions.Service, told *subscribers.Service, g *widget.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
+		p, err := New(UseCases{Access: keys, Feedback: f, Interactions: i, Subscribers: told, Widget: g}, Options{
 			PublicOrigin: c.PublicOrigin, Slots: slotsOf(c.DatabaseMaxConns), Network: a.Network, Meter: m.Meter(), Log: log,
 		})
 		if err != nil {

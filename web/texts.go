@@ -18,7 +18,7 @@ var templateFiles embed.FS
 
 // pageNames are the templates of pages, each with the layout around it.
 var pageNames = []string{
-	"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done",
+	"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done", "preferences",
 	"frame_board", "frame_post", "frame_changelog", "frame_form", "frame_done",
 }
 

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/memory"
 	"earshot/internal/page"
+	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
@@ -46,6 +47,7 @@ type UseCases struct {
 	Access       *access.Service
 	Feedback     *feedback.Service
 	Interactions *interactions.Service
+	Subscribers  *subscribers.Service
 	Widget       *widget.Service
 }
 
@@ -92,6 +94,7 @@ func New(u UseCases, o Options) (*Pages, error) {
 	for pattern, do := range p.actors() {
 		mux.Handle(pattern, p.acts(do))
 	}
+	mux.Handle("POST "+unsubscribePath, p.acts(p.unsubscribe))
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET "+Root+"-/{file}", serveStatic)
 	mux.HandleFunc("GET "+Root+"-/colors/{file}", serveColors)
@@ -101,6 +104,9 @@ func New(u UseCases, o Options) (*Pages, error) {
 			return nil, errors.Wrap(err, "trust the pages' own origin")
 		}
 	}
+	// Programs of mail post here for their users, from wherever these read their mail. The token in the
+	// address says who, and nothing of a browser counts.
+	p.protection.AddInsecureBypassPattern("POST " + unsubscribePath)
 	p.mux = p.protection.Handler(mux)
 	return p, nil
 }
@@ -133,6 +139,9 @@ func (p *Pages) actors() map[string]actor {
 		"GET " + Root + "{workspace}/-/confirm":                p.link,
 		"POST " + Root + "{workspace}/-/confirm":               p.confirm,
 		"POST " + Root + "{workspace}/-/forget":                p.forget,
+		"GET " + Root + "{workspace}/-/preferences":            p.preferences,
+		"POST " + Root + "{workspace}/-/preferences":           p.choose,
+		"GET " + unsubscribePath:                               p.preferences,
 		"POST " + Root + "{workspace}/{board}/{post}/-/unvote": p.unvote,
 	}
 	for path, kind := range forms(Root) {

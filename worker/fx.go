@@ -49,6 +49,7 @@ type parts struct {
 	Backfills  *activities.Backfills
 
 	Interactions *activities.Interactions
+	Subscribers  *activities.Subscribers
 }
 
 // Module runs the worker. It needs dispatch.Module.
@@ -69,7 +70,7 @@ var Module = fx.Module("worker",
 			return activities.NewOutbox(s, dispatcher, counts, log)
 		},
 		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails, activities.NewInteractions,
-		activities.NewSubjects, activities.NewBackfills,
+		activities.NewSubjects, activities.NewBackfills, activities.NewSubscribers,
 		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
 			return activities.NewRetention(s, f, set.Retention, counts, log)
 		},
@@ -77,7 +78,7 @@ var Module = fx.Module("worker",
 			return Activities{
 				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
 				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention, Interactions: p.Interactions,
-				Subjects: p.Subjects, Backfills: p.Backfills,
+				Subjects: p.Subjects, Backfills: p.Backfills, Subscribers: p.Subscribers,
 			}
 		},
 		func(set config.Config, log *slog.Logger) Options {

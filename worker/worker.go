@@ -53,6 +53,7 @@ type Activities struct {
 	Backfills  *activities.Backfills
 
 	Interactions *activities.Interactions
+	Subscribers  *activities.Subscribers
 }
 
 // Worker runs workflows and activities in this process.
@@ -193,6 +194,7 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 		workflows.ContinueSubjectActivity:   w.does.Subjects.ContinueSubjectRequest,
 		workflows.ContinueBackfillActivity:  w.does.Backfills.ContinueBackfill,
 		workflows.CancelBackfillActivity:    w.does.Backfills.CancelBackfill,
+		workflows.MailSubscribersActivity:   w.does.Subscribers.MailSubscribers,
 	})
 	return m
 }
@@ -233,6 +235,7 @@ func Register(r worker.WorkflowRegistry) {
 
 		workflows.ConfirmInteractionName: workflows.ConfirmInteraction,
 		workflows.BackfillContactsName:   workflows.BackfillContacts,
+		workflows.NotifySubscribersName:  workflows.NotifySubscribers,
 	} {
 		r.RegisterWorkflowWithOptions(does, workflow.RegisterOptions{Name: name})
 	}

@@ -41,6 +41,9 @@ const (
 	// BackfillContactsName is the workflow of a search for contacts in old activity. Its id is the
 	// backfill's.
 	BackfillContactsName = "backfill_contacts"
+	// NotifySubscribersName is the workflow of the e-mails to the end-users of an organization.
+	// Its id is the organization's.
+	NotifySubscribersName = "notify_subscribers"
 
 	// AttemptFirstName and the following are the activities.
 	AttemptFirstName = "attempt_first"
@@ -72,6 +75,9 @@ const (
 	MailLinkActivity          = "mail_link"
 	LookAtInteractionActivity = "look_at_interaction"
 
+	// MailSubscribersActivity is notify_subscribers'.
+	MailSubscribersActivity = "mail_subscribers"
+
 	// GiveUpActivity and ReviveActivity are deliver_webhooks', EndTerminatedActivity
 	// is sweep_outbox's.
 	GiveUpActivity        = "give_up_deliveries"
@@ -95,6 +101,9 @@ const (
 
 	// ConfirmedSignal tells that an interaction was confirmed.
 	ConfirmedSignal = "confirmed"
+
+	// UpdatedSignal tells that there is more to tell end-users of.
+	UpdatedSignal = "updated"
 
 	// SweepSchedule starts the sweep, RetentionSchedule the retention.
 	SweepSchedule     = "sweep_outbox"

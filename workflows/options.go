@@ -96,6 +96,19 @@ var (
 		},
 	}
 
+	// Some ten seconds of e-mails, with a heartbeat after each. A mail server that is away makes all of
+	// them wait; the rows say when it is too late for one.
+	subscribersRound = workflow.ActivityOptions{
+		// The last e-mail of a round may take as long as a send may, and waits for its turn before.
+		StartToCloseTimeout: 3 * time.Minute,
+		HeartbeatTimeout:    time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    5 * time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    15 * time.Minute,
+		},
+	}
+
 	sweepRound = workflow.ActivityOptions{
 		// What one activity looks at takes seconds; the next one goes on.
 		StartToCloseTimeout: 5 * time.Minute,

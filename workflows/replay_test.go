@@ -146,6 +146,7 @@ func TestRecord(t *testing.T) {
 	t.Run("confirmation", recordConfirmation)
 	t.Run("subject request", recordSubjectRequest)
 	t.Run("backfill", recordBackfill)
+	t.Run("subscribers", recordSubscribers)
 }
 
 func recordRetention(t *testing.T) {
@@ -247,6 +248,20 @@ func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string)
 }
 
 // recordConfirmation has one link that is used, and one whose time is up.
+func recordSubscribers(t *testing.T) {
+	p := newParish(t, testkit.Options{Worker: true})
+	p.votes(t, "voter@example.com", p.post, "en")
+	p.moves(t, p.post, "planned")
+	id := p.Organization.ID.String()
+	p.looks(t)
+	require.Eventually(t, func() bool {
+		return strings.Contains(historyOf(t, p.app.Temporal, id), "EVENT_TYPE_TIMER_STARTED")
+	}, testkit.Wait, 20*time.Millisecond)
+	p.passes(t)
+	p.isTold(t)
+	writeHistory(t, p.app.Temporal, workflows.NotifySubscribersName, "told", id)
+}
+
 func recordConfirmation(t *testing.T) {
 	b := newBallot(t, testkit.Options{Worker: true})
 	id := b.vote(t)

@@ -441,13 +441,14 @@ func (e RecoveryStatus) Valid() bool {
 
 // Defines values for SubjectRecordKind.
 const (
-	SubjectRecordKindComment    SubjectRecordKind = "comment"
-	SubjectRecordKindContact    SubjectRecordKind = "contact"
-	SubjectRecordKindDelivery   SubjectRecordKind = "delivery"
-	SubjectRecordKindEvent      SubjectRecordKind = "event"
-	SubjectRecordKindPost       SubjectRecordKind = "post"
-	SubjectRecordKindSubmission SubjectRecordKind = "submission"
-	SubjectRecordKindVote       SubjectRecordKind = "vote"
+	SubjectRecordKindComment      SubjectRecordKind = "comment"
+	SubjectRecordKindContact      SubjectRecordKind = "contact"
+	SubjectRecordKindDelivery     SubjectRecordKind = "delivery"
+	SubjectRecordKindEvent        SubjectRecordKind = "event"
+	SubjectRecordKindPost         SubjectRecordKind = "post"
+	SubjectRecordKindSubmission   SubjectRecordKind = "submission"
+	SubjectRecordKindSubscription SubjectRecordKind = "subscription"
+	SubjectRecordKindVote         SubjectRecordKind = "vote"
 )
 
 // Valid indicates whether the value is a known member of the SubjectRecordKind enum.
@@ -464,6 +465,8 @@ func (e SubjectRecordKind) Valid() bool {
 	case SubjectRecordKindPost:
 		return true
 	case SubjectRecordKindSubmission:
+		return true
+	case SubjectRecordKindSubscription:
 		return true
 	case SubjectRecordKindVote:
 		return true
@@ -2039,14 +2042,14 @@ type RotateWebhookSecretRequest struct {
 
 // SubjectRecord defines model for SubjectRecord.
 type SubjectRecord struct {
-	// Kind What the record is.
+	// Kind What the record is. A `subscription` is what the person chose to be e-mailed about.
 	Kind SubjectRecordKind `json:"kind"`
 
 	// Record The record as it was when the export came to it. Its members may become more.
 	Record json.RawMessage `json:"record"`
 }
 
-// SubjectRecordKind What the record is.
+// SubjectRecordKind What the record is. A `subscription` is what the person chose to be e-mailed about.
 type SubjectRecordKind string
 
 // SubjectRecordList defines model for SubjectRecordList.
@@ -2158,6 +2161,33 @@ type SubmissionList struct {
 
 // SubmissionReason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
 type SubmissionReason string
+
+// Subscriber defines model for Subscriber.
+type Subscriber struct {
+	// Changelog Is told of everything that is new in the changelog.
+	Changelog bool `json:"changelog"`
+
+	// ContactID A contact's id.
+	ContactID ContactID `json:"contactId"`
+
+	// StatusUpdates Is told what becomes of what they wrote, voted for, or commented on.
+	StatusUpdates bool `json:"statusUpdates"`
+
+	// Suppressed Is told nothing, because e-mails to the address came back.
+	Suppressed bool `json:"suppressed"`
+
+	// UpdatedAt When the person chose last, or came where nothing was chosen.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// SubscriberList defines model for SubscriberList.
+type SubscriberList struct {
+	// Data The subscribers.
+	Data []Subscriber `json:"data"`
+
+	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
+}
 
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
@@ -2977,6 +3007,15 @@ type ListSubmissionsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListSubscribersParams defines parameters for ListSubscribers.
+type ListSubscribersParams struct {
+	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
@@ -3291,6 +3330,9 @@ type ServerInterface interface {
 	// ApproveSubmission Approve what waits
 	// (POST /v1/submissions/{submissionId}/approve)
 	ApproveSubmission(c *gin.Context, submissionID SubmissionIDParam)
+	// ListSubscribers List who is told by e-mail
+	// (GET /v1/subscribers)
+	ListSubscribers(c *gin.Context, params ListSubscribersParams)
 	// ListWebhooks List webhooks
 	// (GET /v1/webhooks)
 	ListWebhooks(c *gin.Context, params ListWebhooksParams)
@@ -5273,6 +5315,41 @@ func (siw *ServerInterfaceWrapper) ApproveSubmission(c *gin.Context) {
 	siw.Handler.ApproveSubmission(c, submissionID)
 }
 
+// ListSubscribers operation middleware
+func (siw *ServerInterfaceWrapper) ListSubscribers(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSubscribersParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSubscribers(c, params)
+}
+
 // ListWebhooks operation middleware
 func (siw *ServerInterfaceWrapper) ListWebhooks(c *gin.Context) {
 
@@ -5896,6 +5973,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/v1/submissions/:submissionId", wrapper.RejectSubmission)
 	router.GET(options.BaseURL+"/v1/submissions/:submissionId", wrapper.GetSubmission)
 	router.POST(options.BaseURL+"/v1/submissions/:submissionId/approve", wrapper.ApproveSubmission)
+	router.GET(options.BaseURL+"/v1/subscribers", wrapper.ListSubscribers)
 	router.GET(options.BaseURL+"/v1/webhooks", wrapper.ListWebhooks)
 	router.POST(options.BaseURL+"/v1/webhooks", wrapper.CreateWebhook)
 	router.DELETE(options.BaseURL+"/v1/webhooks/:webhookId", wrapper.DeleteWebhook)
@@ -7290,6 +7368,28 @@ func (response ApproveSubmission201JSONResponse) VisitApproveSubmissionResponse(
 	return err
 }
 
+type ListSubscribersRequestObject struct {
+	Params ListSubscribersParams
+}
+
+type ListSubscribersResponseObject interface {
+	VisitListSubscribersResponse(w http.ResponseWriter) error
+}
+
+type ListSubscribers200JSONResponse SubscriberList
+
+func (response ListSubscribers200JSONResponse) VisitListSubscribersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListWebhooksRequestObject struct {
 	Params ListWebhooksParams
 }
@@ -7896,6 +7996,9 @@ type StrictServerInterface interface {
 	// ApproveSubmission Approve what waits
 	// (POST /v1/submissions/{submissionId}/approve)
 	ApproveSubmission(ctx context.Context, request ApproveSubmissionRequestObject) (ApproveSubmissionResponseObject, error)
+	// ListSubscribers List who is told by e-mail
+	// (GET /v1/subscribers)
+	ListSubscribers(ctx context.Context, request ListSubscribersRequestObject) (ListSubscribersResponseObject, error)
 	// ListWebhooks List webhooks
 	// (GET /v1/webhooks)
 	ListWebhooks(ctx context.Context, request ListWebhooksRequestObject) (ListWebhooksResponseObject, error)
@@ -9992,6 +10095,32 @@ func (sh *strictHandler) ApproveSubmission(ctx *gin.Context, submissionID Submis
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ApproveSubmissionResponseObject); ok {
 		if err := validResponse.VisitApproveSubmissionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSubscribers operation middleware
+func (sh *strictHandler) ListSubscribers(ctx *gin.Context, params ListSubscribersParams) {
+	var request ListSubscribersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSubscribers(ctx, request.(ListSubscribersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSubscribers")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSubscribersResponseObject); ok {
+		if err := validResponse.VisitListSubscribersResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

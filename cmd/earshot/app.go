@@ -25,6 +25,7 @@ import (
 	"earshot/internal/memory"
 	"earshot/internal/store"
 	"earshot/internal/subjects"
+	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
@@ -58,7 +59,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		// After the delay requests, then starts have the drain time, then three kinds of
 		// the worker's tasks one after the other. What these led to takes seconds.
 		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, widget.Module, dispatch.Module,
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
 	}
 	// Parts stop in the reverse of this order: the API first, because what it
 	// has accepted still wants to be started.

@@ -36,7 +36,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newResetCommand(),
 		newServeCommand(), newWorkerCommand(), newHealthCommand(), newSettingsCommand(), newMigrateCommand(), newTemporalCommand(),
-		newOrgCommand(), newMemberCommand(), newKeyCommand(), newContactsCommand(), newAuditCommand(), newSecretsCommand(), newListenCommand(), newTriggerCommand(), newMCPCommand(),
+		newOrgCommand(), newMemberCommand(), newKeyCommand(), newContactsCommand(), newAuditCommand(), newMailCommand(), newSecretsCommand(), newListenCommand(), newTriggerCommand(), newMCPCommand(),
 		newVersionCommand(),
 	)
 	return root

@@ -13,7 +13,7 @@ import (
 func newOrgUpdateCommand() *cobra.Command {
 	var (
 		org, name, slug, color, logo string
-		asJSON, closed               bool
+		asJSON, closed, mails        bool
 		blocked                      []string
 	)
 	cmd := &cobra.Command{
@@ -38,6 +38,9 @@ func newOrgUpdateCommand() *cobra.Command {
 		if cmd.Flags().Changed("blocked-words") {
 			in.BlockedWords = &blocked
 		}
+		if cmd.Flags().Changed("subscriber-mails") {
+			in.SubscriberMails = &mails
+		}
 		if cmd.Flags().Changed("logo") {
 			var err error
 			if in.Logo, err = readLogo(logo); err != nil {
@@ -58,6 +61,7 @@ func newOrgUpdateCommand() *cobra.Command {
 	f.StringVar(&logo, "logo", "", "file with its logo: a PNG or JPEG of at most 64 KiB")
 	f.BoolVar(&closed, "public-closed", false, "whether nobody may post, vote or comment on its public boards; --public-closed=false opens them again")
 	f.StringSliceVar(&blocked, "blocked-words", nil, "words and phrases, comma-separated: what end-users write with one of them waits until somebody has looked at it")
+	f.BoolVar(&mails, "subscriber-mails", false, "whether end-users who agreed are told by e-mail what becomes of what they wanted; --subscriber-mails=false ends that")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -81,6 +85,7 @@ func printOrganization(cmd *cobra.Command, o *access.Organization, asJSON bool) 
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), map[string]any{
 			"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color, "publicClosed": o.PublicClosed, "blockedWords": o.BlockedWords,
+			"subscriberMails": o.SubscriberMails,
 		})
 	}
 	address := o.ID.String()

@@ -8,7 +8,7 @@ import { setTimeout as later } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { accessible, mailedLink, send } from "./common.js";
 
-const { SERVICE, API_KEY, CHROMIUM, MAIL, SHOTS } = process.env;
+const { SERVICE, API_KEY, CHROMIUM, MAIL, PREFERENCES, SHOTS } = process.env;
 const home = `${SERVICE}/b/northwind`;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 const told = (what) => console.log(`ok: ${what}`);
@@ -186,6 +186,13 @@ const states = {
   sent: [`${home}/-/sent`],
   over: [used],
   confirmed: [`${home}/ideas/dark-mode/-/confirmed/vote`],
+  preferences: [PREFERENCES],
+  chosen: [PREFERENCES, async (page) => {
+    await page.getByLabel("Everything that is new in the changelog").check();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").waitFor();
+    assert.equal(await page.getByLabel("Everything that is new in the changelog").isChecked(), true);
+  }],
   missing: [`${home}/nothing`],
 };
 const looks = [

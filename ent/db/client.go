@@ -33,6 +33,9 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/submission"
+	"earshot/ent/db/subscribermail"
+	"earshot/ent/db/subscriberupdate"
+	"earshot/ent/db/subscription"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -96,6 +99,12 @@ type Client struct {
 	SubjectRequest *SubjectRequestClient
 	// Submission is the client for interacting with the Submission builders.
 	Submission *SubmissionClient
+	// SubscriberMail is the client for interacting with the SubscriberMail builders.
+	SubscriberMail *SubscriberMailClient
+	// SubscriberUpdate is the client for interacting with the SubscriberUpdate builders.
+	SubscriberUpdate *SubscriberUpdateClient
+	// Subscription is the client for interacting with the Subscription builders.
+	Subscription *SubscriptionClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -140,6 +149,9 @@ func (c *Client) init() {
 	c.SubjectRecord = NewSubjectRecordClient(c.config)
 	c.SubjectRequest = NewSubjectRequestClient(c.config)
 	c.Submission = NewSubmissionClient(c.config)
+	c.SubscriberMail = NewSubscriberMailClient(c.config)
+	c.SubscriberUpdate = NewSubscriberUpdateClient(c.config)
+	c.Subscription = NewSubscriptionClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.User = NewUserClient(c.config)
 	c.Vote = NewVoteClient(c.config)
@@ -236,35 +248,38 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:             ctx,
-		config:          cfg,
-		APIKey:          NewAPIKeyClient(cfg),
-		Attempt:         NewAttemptClient(cfg),
-		AuditEntry:      NewAuditEntryClient(cfg),
-		BackfillAddress: NewBackfillAddressClient(cfg),
-		Board:           NewBoardClient(cfg),
-		ChangelogEntry:  NewChangelogEntryClient(cfg),
-		ChangelogLink:   NewChangelogLinkClient(cfg),
-		Comment:         NewCommentClient(cfg),
-		Contact:         NewContactClient(cfg),
-		ContactBackfill: NewContactBackfillClient(cfg),
-		Delivery:        NewDeliveryClient(cfg),
-		Event:           NewEventClient(cfg),
-		Interaction:     NewInteractionClient(cfg),
-		Logo:            NewLogoClient(cfg),
-		Organization:    NewOrganizationClient(cfg),
-		Post:            NewPostClient(cfg),
-		PostTag:         NewPostTagClient(cfg),
-		Recovery:        NewRecoveryClient(cfg),
-		SubjectRecord:   NewSubjectRecordClient(cfg),
-		SubjectRequest:  NewSubjectRequestClient(cfg),
-		Submission:      NewSubmissionClient(cfg),
-		Tag:             NewTagClient(cfg),
-		User:            NewUserClient(cfg),
-		Vote:            NewVoteClient(cfg),
-		Webhook:         NewWebhookClient(cfg),
-		WidgetSecret:    NewWidgetSecretClient(cfg),
-		WordList:        NewWordListClient(cfg),
+		ctx:              ctx,
+		config:           cfg,
+		APIKey:           NewAPIKeyClient(cfg),
+		Attempt:          NewAttemptClient(cfg),
+		AuditEntry:       NewAuditEntryClient(cfg),
+		BackfillAddress:  NewBackfillAddressClient(cfg),
+		Board:            NewBoardClient(cfg),
+		ChangelogEntry:   NewChangelogEntryClient(cfg),
+		ChangelogLink:    NewChangelogLinkClient(cfg),
+		Comment:          NewCommentClient(cfg),
+		Contact:          NewContactClient(cfg),
+		ContactBackfill:  NewContactBackfillClient(cfg),
+		Delivery:         NewDeliveryClient(cfg),
+		Event:            NewEventClient(cfg),
+		Interaction:      NewInteractionClient(cfg),
+		Logo:             NewLogoClient(cfg),
+		Organization:     NewOrganizationClient(cfg),
+		Post:             NewPostClient(cfg),
+		PostTag:          NewPostTagClient(cfg),
+		Recovery:         NewRecoveryClient(cfg),
+		SubjectRecord:    NewSubjectRecordClient(cfg),
+		SubjectRequest:   NewSubjectRequestClient(cfg),
+		Submission:       NewSubmissionClient(cfg),
+		SubscriberMail:   NewSubscriberMailClient(cfg),
+		SubscriberUpdate: NewSubscriberUpdateClient(cfg),
+		Subscription:     NewSubscriptionClient(cfg),
+		Tag:              NewTagClient(cfg),
+		User:             NewUserClient(cfg),
+		Vote:             NewVoteClient(cfg),
+		Webhook:          NewWebhookClient(cfg),
+		WidgetSecret:     NewWidgetSecretClient(cfg),
+		WordList:         NewWordListClient(cfg),
 	}, nil
 }
 
@@ -282,35 +297,38 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:             ctx,
-		config:          cfg,
-		APIKey:          NewAPIKeyClient(cfg),
-		Attempt:         NewAttemptClient(cfg),
-		AuditEntry:      NewAuditEntryClient(cfg),
-		BackfillAddress: NewBackfillAddressClient(cfg),
-		Board:           NewBoardClient(cfg),
-		ChangelogEntry:  NewChangelogEntryClient(cfg),
-		ChangelogLink:   NewChangelogLinkClient(cfg),
-		Comment:         NewCommentClient(cfg),
-		Contact:         NewContactClient(cfg),
-		ContactBackfill: NewContactBackfillClient(cfg),
-		Delivery:        NewDeliveryClient(cfg),
-		Event:           NewEventClient(cfg),
-		Interaction:     NewInteractionClient(cfg),
-		Logo:            NewLogoClient(cfg),
-		Organization:    NewOrganizationClient(cfg),
-		Post:            NewPostClient(cfg),
-		PostTag:         NewPostTagClient(cfg),
-		Recovery:        NewRecoveryClient(cfg),
-		SubjectRecord:   NewSubjectRecordClient(cfg),
-		SubjectRequest:  NewSubjectRequestClient(cfg),
-		Submission:      NewSubmissionClient(cfg),
-		Tag:             NewTagClient(cfg),
-		User:            NewUserClient(cfg),
-		Vote:            NewVoteClient(cfg),
-		Webhook:         NewWebhookClient(cfg),
-		WidgetSecret:    NewWidgetSecretClient(cfg),
-		WordList:        NewWordListClient(cfg),
+		ctx:              ctx,
+		config:           cfg,
+		APIKey:           NewAPIKeyClient(cfg),
+		Attempt:          NewAttemptClient(cfg),
+		AuditEntry:       NewAuditEntryClient(cfg),
+		BackfillAddress:  NewBackfillAddressClient(cfg),
+		Board:            NewBoardClient(cfg),
+		ChangelogEntry:   NewChangelogEntryClient(cfg),
+		ChangelogLink:    NewChangelogLinkClient(cfg),
+		Comment:          NewCommentClient(cfg),
+		Contact:          NewContactClient(cfg),
+		ContactBackfill:  NewContactBackfillClient(cfg),
+		Delivery:         NewDeliveryClient(cfg),
+		Event:            NewEventClient(cfg),
+		Interaction:      NewInteractionClient(cfg),
+		Logo:             NewLogoClient(cfg),
+		Organization:     NewOrganizationClient(cfg),
+		Post:             NewPostClient(cfg),
+		PostTag:          NewPostTagClient(cfg),
+		Recovery:         NewRecoveryClient(cfg),
+		SubjectRecord:    NewSubjectRecordClient(cfg),
+		SubjectRequest:   NewSubjectRequestClient(cfg),
+		Submission:       NewSubmissionClient(cfg),
+		SubscriberMail:   NewSubscriberMailClient(cfg),
+		SubscriberUpdate: NewSubscriberUpdateClient(cfg),
+		Subscription:     NewSubscriptionClient(cfg),
+		Tag:              NewTagClient(cfg),
+		User:             NewUserClient(cfg),
+		Vote:             NewVoteClient(cfg),
+		Webhook:          NewWebhookClient(cfg),
+		WidgetSecret:     NewWidgetSecretClient(cfg),
+		WordList:         NewWordListClient(cfg),
 	}, nil
 }
 
@@ -343,8 +361,9 @@ func (c *Client) Use(hooks ...Hook) {
 		c.APIKey, c.Attempt, c.AuditEntry, c.BackfillAddress, c.Board, c.ChangelogEntry,
 		c.ChangelogLink, c.Comment, c.Contact, c.ContactBackfill, c.Delivery, c.Event,
 		c.Interaction, c.Logo, c.Organization, c.Post, c.PostTag, c.Recovery,
-		c.SubjectRecord, c.SubjectRequest, c.Submission, c.Tag, c.User, c.Vote,
-		c.Webhook, c.WidgetSecret, c.WordList,
+		c.SubjectRecord, c.SubjectRequest, c.Submission, c.SubscriberMail,
+		c.SubscriberUpdate, c.Subscription, c.Tag, c.User, c.Vote, c.Webhook,
+		c.WidgetSecret, c.WordList,
 	} {
 		n.Use(hooks...)
 	}
@@ -357,8 +376,9 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.APIKey, c.Attempt, c.AuditEntry, c.BackfillAddress, c.Board, c.ChangelogEntry,
 		c.ChangelogLink, c.Comment, c.Contact, c.ContactBackfill, c.Delivery, c.Event,
 		c.Interaction, c.Logo, c.Organization, c.Post, c.PostTag, c.Recovery,
-		c.SubjectRecord, c.SubjectRequest, c.Submission, c.Tag, c.User, c.Vote,
-		c.Webhook, c.WidgetSecret, c.WordList,
+		c.SubjectRecord, c.SubjectRequest, c.Submission, c.SubscriberMail,
+		c.SubscriberUpdate, c.Subscription, c.Tag, c.User, c.Vote, c.Webhook,
+		c.WidgetSecret, c.WordList,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -409,6 +429,12 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SubjectRequest.mutate(ctx, m)
 	case *SubmissionMutation:
 		return c.Submission.mutate(ctx, m)
+	case *SubscriberMailMutation:
+		return c.SubscriberMail.mutate(ctx, m)
+	case *SubscriberUpdateMutation:
+		return c.SubscriberUpdate.mutate(ctx, m)
+	case *SubscriptionMutation:
+		return c.Subscription.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
 	case *UserMutation:
@@ -3539,6 +3565,405 @@ func (c *SubmissionClient) mutate(ctx context.Context, m *SubmissionMutation) (V
 	}
 }
 
+// SubscriberMailClient is a client for the SubscriberMail schema.
+type SubscriberMailClient struct {
+	config
+}
+
+// NewSubscriberMailClient returns a client for the SubscriberMail from the given config.
+func NewSubscriberMailClient(c config) *SubscriberMailClient {
+	return &SubscriberMailClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `subscribermail.Hooks(f(g(h())))`.
+func (c *SubscriberMailClient) Use(hooks ...Hook) {
+	c.hooks.SubscriberMail = append(c.hooks.SubscriberMail, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `subscribermail.Intercept(f(g(h())))`.
+func (c *SubscriberMailClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SubscriberMail = append(c.inters.SubscriberMail, interceptors...)
+}
+
+// Create returns a builder for creating a SubscriberMail entity.
+func (c *SubscriberMailClient) Create() *SubscriberMailCreate {
+	mutation := newSubscriberMailMutation(c.config, OpCreate)
+	return &SubscriberMailCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SubscriberMail entities.
+func (c *SubscriberMailClient) CreateBulk(builders ...*SubscriberMailCreate) *SubscriberMailCreateBulk {
+	return &SubscriberMailCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SubscriberMailClient) MapCreateBulk(slice any, setFunc func(*SubscriberMailCreate, int)) *SubscriberMailCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SubscriberMailCreateBulk{err: fmt.Errorf("calling to SubscriberMailClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SubscriberMailCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SubscriberMailCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SubscriberMail.
+func (c *SubscriberMailClient) Update() *SubscriberMailUpdate {
+	mutation := newSubscriberMailMutation(c.config, OpUpdate)
+	return &SubscriberMailUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SubscriberMailClient) UpdateOne(_m *SubscriberMail) *SubscriberMailUpdateOne {
+	mutation := newSubscriberMailMutation(c.config, OpUpdateOne, withSubscriberMail(_m))
+	return &SubscriberMailUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SubscriberMailClient) UpdateOneID(id publicid.SubscriberMail) *SubscriberMailUpdateOne {
+	mutation := newSubscriberMailMutation(c.config, OpUpdateOne, withSubscriberMailID(id))
+	return &SubscriberMailUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SubscriberMail.
+func (c *SubscriberMailClient) Delete() *SubscriberMailDelete {
+	mutation := newSubscriberMailMutation(c.config, OpDelete)
+	return &SubscriberMailDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SubscriberMailClient) DeleteOne(_m *SubscriberMail) *SubscriberMailDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SubscriberMailClient) DeleteOneID(id publicid.SubscriberMail) *SubscriberMailDeleteOne {
+	builder := c.Delete().Where(subscribermail.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SubscriberMailDeleteOne{builder}
+}
+
+// Query returns a query builder for SubscriberMail.
+func (c *SubscriberMailClient) Query() *SubscriberMailQuery {
+	return &SubscriberMailQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSubscriberMail},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SubscriberMail entity by its id.
+func (c *SubscriberMailClient) Get(ctx context.Context, id publicid.SubscriberMail) (*SubscriberMail, error) {
+	return c.Query().Where(subscribermail.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SubscriberMailClient) GetX(ctx context.Context, id publicid.SubscriberMail) *SubscriberMail {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SubscriberMailClient) Hooks() []Hook {
+	return c.hooks.SubscriberMail
+}
+
+// Interceptors returns the client interceptors.
+func (c *SubscriberMailClient) Interceptors() []Interceptor {
+	return c.inters.SubscriberMail
+}
+
+func (c *SubscriberMailClient) mutate(ctx context.Context, m *SubscriberMailMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SubscriberMailCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SubscriberMailUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SubscriberMailUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SubscriberMailDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown SubscriberMail mutation op: %q", m.Op())
+	}
+}
+
+// SubscriberUpdateClient is a client for the SubscriberUpdate schema.
+type SubscriberUpdateClient struct {
+	config
+}
+
+// NewSubscriberUpdateClient returns a client for the SubscriberUpdate from the given config.
+func NewSubscriberUpdateClient(c config) *SubscriberUpdateClient {
+	return &SubscriberUpdateClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `subscriberupdate.Hooks(f(g(h())))`.
+func (c *SubscriberUpdateClient) Use(hooks ...Hook) {
+	c.hooks.SubscriberUpdate = append(c.hooks.SubscriberUpdate, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `subscriberupdate.Intercept(f(g(h())))`.
+func (c *SubscriberUpdateClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SubscriberUpdate = append(c.inters.SubscriberUpdate, interceptors...)
+}
+
+// Create returns a builder for creating a SubscriberUpdate entity.
+func (c *SubscriberUpdateClient) Create() *SubscriberUpdateCreate {
+	mutation := newSubscriberUpdateMutation(c.config, OpCreate)
+	return &SubscriberUpdateCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SubscriberUpdate entities.
+func (c *SubscriberUpdateClient) CreateBulk(builders ...*SubscriberUpdateCreate) *SubscriberUpdateCreateBulk {
+	return &SubscriberUpdateCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SubscriberUpdateClient) MapCreateBulk(slice any, setFunc func(*SubscriberUpdateCreate, int)) *SubscriberUpdateCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SubscriberUpdateCreateBulk{err: fmt.Errorf("calling to SubscriberUpdateClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SubscriberUpdateCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SubscriberUpdateCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SubscriberUpdate.
+func (c *SubscriberUpdateClient) Update() *SubscriberUpdateUpdate {
+	mutation := newSubscriberUpdateMutation(c.config, OpUpdate)
+	return &SubscriberUpdateUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SubscriberUpdateClient) UpdateOne(_m *SubscriberUpdate) *SubscriberUpdateUpdateOne {
+	mutation := newSubscriberUpdateMutation(c.config, OpUpdateOne, withSubscriberUpdate(_m))
+	return &SubscriberUpdateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SubscriberUpdateClient) UpdateOneID(id publicid.SubscriberUpdate) *SubscriberUpdateUpdateOne {
+	mutation := newSubscriberUpdateMutation(c.config, OpUpdateOne, withSubscriberUpdateID(id))
+	return &SubscriberUpdateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SubscriberUpdate.
+func (c *SubscriberUpdateClient) Delete() *SubscriberUpdateDelete {
+	mutation := newSubscriberUpdateMutation(c.config, OpDelete)
+	return &SubscriberUpdateDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SubscriberUpdateClient) DeleteOne(_m *SubscriberUpdate) *SubscriberUpdateDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SubscriberUpdateClient) DeleteOneID(id publicid.SubscriberUpdate) *SubscriberUpdateDeleteOne {
+	builder := c.Delete().Where(subscriberupdate.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SubscriberUpdateDeleteOne{builder}
+}
+
+// Query returns a query builder for SubscriberUpdate.
+func (c *SubscriberUpdateClient) Query() *SubscriberUpdateQuery {
+	return &SubscriberUpdateQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSubscriberUpdate},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SubscriberUpdate entity by its id.
+func (c *SubscriberUpdateClient) Get(ctx context.Context, id publicid.SubscriberUpdate) (*SubscriberUpdate, error) {
+	return c.Query().Where(subscriberupdate.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SubscriberUpdateClient) GetX(ctx context.Context, id publicid.SubscriberUpdate) *SubscriberUpdate {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SubscriberUpdateClient) Hooks() []Hook {
+	return c.hooks.SubscriberUpdate
+}
+
+// Interceptors returns the client interceptors.
+func (c *SubscriberUpdateClient) Interceptors() []Interceptor {
+	return c.inters.SubscriberUpdate
+}
+
+func (c *SubscriberUpdateClient) mutate(ctx context.Context, m *SubscriberUpdateMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SubscriberUpdateCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SubscriberUpdateUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SubscriberUpdateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SubscriberUpdateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown SubscriberUpdate mutation op: %q", m.Op())
+	}
+}
+
+// SubscriptionClient is a client for the Subscription schema.
+type SubscriptionClient struct {
+	config
+}
+
+// NewSubscriptionClient returns a client for the Subscription from the given config.
+func NewSubscriptionClient(c config) *SubscriptionClient {
+	return &SubscriptionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `subscription.Hooks(f(g(h())))`.
+func (c *SubscriptionClient) Use(hooks ...Hook) {
+	c.hooks.Subscription = append(c.hooks.Subscription, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `subscription.Intercept(f(g(h())))`.
+func (c *SubscriptionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Subscription = append(c.inters.Subscription, interceptors...)
+}
+
+// Create returns a builder for creating a Subscription entity.
+func (c *SubscriptionClient) Create() *SubscriptionCreate {
+	mutation := newSubscriptionMutation(c.config, OpCreate)
+	return &SubscriptionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Subscription entities.
+func (c *SubscriptionClient) CreateBulk(builders ...*SubscriptionCreate) *SubscriptionCreateBulk {
+	return &SubscriptionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SubscriptionClient) MapCreateBulk(slice any, setFunc func(*SubscriptionCreate, int)) *SubscriptionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SubscriptionCreateBulk{err: fmt.Errorf("calling to SubscriptionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SubscriptionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SubscriptionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Subscription.
+func (c *SubscriptionClient) Update() *SubscriptionUpdate {
+	mutation := newSubscriptionMutation(c.config, OpUpdate)
+	return &SubscriptionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SubscriptionClient) UpdateOne(_m *Subscription) *SubscriptionUpdateOne {
+	mutation := newSubscriptionMutation(c.config, OpUpdateOne, withSubscription(_m))
+	return &SubscriptionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SubscriptionClient) UpdateOneID(id publicid.Subscription) *SubscriptionUpdateOne {
+	mutation := newSubscriptionMutation(c.config, OpUpdateOne, withSubscriptionID(id))
+	return &SubscriptionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Subscription.
+func (c *SubscriptionClient) Delete() *SubscriptionDelete {
+	mutation := newSubscriptionMutation(c.config, OpDelete)
+	return &SubscriptionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SubscriptionClient) DeleteOne(_m *Subscription) *SubscriptionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SubscriptionClient) DeleteOneID(id publicid.Subscription) *SubscriptionDeleteOne {
+	builder := c.Delete().Where(subscription.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SubscriptionDeleteOne{builder}
+}
+
+// Query returns a query builder for Subscription.
+func (c *SubscriptionClient) Query() *SubscriptionQuery {
+	return &SubscriptionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSubscription},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Subscription entity by its id.
+func (c *SubscriptionClient) Get(ctx context.Context, id publicid.Subscription) (*Subscription, error) {
+	return c.Query().Where(subscription.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SubscriptionClient) GetX(ctx context.Context, id publicid.Subscription) *Subscription {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SubscriptionClient) Hooks() []Hook {
+	return c.hooks.Subscription
+}
+
+// Interceptors returns the client interceptors.
+func (c *SubscriptionClient) Interceptors() []Interceptor {
+	return c.inters.Subscription
+}
+
+func (c *SubscriptionClient) mutate(ctx context.Context, m *SubscriptionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SubscriptionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SubscriptionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SubscriptionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SubscriptionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Subscription mutation op: %q", m.Op())
+	}
+}
+
 // TagClient is a client for the Tag schema.
 type TagClient struct {
 	config
@@ -4407,13 +4832,15 @@ type (
 		APIKey, Attempt, AuditEntry, BackfillAddress, Board, ChangelogEntry,
 		ChangelogLink, Comment, Contact, ContactBackfill, Delivery, Event, Interaction,
 		Logo, Organization, Post, PostTag, Recovery, SubjectRecord, SubjectRequest,
-		Submission, Tag, User, Vote, Webhook, WidgetSecret, WordList []ent.Hook
+		Submission, SubscriberMail, SubscriberUpdate, Subscription, Tag, User, Vote,
+		Webhook, WidgetSecret, WordList []ent.Hook
 	}
 	inters struct {
 		APIKey, Attempt, AuditEntry, BackfillAddress, Board, ChangelogEntry,
 		ChangelogLink, Comment, Contact, ContactBackfill, Delivery, Event, Interaction,
 		Logo, Organization, Post, PostTag, Recovery, SubjectRecord, SubjectRequest,
-		Submission, Tag, User, Vote, Webhook, WidgetSecret, WordList []ent.Interceptor
+		Submission, SubscriberMail, SubscriberUpdate, Subscription, Tag, User, Vote,
+		Webhook, WidgetSecret, WordList []ent.Interceptor
 	}
 )
 

@@ -25,6 +25,9 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/submission"
+	"earshot/ent/db/subscribermail"
+	"earshot/ent/db/subscriberupdate"
+	"earshot/ent/db/subscription"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -99,33 +102,36 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			apikey.Table:          apikey.ValidColumn,
-			attempt.Table:         attempt.ValidColumn,
-			auditentry.Table:      auditentry.ValidColumn,
-			backfilladdress.Table: backfilladdress.ValidColumn,
-			board.Table:           board.ValidColumn,
-			changelogentry.Table:  changelogentry.ValidColumn,
-			changeloglink.Table:   changeloglink.ValidColumn,
-			comment.Table:         comment.ValidColumn,
-			contact.Table:         contact.ValidColumn,
-			contactbackfill.Table: contactbackfill.ValidColumn,
-			delivery.Table:        delivery.ValidColumn,
-			event.Table:           event.ValidColumn,
-			interaction.Table:     interaction.ValidColumn,
-			logo.Table:            logo.ValidColumn,
-			organization.Table:    organization.ValidColumn,
-			post.Table:            post.ValidColumn,
-			posttag.Table:         posttag.ValidColumn,
-			recovery.Table:        recovery.ValidColumn,
-			subjectrecord.Table:   subjectrecord.ValidColumn,
-			subjectrequest.Table:  subjectrequest.ValidColumn,
-			submission.Table:      submission.ValidColumn,
-			tag.Table:             tag.ValidColumn,
-			user.Table:            user.ValidColumn,
-			vote.Table:            vote.ValidColumn,
-			webhook.Table:         webhook.ValidColumn,
-			widgetsecret.Table:    widgetsecret.ValidColumn,
-			wordlist.Table:        wordlist.ValidColumn,
+			apikey.Table:           apikey.ValidColumn,
+			attempt.Table:          attempt.ValidColumn,
+			auditentry.Table:       auditentry.ValidColumn,
+			backfilladdress.Table:  backfilladdress.ValidColumn,
+			board.Table:            board.ValidColumn,
+			changelogentry.Table:   changelogentry.ValidColumn,
+			changeloglink.Table:    changeloglink.ValidColumn,
+			comment.Table:          comment.ValidColumn,
+			contact.Table:          contact.ValidColumn,
+			contactbackfill.Table:  contactbackfill.ValidColumn,
+			delivery.Table:         delivery.ValidColumn,
+			event.Table:            event.ValidColumn,
+			interaction.Table:      interaction.ValidColumn,
+			logo.Table:             logo.ValidColumn,
+			organization.Table:     organization.ValidColumn,
+			post.Table:             post.ValidColumn,
+			posttag.Table:          posttag.ValidColumn,
+			recovery.Table:         recovery.ValidColumn,
+			subjectrecord.Table:    subjectrecord.ValidColumn,
+			subjectrequest.Table:   subjectrequest.ValidColumn,
+			submission.Table:       submission.ValidColumn,
+			subscribermail.Table:   subscribermail.ValidColumn,
+			subscriberupdate.Table: subscriberupdate.ValidColumn,
+			subscription.Table:     subscription.ValidColumn,
+			tag.Table:              tag.ValidColumn,
+			user.Table:             user.ValidColumn,
+			vote.Table:             vote.ValidColumn,
+			webhook.Table:          webhook.ValidColumn,
+			widgetsecret.Table:     widgetsecret.ValidColumn,
+			wordlist.Table:         wordlist.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

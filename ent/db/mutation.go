@@ -26,6 +26,9 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/submission"
+	"earshot/ent/db/subscribermail"
+	"earshot/ent/db/subscriberupdate"
+	"earshot/ent/db/subscription"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -53,33 +56,36 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAPIKey          = "APIKey"
-	TypeAttempt         = "Attempt"
-	TypeAuditEntry      = "AuditEntry"
-	TypeBackfillAddress = "BackfillAddress"
-	TypeBoard           = "Board"
-	TypeChangelogEntry  = "ChangelogEntry"
-	TypeChangelogLink   = "ChangelogLink"
-	TypeComment         = "Comment"
-	TypeContact         = "Contact"
-	TypeContactBackfill = "ContactBackfill"
-	TypeDelivery        = "Delivery"
-	TypeEvent           = "Event"
-	TypeInteraction     = "Interaction"
-	TypeLogo            = "Logo"
-	TypeOrganization    = "Organization"
-	TypePost            = "Post"
-	TypePostTag         = "PostTag"
-	TypeRecovery        = "Recovery"
-	TypeSubjectRecord   = "SubjectRecord"
-	TypeSubjectRequest  = "SubjectRequest"
-	TypeSubmission      = "Submission"
-	TypeTag             = "Tag"
-	TypeUser            = "User"
-	TypeVote            = "Vote"
-	TypeWebhook         = "Webhook"
-	TypeWidgetSecret    = "WidgetSecret"
-	TypeWordList        = "WordList"
+	TypeAPIKey           = "APIKey"
+	TypeAttempt          = "Attempt"
+	TypeAuditEntry       = "AuditEntry"
+	TypeBackfillAddress  = "BackfillAddress"
+	TypeBoard            = "Board"
+	TypeChangelogEntry   = "ChangelogEntry"
+	TypeChangelogLink    = "ChangelogLink"
+	TypeComment          = "Comment"
+	TypeContact          = "Contact"
+	TypeContactBackfill  = "ContactBackfill"
+	TypeDelivery         = "Delivery"
+	TypeEvent            = "Event"
+	TypeInteraction      = "Interaction"
+	TypeLogo             = "Logo"
+	TypeOrganization     = "Organization"
+	TypePost             = "Post"
+	TypePostTag          = "PostTag"
+	TypeRecovery         = "Recovery"
+	TypeSubjectRecord    = "SubjectRecord"
+	TypeSubjectRequest   = "SubjectRequest"
+	TypeSubmission       = "Submission"
+	TypeSubscriberMail   = "SubscriberMail"
+	TypeSubscriberUpdate = "SubscriberUpdate"
+	TypeSubscription     = "Subscription"
+	TypeTag              = "Tag"
+	TypeUser             = "User"
+	TypeVote             = "Vote"
+	TypeWebhook          = "Webhook"
+	TypeWidgetSecret     = "WidgetSecret"
+	TypeWordList         = "WordList"
 )
 
 // APIKeyMutation represents an operation that mutates the APIKey nodes in the graph.
@@ -13205,6 +13211,7 @@ type OrganizationMutation struct {
 	slug                 *string
 	color                *string
 	public_closed        *bool
+	subscriber_mails     *bool
 	widget_origins       *[]string
 	appendwidget_origins []string
 	clearedFields        map[string]struct{}
@@ -13631,6 +13638,42 @@ func (m *OrganizationMutation) ResetPublicClosed() {
 	m.public_closed = nil
 }
 
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (m *OrganizationMutation) SetSubscriberMails(b bool) {
+	m.subscriber_mails = &b
+}
+
+// SubscriberMails returns the value of the "subscriber_mails" field in the mutation.
+func (m *OrganizationMutation) SubscriberMails() (r bool, exists bool) {
+	v := m.subscriber_mails
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubscriberMails returns the old "subscriber_mails" field's value of the Organization entity.
+// If the Organization object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrganizationMutation) OldSubscriberMails(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubscriberMails is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubscriberMails requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubscriberMails: %w", err)
+	}
+	return oldValue.SubscriberMails, nil
+}
+
+// ResetSubscriberMails resets all changes to the "subscriber_mails" field.
+func (m *OrganizationMutation) ResetSubscriberMails() {
+	m.subscriber_mails = nil
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (m *OrganizationMutation) SetWidgetOrigins(s []string) {
 	m.widget_origins = &s
@@ -13730,7 +13773,7 @@ func (m *OrganizationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *OrganizationMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.created_at != nil {
 		fields = append(fields, organization.FieldCreatedAt)
 	}
@@ -13754,6 +13797,9 @@ func (m *OrganizationMutation) Fields() []string {
 	}
 	if m.public_closed != nil {
 		fields = append(fields, organization.FieldPublicClosed)
+	}
+	if m.subscriber_mails != nil {
+		fields = append(fields, organization.FieldSubscriberMails)
 	}
 	if m.widget_origins != nil {
 		fields = append(fields, organization.FieldWidgetOrigins)
@@ -13782,6 +13828,8 @@ func (m *OrganizationMutation) Field(name string) (ent.Value, bool) {
 		return m.Color()
 	case organization.FieldPublicClosed:
 		return m.PublicClosed()
+	case organization.FieldSubscriberMails:
+		return m.SubscriberMails()
 	case organization.FieldWidgetOrigins:
 		return m.WidgetOrigins()
 	}
@@ -13809,6 +13857,8 @@ func (m *OrganizationMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldColor(ctx)
 	case organization.FieldPublicClosed:
 		return m.OldPublicClosed(ctx)
+	case organization.FieldSubscriberMails:
+		return m.OldSubscriberMails(ctx)
 	case organization.FieldWidgetOrigins:
 		return m.OldWidgetOrigins(ctx)
 	}
@@ -13875,6 +13925,13 @@ func (m *OrganizationMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPublicClosed(v)
+		return nil
+	case organization.FieldSubscriberMails:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubscriberMails(v)
 		return nil
 	case organization.FieldWidgetOrigins:
 		v, ok := value.([]string)
@@ -13976,6 +14033,9 @@ func (m *OrganizationMutation) ResetField(name string) error {
 		return nil
 	case organization.FieldPublicClosed:
 		m.ResetPublicClosed()
+		return nil
+	case organization.FieldSubscriberMails:
+		m.ResetSubscriberMails()
 		return nil
 	case organization.FieldWidgetOrigins:
 		m.ResetWidgetOrigins()
@@ -20077,6 +20137,1964 @@ func (m *SubmissionMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Submission edge %s", name)
+}
+
+// SubscriberMailMutation represents an operation that mutates the SubscriberMail nodes in the graph.
+type SubscriberMailMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.SubscriberMail
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	digest_id       *uuid.UUID
+	email_hash      *[]byte
+	due_at          *time.Time
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*SubscriberMail, error)
+	predicates      []predicate.SubscriberMail
+}
+
+var _ ent.Mutation = (*SubscriberMailMutation)(nil)
+
+// subscribermailOption allows management of the mutation configuration using functional options.
+type subscribermailOption func(*SubscriberMailMutation)
+
+// newSubscriberMailMutation creates new mutation for the SubscriberMail entity.
+func newSubscriberMailMutation(c config, op Op, opts ...subscribermailOption) *SubscriberMailMutation {
+	m := &SubscriberMailMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSubscriberMail,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSubscriberMailID sets the ID field of the mutation.
+func withSubscriberMailID(id publicid.SubscriberMail) subscribermailOption {
+	return func(m *SubscriberMailMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SubscriberMail
+		)
+		m.oldValue = func(ctx context.Context) (*SubscriberMail, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SubscriberMail.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSubscriberMail sets the old SubscriberMail of the mutation.
+func withSubscriberMail(node *SubscriberMail) subscribermailOption {
+	return func(m *SubscriberMailMutation) {
+		m.oldValue = func(context.Context) (*SubscriberMail, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SubscriberMailMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SubscriberMailMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SubscriberMail entities.
+func (m *SubscriberMailMutation) SetID(id publicid.SubscriberMail) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SubscriberMailMutation) ID() (id publicid.SubscriberMail, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SubscriberMailMutation) IDs(ctx context.Context) ([]publicid.SubscriberMail, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.SubscriberMail{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SubscriberMail.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *SubscriberMailMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *SubscriberMailMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the SubscriberMail entity.
+// If the SubscriberMail object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberMailMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *SubscriberMailMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SubscriberMailMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SubscriberMailMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SubscriberMail entity.
+// If the SubscriberMail object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberMailMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SubscriberMailMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDigestID sets the "digest_id" field.
+func (m *SubscriberMailMutation) SetDigestID(u uuid.UUID) {
+	m.digest_id = &u
+}
+
+// DigestID returns the value of the "digest_id" field in the mutation.
+func (m *SubscriberMailMutation) DigestID() (r uuid.UUID, exists bool) {
+	v := m.digest_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDigestID returns the old "digest_id" field's value of the SubscriberMail entity.
+// If the SubscriberMail object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberMailMutation) OldDigestID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDigestID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDigestID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDigestID: %w", err)
+	}
+	return oldValue.DigestID, nil
+}
+
+// ResetDigestID resets all changes to the "digest_id" field.
+func (m *SubscriberMailMutation) ResetDigestID() {
+	m.digest_id = nil
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (m *SubscriberMailMutation) SetEmailHash(b []byte) {
+	m.email_hash = &b
+}
+
+// EmailHash returns the value of the "email_hash" field in the mutation.
+func (m *SubscriberMailMutation) EmailHash() (r []byte, exists bool) {
+	v := m.email_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailHash returns the old "email_hash" field's value of the SubscriberMail entity.
+// If the SubscriberMail object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberMailMutation) OldEmailHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailHash: %w", err)
+	}
+	return oldValue.EmailHash, nil
+}
+
+// ResetEmailHash resets all changes to the "email_hash" field.
+func (m *SubscriberMailMutation) ResetEmailHash() {
+	m.email_hash = nil
+}
+
+// SetDueAt sets the "due_at" field.
+func (m *SubscriberMailMutation) SetDueAt(t time.Time) {
+	m.due_at = &t
+}
+
+// DueAt returns the value of the "due_at" field in the mutation.
+func (m *SubscriberMailMutation) DueAt() (r time.Time, exists bool) {
+	v := m.due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDueAt returns the old "due_at" field's value of the SubscriberMail entity.
+// If the SubscriberMail object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberMailMutation) OldDueAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDueAt: %w", err)
+	}
+	return oldValue.DueAt, nil
+}
+
+// ResetDueAt resets all changes to the "due_at" field.
+func (m *SubscriberMailMutation) ResetDueAt() {
+	m.due_at = nil
+}
+
+// Where appends a list predicates to the SubscriberMailMutation builder.
+func (m *SubscriberMailMutation) Where(ps ...predicate.SubscriberMail) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SubscriberMailMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SubscriberMailMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SubscriberMail, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SubscriberMailMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SubscriberMailMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SubscriberMail).
+func (m *SubscriberMailMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SubscriberMailMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.organization_id != nil {
+		fields = append(fields, subscribermail.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, subscribermail.FieldCreatedAt)
+	}
+	if m.digest_id != nil {
+		fields = append(fields, subscribermail.FieldDigestID)
+	}
+	if m.email_hash != nil {
+		fields = append(fields, subscribermail.FieldEmailHash)
+	}
+	if m.due_at != nil {
+		fields = append(fields, subscribermail.FieldDueAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SubscriberMailMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case subscribermail.FieldOrganizationID:
+		return m.OrganizationID()
+	case subscribermail.FieldCreatedAt:
+		return m.CreatedAt()
+	case subscribermail.FieldDigestID:
+		return m.DigestID()
+	case subscribermail.FieldEmailHash:
+		return m.EmailHash()
+	case subscribermail.FieldDueAt:
+		return m.DueAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SubscriberMailMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case subscribermail.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case subscribermail.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case subscribermail.FieldDigestID:
+		return m.OldDigestID(ctx)
+	case subscribermail.FieldEmailHash:
+		return m.OldEmailHash(ctx)
+	case subscribermail.FieldDueAt:
+		return m.OldDueAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown SubscriberMail field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubscriberMailMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case subscribermail.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case subscribermail.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case subscribermail.FieldDigestID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDigestID(v)
+		return nil
+	case subscribermail.FieldEmailHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailHash(v)
+		return nil
+	case subscribermail.FieldDueAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDueAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SubscriberMail field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SubscriberMailMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SubscriberMailMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubscriberMailMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SubscriberMail numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SubscriberMailMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SubscriberMailMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SubscriberMailMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown SubscriberMail nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SubscriberMailMutation) ResetField(name string) error {
+	switch name {
+	case subscribermail.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case subscribermail.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case subscribermail.FieldDigestID:
+		m.ResetDigestID()
+		return nil
+	case subscribermail.FieldEmailHash:
+		m.ResetEmailHash()
+		return nil
+	case subscribermail.FieldDueAt:
+		m.ResetDueAt()
+		return nil
+	}
+	return fmt.Errorf("unknown SubscriberMail field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SubscriberMailMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SubscriberMailMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SubscriberMailMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SubscriberMailMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SubscriberMailMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SubscriberMailMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SubscriberMailMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SubscriberMail unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SubscriberMailMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SubscriberMail edge %s", name)
+}
+
+// SubscriberUpdateMutation represents an operation that mutates the SubscriberUpdate nodes in the graph.
+type SubscriberUpdateMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.SubscriberUpdate
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	post_id         *publicid.Post
+	entry_id        *publicid.ChangelogEntry
+	previous_status *string
+	status          *string
+	digest_id       *uuid.UUID
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*SubscriberUpdate, error)
+	predicates      []predicate.SubscriberUpdate
+}
+
+var _ ent.Mutation = (*SubscriberUpdateMutation)(nil)
+
+// subscriberupdateOption allows management of the mutation configuration using functional options.
+type subscriberupdateOption func(*SubscriberUpdateMutation)
+
+// newSubscriberUpdateMutation creates new mutation for the SubscriberUpdate entity.
+func newSubscriberUpdateMutation(c config, op Op, opts ...subscriberupdateOption) *SubscriberUpdateMutation {
+	m := &SubscriberUpdateMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSubscriberUpdate,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSubscriberUpdateID sets the ID field of the mutation.
+func withSubscriberUpdateID(id publicid.SubscriberUpdate) subscriberupdateOption {
+	return func(m *SubscriberUpdateMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SubscriberUpdate
+		)
+		m.oldValue = func(ctx context.Context) (*SubscriberUpdate, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SubscriberUpdate.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSubscriberUpdate sets the old SubscriberUpdate of the mutation.
+func withSubscriberUpdate(node *SubscriberUpdate) subscriberupdateOption {
+	return func(m *SubscriberUpdateMutation) {
+		m.oldValue = func(context.Context) (*SubscriberUpdate, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SubscriberUpdateMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SubscriberUpdateMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SubscriberUpdate entities.
+func (m *SubscriberUpdateMutation) SetID(id publicid.SubscriberUpdate) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SubscriberUpdateMutation) ID() (id publicid.SubscriberUpdate, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SubscriberUpdateMutation) IDs(ctx context.Context) ([]publicid.SubscriberUpdate, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.SubscriberUpdate{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SubscriberUpdate.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *SubscriberUpdateMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *SubscriberUpdateMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *SubscriberUpdateMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SubscriberUpdateMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SubscriberUpdateMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SubscriberUpdateMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPostID sets the "post_id" field.
+func (m *SubscriberUpdateMutation) SetPostID(pu publicid.Post) {
+	m.post_id = &pu
+}
+
+// PostID returns the value of the "post_id" field in the mutation.
+func (m *SubscriberUpdateMutation) PostID() (r publicid.Post, exists bool) {
+	v := m.post_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPostID returns the old "post_id" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldPostID(ctx context.Context) (v *publicid.Post, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPostID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPostID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPostID: %w", err)
+	}
+	return oldValue.PostID, nil
+}
+
+// ClearPostID clears the value of the "post_id" field.
+func (m *SubscriberUpdateMutation) ClearPostID() {
+	m.post_id = nil
+	m.clearedFields[subscriberupdate.FieldPostID] = struct{}{}
+}
+
+// PostIDCleared returns if the "post_id" field was cleared in this mutation.
+func (m *SubscriberUpdateMutation) PostIDCleared() bool {
+	_, ok := m.clearedFields[subscriberupdate.FieldPostID]
+	return ok
+}
+
+// ResetPostID resets all changes to the "post_id" field.
+func (m *SubscriberUpdateMutation) ResetPostID() {
+	m.post_id = nil
+	delete(m.clearedFields, subscriberupdate.FieldPostID)
+}
+
+// SetEntryID sets the "entry_id" field.
+func (m *SubscriberUpdateMutation) SetEntryID(pe publicid.ChangelogEntry) {
+	m.entry_id = &pe
+}
+
+// EntryID returns the value of the "entry_id" field in the mutation.
+func (m *SubscriberUpdateMutation) EntryID() (r publicid.ChangelogEntry, exists bool) {
+	v := m.entry_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEntryID returns the old "entry_id" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldEntryID(ctx context.Context) (v *publicid.ChangelogEntry, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEntryID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEntryID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEntryID: %w", err)
+	}
+	return oldValue.EntryID, nil
+}
+
+// ClearEntryID clears the value of the "entry_id" field.
+func (m *SubscriberUpdateMutation) ClearEntryID() {
+	m.entry_id = nil
+	m.clearedFields[subscriberupdate.FieldEntryID] = struct{}{}
+}
+
+// EntryIDCleared returns if the "entry_id" field was cleared in this mutation.
+func (m *SubscriberUpdateMutation) EntryIDCleared() bool {
+	_, ok := m.clearedFields[subscriberupdate.FieldEntryID]
+	return ok
+}
+
+// ResetEntryID resets all changes to the "entry_id" field.
+func (m *SubscriberUpdateMutation) ResetEntryID() {
+	m.entry_id = nil
+	delete(m.clearedFields, subscriberupdate.FieldEntryID)
+}
+
+// SetPreviousStatus sets the "previous_status" field.
+func (m *SubscriberUpdateMutation) SetPreviousStatus(s string) {
+	m.previous_status = &s
+}
+
+// PreviousStatus returns the value of the "previous_status" field in the mutation.
+func (m *SubscriberUpdateMutation) PreviousStatus() (r string, exists bool) {
+	v := m.previous_status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPreviousStatus returns the old "previous_status" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldPreviousStatus(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPreviousStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPreviousStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPreviousStatus: %w", err)
+	}
+	return oldValue.PreviousStatus, nil
+}
+
+// ClearPreviousStatus clears the value of the "previous_status" field.
+func (m *SubscriberUpdateMutation) ClearPreviousStatus() {
+	m.previous_status = nil
+	m.clearedFields[subscriberupdate.FieldPreviousStatus] = struct{}{}
+}
+
+// PreviousStatusCleared returns if the "previous_status" field was cleared in this mutation.
+func (m *SubscriberUpdateMutation) PreviousStatusCleared() bool {
+	_, ok := m.clearedFields[subscriberupdate.FieldPreviousStatus]
+	return ok
+}
+
+// ResetPreviousStatus resets all changes to the "previous_status" field.
+func (m *SubscriberUpdateMutation) ResetPreviousStatus() {
+	m.previous_status = nil
+	delete(m.clearedFields, subscriberupdate.FieldPreviousStatus)
+}
+
+// SetStatus sets the "status" field.
+func (m *SubscriberUpdateMutation) SetStatus(s string) {
+	m.status = &s
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *SubscriberUpdateMutation) Status() (r string, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldStatus(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ClearStatus clears the value of the "status" field.
+func (m *SubscriberUpdateMutation) ClearStatus() {
+	m.status = nil
+	m.clearedFields[subscriberupdate.FieldStatus] = struct{}{}
+}
+
+// StatusCleared returns if the "status" field was cleared in this mutation.
+func (m *SubscriberUpdateMutation) StatusCleared() bool {
+	_, ok := m.clearedFields[subscriberupdate.FieldStatus]
+	return ok
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *SubscriberUpdateMutation) ResetStatus() {
+	m.status = nil
+	delete(m.clearedFields, subscriberupdate.FieldStatus)
+}
+
+// SetDigestID sets the "digest_id" field.
+func (m *SubscriberUpdateMutation) SetDigestID(u uuid.UUID) {
+	m.digest_id = &u
+}
+
+// DigestID returns the value of the "digest_id" field in the mutation.
+func (m *SubscriberUpdateMutation) DigestID() (r uuid.UUID, exists bool) {
+	v := m.digest_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDigestID returns the old "digest_id" field's value of the SubscriberUpdate entity.
+// If the SubscriberUpdate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriberUpdateMutation) OldDigestID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDigestID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDigestID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDigestID: %w", err)
+	}
+	return oldValue.DigestID, nil
+}
+
+// ClearDigestID clears the value of the "digest_id" field.
+func (m *SubscriberUpdateMutation) ClearDigestID() {
+	m.digest_id = nil
+	m.clearedFields[subscriberupdate.FieldDigestID] = struct{}{}
+}
+
+// DigestIDCleared returns if the "digest_id" field was cleared in this mutation.
+func (m *SubscriberUpdateMutation) DigestIDCleared() bool {
+	_, ok := m.clearedFields[subscriberupdate.FieldDigestID]
+	return ok
+}
+
+// ResetDigestID resets all changes to the "digest_id" field.
+func (m *SubscriberUpdateMutation) ResetDigestID() {
+	m.digest_id = nil
+	delete(m.clearedFields, subscriberupdate.FieldDigestID)
+}
+
+// Where appends a list predicates to the SubscriberUpdateMutation builder.
+func (m *SubscriberUpdateMutation) Where(ps ...predicate.SubscriberUpdate) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SubscriberUpdateMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SubscriberUpdateMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SubscriberUpdate, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SubscriberUpdateMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SubscriberUpdateMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SubscriberUpdate).
+func (m *SubscriberUpdateMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SubscriberUpdateMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.organization_id != nil {
+		fields = append(fields, subscriberupdate.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, subscriberupdate.FieldCreatedAt)
+	}
+	if m.post_id != nil {
+		fields = append(fields, subscriberupdate.FieldPostID)
+	}
+	if m.entry_id != nil {
+		fields = append(fields, subscriberupdate.FieldEntryID)
+	}
+	if m.previous_status != nil {
+		fields = append(fields, subscriberupdate.FieldPreviousStatus)
+	}
+	if m.status != nil {
+		fields = append(fields, subscriberupdate.FieldStatus)
+	}
+	if m.digest_id != nil {
+		fields = append(fields, subscriberupdate.FieldDigestID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SubscriberUpdateMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case subscriberupdate.FieldOrganizationID:
+		return m.OrganizationID()
+	case subscriberupdate.FieldCreatedAt:
+		return m.CreatedAt()
+	case subscriberupdate.FieldPostID:
+		return m.PostID()
+	case subscriberupdate.FieldEntryID:
+		return m.EntryID()
+	case subscriberupdate.FieldPreviousStatus:
+		return m.PreviousStatus()
+	case subscriberupdate.FieldStatus:
+		return m.Status()
+	case subscriberupdate.FieldDigestID:
+		return m.DigestID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SubscriberUpdateMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case subscriberupdate.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case subscriberupdate.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case subscriberupdate.FieldPostID:
+		return m.OldPostID(ctx)
+	case subscriberupdate.FieldEntryID:
+		return m.OldEntryID(ctx)
+	case subscriberupdate.FieldPreviousStatus:
+		return m.OldPreviousStatus(ctx)
+	case subscriberupdate.FieldStatus:
+		return m.OldStatus(ctx)
+	case subscriberupdate.FieldDigestID:
+		return m.OldDigestID(ctx)
+	}
+	return nil, fmt.Errorf("unknown SubscriberUpdate field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubscriberUpdateMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case subscriberupdate.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case subscriberupdate.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case subscriberupdate.FieldPostID:
+		v, ok := value.(publicid.Post)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPostID(v)
+		return nil
+	case subscriberupdate.FieldEntryID:
+		v, ok := value.(publicid.ChangelogEntry)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEntryID(v)
+		return nil
+	case subscriberupdate.FieldPreviousStatus:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPreviousStatus(v)
+		return nil
+	case subscriberupdate.FieldStatus:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case subscriberupdate.FieldDigestID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDigestID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SubscriberUpdate field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SubscriberUpdateMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SubscriberUpdateMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubscriberUpdateMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SubscriberUpdate numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SubscriberUpdateMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(subscriberupdate.FieldPostID) {
+		fields = append(fields, subscriberupdate.FieldPostID)
+	}
+	if m.FieldCleared(subscriberupdate.FieldEntryID) {
+		fields = append(fields, subscriberupdate.FieldEntryID)
+	}
+	if m.FieldCleared(subscriberupdate.FieldPreviousStatus) {
+		fields = append(fields, subscriberupdate.FieldPreviousStatus)
+	}
+	if m.FieldCleared(subscriberupdate.FieldStatus) {
+		fields = append(fields, subscriberupdate.FieldStatus)
+	}
+	if m.FieldCleared(subscriberupdate.FieldDigestID) {
+		fields = append(fields, subscriberupdate.FieldDigestID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SubscriberUpdateMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SubscriberUpdateMutation) ClearField(name string) error {
+	switch name {
+	case subscriberupdate.FieldPostID:
+		m.ClearPostID()
+		return nil
+	case subscriberupdate.FieldEntryID:
+		m.ClearEntryID()
+		return nil
+	case subscriberupdate.FieldPreviousStatus:
+		m.ClearPreviousStatus()
+		return nil
+	case subscriberupdate.FieldStatus:
+		m.ClearStatus()
+		return nil
+	case subscriberupdate.FieldDigestID:
+		m.ClearDigestID()
+		return nil
+	}
+	return fmt.Errorf("unknown SubscriberUpdate nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SubscriberUpdateMutation) ResetField(name string) error {
+	switch name {
+	case subscriberupdate.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case subscriberupdate.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case subscriberupdate.FieldPostID:
+		m.ResetPostID()
+		return nil
+	case subscriberupdate.FieldEntryID:
+		m.ResetEntryID()
+		return nil
+	case subscriberupdate.FieldPreviousStatus:
+		m.ResetPreviousStatus()
+		return nil
+	case subscriberupdate.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case subscriberupdate.FieldDigestID:
+		m.ResetDigestID()
+		return nil
+	}
+	return fmt.Errorf("unknown SubscriberUpdate field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SubscriberUpdateMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SubscriberUpdateMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SubscriberUpdateMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SubscriberUpdateMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SubscriberUpdateMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SubscriberUpdateMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SubscriberUpdateMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SubscriberUpdate unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SubscriberUpdateMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SubscriberUpdate edge %s", name)
+}
+
+// SubscriptionMutation represents an operation that mutates the Subscription nodes in the graph.
+type SubscriptionMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *publicid.Subscription
+	organization_id *publicid.Organization
+	created_at      *time.Time
+	updated_at      *time.Time
+	email_hash      *[]byte
+	status_updates  *bool
+	changelog       *bool
+	language        *string
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*Subscription, error)
+	predicates      []predicate.Subscription
+}
+
+var _ ent.Mutation = (*SubscriptionMutation)(nil)
+
+// subscriptionOption allows management of the mutation configuration using functional options.
+type subscriptionOption func(*SubscriptionMutation)
+
+// newSubscriptionMutation creates new mutation for the Subscription entity.
+func newSubscriptionMutation(c config, op Op, opts ...subscriptionOption) *SubscriptionMutation {
+	m := &SubscriptionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSubscription,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSubscriptionID sets the ID field of the mutation.
+func withSubscriptionID(id publicid.Subscription) subscriptionOption {
+	return func(m *SubscriptionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Subscription
+		)
+		m.oldValue = func(ctx context.Context) (*Subscription, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Subscription.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSubscription sets the old Subscription of the mutation.
+func withSubscription(node *Subscription) subscriptionOption {
+	return func(m *SubscriptionMutation) {
+		m.oldValue = func(context.Context) (*Subscription, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SubscriptionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SubscriptionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Subscription entities.
+func (m *SubscriptionMutation) SetID(id publicid.Subscription) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SubscriptionMutation) ID() (id publicid.Subscription, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SubscriptionMutation) IDs(ctx context.Context) ([]publicid.Subscription, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []publicid.Subscription{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Subscription.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *SubscriptionMutation) SetOrganizationID(pu publicid.Organization) {
+	m.organization_id = &pu
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *SubscriptionMutation) OrganizationID() (r publicid.Organization, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldOrganizationID(ctx context.Context) (v publicid.Organization, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *SubscriptionMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SubscriptionMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SubscriptionMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SubscriptionMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *SubscriptionMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *SubscriptionMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *SubscriptionMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// SetEmailHash sets the "email_hash" field.
+func (m *SubscriptionMutation) SetEmailHash(b []byte) {
+	m.email_hash = &b
+}
+
+// EmailHash returns the value of the "email_hash" field in the mutation.
+func (m *SubscriptionMutation) EmailHash() (r []byte, exists bool) {
+	v := m.email_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailHash returns the old "email_hash" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldEmailHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailHash: %w", err)
+	}
+	return oldValue.EmailHash, nil
+}
+
+// ResetEmailHash resets all changes to the "email_hash" field.
+func (m *SubscriptionMutation) ResetEmailHash() {
+	m.email_hash = nil
+}
+
+// SetStatusUpdates sets the "status_updates" field.
+func (m *SubscriptionMutation) SetStatusUpdates(b bool) {
+	m.status_updates = &b
+}
+
+// StatusUpdates returns the value of the "status_updates" field in the mutation.
+func (m *SubscriptionMutation) StatusUpdates() (r bool, exists bool) {
+	v := m.status_updates
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatusUpdates returns the old "status_updates" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldStatusUpdates(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatusUpdates is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatusUpdates requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatusUpdates: %w", err)
+	}
+	return oldValue.StatusUpdates, nil
+}
+
+// ResetStatusUpdates resets all changes to the "status_updates" field.
+func (m *SubscriptionMutation) ResetStatusUpdates() {
+	m.status_updates = nil
+}
+
+// SetChangelog sets the "changelog" field.
+func (m *SubscriptionMutation) SetChangelog(b bool) {
+	m.changelog = &b
+}
+
+// Changelog returns the value of the "changelog" field in the mutation.
+func (m *SubscriptionMutation) Changelog() (r bool, exists bool) {
+	v := m.changelog
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChangelog returns the old "changelog" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldChangelog(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChangelog is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChangelog requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChangelog: %w", err)
+	}
+	return oldValue.Changelog, nil
+}
+
+// ResetChangelog resets all changes to the "changelog" field.
+func (m *SubscriptionMutation) ResetChangelog() {
+	m.changelog = nil
+}
+
+// SetLanguage sets the "language" field.
+func (m *SubscriptionMutation) SetLanguage(s string) {
+	m.language = &s
+}
+
+// Language returns the value of the "language" field in the mutation.
+func (m *SubscriptionMutation) Language() (r string, exists bool) {
+	v := m.language
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLanguage returns the old "language" field's value of the Subscription entity.
+// If the Subscription object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubscriptionMutation) OldLanguage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLanguage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLanguage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLanguage: %w", err)
+	}
+	return oldValue.Language, nil
+}
+
+// ResetLanguage resets all changes to the "language" field.
+func (m *SubscriptionMutation) ResetLanguage() {
+	m.language = nil
+}
+
+// Where appends a list predicates to the SubscriptionMutation builder.
+func (m *SubscriptionMutation) Where(ps ...predicate.Subscription) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SubscriptionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SubscriptionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Subscription, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SubscriptionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SubscriptionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Subscription).
+func (m *SubscriptionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SubscriptionMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.organization_id != nil {
+		fields = append(fields, subscription.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, subscription.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, subscription.FieldUpdatedAt)
+	}
+	if m.email_hash != nil {
+		fields = append(fields, subscription.FieldEmailHash)
+	}
+	if m.status_updates != nil {
+		fields = append(fields, subscription.FieldStatusUpdates)
+	}
+	if m.changelog != nil {
+		fields = append(fields, subscription.FieldChangelog)
+	}
+	if m.language != nil {
+		fields = append(fields, subscription.FieldLanguage)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SubscriptionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case subscription.FieldOrganizationID:
+		return m.OrganizationID()
+	case subscription.FieldCreatedAt:
+		return m.CreatedAt()
+	case subscription.FieldUpdatedAt:
+		return m.UpdatedAt()
+	case subscription.FieldEmailHash:
+		return m.EmailHash()
+	case subscription.FieldStatusUpdates:
+		return m.StatusUpdates()
+	case subscription.FieldChangelog:
+		return m.Changelog()
+	case subscription.FieldLanguage:
+		return m.Language()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SubscriptionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case subscription.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case subscription.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case subscription.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	case subscription.FieldEmailHash:
+		return m.OldEmailHash(ctx)
+	case subscription.FieldStatusUpdates:
+		return m.OldStatusUpdates(ctx)
+	case subscription.FieldChangelog:
+		return m.OldChangelog(ctx)
+	case subscription.FieldLanguage:
+		return m.OldLanguage(ctx)
+	}
+	return nil, fmt.Errorf("unknown Subscription field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubscriptionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case subscription.FieldOrganizationID:
+		v, ok := value.(publicid.Organization)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case subscription.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case subscription.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	case subscription.FieldEmailHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailHash(v)
+		return nil
+	case subscription.FieldStatusUpdates:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatusUpdates(v)
+		return nil
+	case subscription.FieldChangelog:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChangelog(v)
+		return nil
+	case subscription.FieldLanguage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLanguage(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Subscription field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SubscriptionMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SubscriptionMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SubscriptionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Subscription numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SubscriptionMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SubscriptionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SubscriptionMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Subscription nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SubscriptionMutation) ResetField(name string) error {
+	switch name {
+	case subscription.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case subscription.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case subscription.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	case subscription.FieldEmailHash:
+		m.ResetEmailHash()
+		return nil
+	case subscription.FieldStatusUpdates:
+		m.ResetStatusUpdates()
+		return nil
+	case subscription.FieldChangelog:
+		m.ResetChangelog()
+		return nil
+	case subscription.FieldLanguage:
+		m.ResetLanguage()
+		return nil
+	}
+	return fmt.Errorf("unknown Subscription field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SubscriptionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SubscriptionMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SubscriptionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SubscriptionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SubscriptionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SubscriptionMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SubscriptionMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Subscription unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SubscriptionMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Subscription edge %s", name)
 }
 
 // TagMutation represents an operation that mutates the Tag nodes in the graph.

@@ -35,6 +35,8 @@ type Organization struct {
 	Color *string `json:"color,omitempty"`
 	// PublicClosed holds the value of the "public_closed" field.
 	PublicClosed bool `json:"public_closed,omitempty"`
+	// SubscriberMails holds the value of the "subscriber_mails" field.
+	SubscriberMails bool `json:"subscriber_mails,omitempty"`
 	// WidgetOrigins holds the value of the "widget_origins" field.
 	WidgetOrigins []string `json:"widget_origins,omitempty"`
 	selectValues  sql.SelectValues
@@ -49,7 +51,7 @@ func (*Organization) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case organization.FieldID:
 			values[i] = new(publicid.Organization)
-		case organization.FieldPublicClosed:
+		case organization.FieldPublicClosed, organization.FieldSubscriberMails:
 			values[i] = new(sql.NullBool)
 		case organization.FieldName, organization.FieldPlan, organization.FieldBillingState, organization.FieldSlug, organization.FieldColor:
 			values[i] = new(sql.NullString)
@@ -126,6 +128,12 @@ func (_m *Organization) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.PublicClosed = value.Bool
 			}
+		case organization.FieldSubscriberMails:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field subscriber_mails", values[i])
+			} else if value.Valid {
+				_m.SubscriberMails = value.Bool
+			}
 		case organization.FieldWidgetOrigins:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field widget_origins", values[i])
@@ -197,6 +205,9 @@ func (_m *Organization) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("public_closed=")
 	builder.WriteString(fmt.Sprintf("%v", _m.PublicClosed))
+	builder.WriteString(", ")
+	builder.WriteString("subscriber_mails=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SubscriberMails))
 	builder.WriteString(", ")
 	builder.WriteString("widget_origins=")
 	builder.WriteString(fmt.Sprintf("%v", _m.WidgetOrigins))

@@ -128,6 +128,20 @@ func (_c *OrganizationCreate) SetNillablePublicClosed(v *bool) *OrganizationCrea
 	return _c
 }
 
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (_c *OrganizationCreate) SetSubscriberMails(v bool) *OrganizationCreate {
+	_c.mutation.SetSubscriberMails(v)
+	return _c
+}
+
+// SetNillableSubscriberMails sets the "subscriber_mails" field if the given value is not nil.
+func (_c *OrganizationCreate) SetNillableSubscriberMails(v *bool) *OrganizationCreate {
+	if v != nil {
+		_c.SetSubscriberMails(*v)
+	}
+	return _c
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (_c *OrganizationCreate) SetWidgetOrigins(v []string) *OrganizationCreate {
 	_c.mutation.SetWidgetOrigins(v)
@@ -203,6 +217,10 @@ func (_c *OrganizationCreate) defaults() {
 		v := organization.DefaultPublicClosed
 		_c.mutation.SetPublicClosed(v)
 	}
+	if _, ok := _c.mutation.SubscriberMails(); !ok {
+		v := organization.DefaultSubscriberMails
+		_c.mutation.SetSubscriberMails(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := organization.DefaultID()
 		_c.mutation.SetID(v)
@@ -238,6 +256,9 @@ func (_c *OrganizationCreate) check() error {
 	}
 	if _, ok := _c.mutation.PublicClosed(); !ok {
 		return &ValidationError{Name: "public_closed", err: errors.New(`db: missing required field "Organization.public_closed"`)}
+	}
+	if _, ok := _c.mutation.SubscriberMails(); !ok {
+		return &ValidationError{Name: "subscriber_mails", err: errors.New(`db: missing required field "Organization.subscriber_mails"`)}
 	}
 	return nil
 }
@@ -306,6 +327,10 @@ func (_c *OrganizationCreate) createSpec() (*Organization, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.PublicClosed(); ok {
 		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
 		_node.PublicClosed = value
+	}
+	if value, ok := _c.mutation.SubscriberMails(); ok {
+		_spec.SetField(organization.FieldSubscriberMails, field.TypeBool, value)
+		_node.SubscriberMails = value
 	}
 	if value, ok := _c.mutation.WidgetOrigins(); ok {
 		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
@@ -456,6 +481,18 @@ func (u *OrganizationUpsert) SetPublicClosed(v bool) *OrganizationUpsert {
 // UpdatePublicClosed sets the "public_closed" field to the value that was provided on create.
 func (u *OrganizationUpsert) UpdatePublicClosed() *OrganizationUpsert {
 	u.SetExcluded(organization.FieldPublicClosed)
+	return u
+}
+
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (u *OrganizationUpsert) SetSubscriberMails(v bool) *OrganizationUpsert {
+	u.Set(organization.FieldSubscriberMails, v)
+	return u
+}
+
+// UpdateSubscriberMails sets the "subscriber_mails" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdateSubscriberMails() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldSubscriberMails)
 	return u
 }
 
@@ -637,6 +674,20 @@ func (u *OrganizationUpsertOne) SetPublicClosed(v bool) *OrganizationUpsertOne {
 func (u *OrganizationUpsertOne) UpdatePublicClosed() *OrganizationUpsertOne {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdatePublicClosed()
+	})
+}
+
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (u *OrganizationUpsertOne) SetSubscriberMails(v bool) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetSubscriberMails(v)
+	})
+}
+
+// UpdateSubscriberMails sets the "subscriber_mails" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdateSubscriberMails() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateSubscriberMails()
 	})
 }
 
@@ -988,6 +1039,20 @@ func (u *OrganizationUpsertBulk) SetPublicClosed(v bool) *OrganizationUpsertBulk
 func (u *OrganizationUpsertBulk) UpdatePublicClosed() *OrganizationUpsertBulk {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdatePublicClosed()
+	})
+}
+
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (u *OrganizationUpsertBulk) SetSubscriberMails(v bool) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetSubscriberMails(v)
+	})
+}
+
+// UpdateSubscriberMails sets the "subscriber_mails" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdateSubscriberMails() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateSubscriberMails()
 	})
 }
 

@@ -140,6 +140,20 @@ func (_u *OrganizationUpdate) SetNillablePublicClosed(v *bool) *OrganizationUpda
 	return _u
 }
 
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (_u *OrganizationUpdate) SetSubscriberMails(v bool) *OrganizationUpdate {
+	_u.mutation.SetSubscriberMails(v)
+	return _u
+}
+
+// SetNillableSubscriberMails sets the "subscriber_mails" field if the given value is not nil.
+func (_u *OrganizationUpdate) SetNillableSubscriberMails(v *bool) *OrganizationUpdate {
+	if v != nil {
+		_u.SetSubscriberMails(*v)
+	}
+	return _u
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (_u *OrganizationUpdate) SetWidgetOrigins(v []string) *OrganizationUpdate {
 	_u.mutation.SetWidgetOrigins(v)
@@ -249,6 +263,9 @@ func (_u *OrganizationUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if value, ok := _u.mutation.PublicClosed(); ok {
 		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.SubscriberMails(); ok {
+		_spec.SetField(organization.FieldSubscriberMails, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.WidgetOrigins(); ok {
 		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
@@ -393,6 +410,20 @@ func (_u *OrganizationUpdateOne) SetNillablePublicClosed(v *bool) *OrganizationU
 	return _u
 }
 
+// SetSubscriberMails sets the "subscriber_mails" field.
+func (_u *OrganizationUpdateOne) SetSubscriberMails(v bool) *OrganizationUpdateOne {
+	_u.mutation.SetSubscriberMails(v)
+	return _u
+}
+
+// SetNillableSubscriberMails sets the "subscriber_mails" field if the given value is not nil.
+func (_u *OrganizationUpdateOne) SetNillableSubscriberMails(v *bool) *OrganizationUpdateOne {
+	if v != nil {
+		_u.SetSubscriberMails(*v)
+	}
+	return _u
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (_u *OrganizationUpdateOne) SetWidgetOrigins(v []string) *OrganizationUpdateOne {
 	_u.mutation.SetWidgetOrigins(v)
@@ -532,6 +563,9 @@ func (_u *OrganizationUpdateOne) sqlSave(ctx context.Context) (_node *Organizati
 	}
 	if value, ok := _u.mutation.PublicClosed(); ok {
 		_spec.SetField(organization.FieldPublicClosed, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.SubscriberMails(); ok {
+		_spec.SetField(organization.FieldSubscriberMails, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.WidgetOrigins(); ok {
 		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)

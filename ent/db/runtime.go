@@ -24,6 +24,9 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/submission"
+	"earshot/ent/db/subscribermail"
+	"earshot/ent/db/subscriberupdate"
+	"earshot/ent/db/subscription"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -325,6 +328,10 @@ func init() {
 	organizationDescPublicClosed := organizationFields[6].Descriptor()
 	// organization.DefaultPublicClosed holds the default value on creation for the public_closed field.
 	organization.DefaultPublicClosed = organizationDescPublicClosed.Default.(bool)
+	// organizationDescSubscriberMails is the schema descriptor for subscriber_mails field.
+	organizationDescSubscriberMails := organizationFields[7].Descriptor()
+	// organization.DefaultSubscriberMails holds the default value on creation for the subscriber_mails field.
+	organization.DefaultSubscriberMails = organizationDescSubscriberMails.Default.(bool)
 	// organizationDescID is the schema descriptor for id field.
 	organizationDescID := organizationFields[0].Descriptor()
 	// organization.DefaultID holds the default value on creation for the id field.
@@ -439,6 +446,65 @@ func init() {
 	submissionDescID := submissionFields[0].Descriptor()
 	// submission.DefaultID holds the default value on creation for the id field.
 	submission.DefaultID = submissionDescID.Default.(func() publicid.Submission)
+	subscribermailMixin := schema.SubscriberMail{}.Mixin()
+	subscribermailMixinFields1 := subscribermailMixin[1].Fields()
+	_ = subscribermailMixinFields1
+	subscribermailFields := schema.SubscriberMail{}.Fields()
+	_ = subscribermailFields
+	// subscribermailDescCreatedAt is the schema descriptor for created_at field.
+	subscribermailDescCreatedAt := subscribermailMixinFields1[0].Descriptor()
+	// subscribermail.DefaultCreatedAt holds the default value on creation for the created_at field.
+	subscribermail.DefaultCreatedAt = subscribermailDescCreatedAt.Default.(func() time.Time)
+	// subscribermailDescDueAt is the schema descriptor for due_at field.
+	subscribermailDescDueAt := subscribermailFields[3].Descriptor()
+	// subscribermail.DefaultDueAt holds the default value on creation for the due_at field.
+	subscribermail.DefaultDueAt = subscribermailDescDueAt.Default.(func() time.Time)
+	// subscribermailDescID is the schema descriptor for id field.
+	subscribermailDescID := subscribermailFields[0].Descriptor()
+	// subscribermail.DefaultID holds the default value on creation for the id field.
+	subscribermail.DefaultID = subscribermailDescID.Default.(func() publicid.SubscriberMail)
+	subscriberupdateMixin := schema.SubscriberUpdate{}.Mixin()
+	subscriberupdateMixinFields1 := subscriberupdateMixin[1].Fields()
+	_ = subscriberupdateMixinFields1
+	subscriberupdateFields := schema.SubscriberUpdate{}.Fields()
+	_ = subscriberupdateFields
+	// subscriberupdateDescCreatedAt is the schema descriptor for created_at field.
+	subscriberupdateDescCreatedAt := subscriberupdateMixinFields1[0].Descriptor()
+	// subscriberupdate.DefaultCreatedAt holds the default value on creation for the created_at field.
+	subscriberupdate.DefaultCreatedAt = subscriberupdateDescCreatedAt.Default.(func() time.Time)
+	// subscriberupdateDescID is the schema descriptor for id field.
+	subscriberupdateDescID := subscriberupdateFields[0].Descriptor()
+	// subscriberupdate.DefaultID holds the default value on creation for the id field.
+	subscriberupdate.DefaultID = subscriberupdateDescID.Default.(func() publicid.SubscriberUpdate)
+	subscriptionMixin := schema.Subscription{}.Mixin()
+	subscriptionMixinFields1 := subscriptionMixin[1].Fields()
+	_ = subscriptionMixinFields1
+	subscriptionFields := schema.Subscription{}.Fields()
+	_ = subscriptionFields
+	// subscriptionDescCreatedAt is the schema descriptor for created_at field.
+	subscriptionDescCreatedAt := subscriptionMixinFields1[0].Descriptor()
+	// subscription.DefaultCreatedAt holds the default value on creation for the created_at field.
+	subscription.DefaultCreatedAt = subscriptionDescCreatedAt.Default.(func() time.Time)
+	// subscriptionDescUpdatedAt is the schema descriptor for updated_at field.
+	subscriptionDescUpdatedAt := subscriptionMixinFields1[1].Descriptor()
+	// subscription.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	subscription.DefaultUpdatedAt = subscriptionDescUpdatedAt.Default.(func() time.Time)
+	// subscriptionDescStatusUpdates is the schema descriptor for status_updates field.
+	subscriptionDescStatusUpdates := subscriptionFields[2].Descriptor()
+	// subscription.DefaultStatusUpdates holds the default value on creation for the status_updates field.
+	subscription.DefaultStatusUpdates = subscriptionDescStatusUpdates.Default.(bool)
+	// subscriptionDescChangelog is the schema descriptor for changelog field.
+	subscriptionDescChangelog := subscriptionFields[3].Descriptor()
+	// subscription.DefaultChangelog holds the default value on creation for the changelog field.
+	subscription.DefaultChangelog = subscriptionDescChangelog.Default.(bool)
+	// subscriptionDescLanguage is the schema descriptor for language field.
+	subscriptionDescLanguage := subscriptionFields[4].Descriptor()
+	// subscription.DefaultLanguage holds the default value on creation for the language field.
+	subscription.DefaultLanguage = subscriptionDescLanguage.Default.(string)
+	// subscriptionDescID is the schema descriptor for id field.
+	subscriptionDescID := subscriptionFields[0].Descriptor()
+	// subscription.DefaultID holds the default value on creation for the id field.
+	subscription.DefaultID = subscriptionDescID.Default.(func() publicid.Subscription)
 	tagMixin := schema.Tag{}.Mixin()
 	tagMixinFields1 := tagMixin[1].Fields()
 	_ = tagMixinFields1

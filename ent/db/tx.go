@@ -56,6 +56,12 @@ type Tx struct {
 	SubjectRequest *SubjectRequestClient
 	// Submission is the client for interacting with the Submission builders.
 	Submission *SubmissionClient
+	// SubscriberMail is the client for interacting with the SubscriberMail builders.
+	SubscriberMail *SubscriberMailClient
+	// SubscriberUpdate is the client for interacting with the SubscriberUpdate builders.
+	SubscriberUpdate *SubscriberUpdateClient
+	// Subscription is the client for interacting with the Subscription builders.
+	Subscription *SubscriptionClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// User is the client for interacting with the User builders.
@@ -220,6 +226,9 @@ func (tx *Tx) init() {
 	tx.SubjectRecord = NewSubjectRecordClient(tx.config)
 	tx.SubjectRequest = NewSubjectRequestClient(tx.config)
 	tx.Submission = NewSubmissionClient(tx.config)
+	tx.SubscriberMail = NewSubscriberMailClient(tx.config)
+	tx.SubscriberUpdate = NewSubscriberUpdateClient(tx.config)
+	tx.Subscription = NewSubscriptionClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.User = NewUserClient(tx.config)
 	tx.Vote = NewVoteClient(tx.config)

@@ -49,6 +49,8 @@ func (Contact) Indexes() []ent.Index {
 		// The filters and sorts of the list. The sort by revenue has its index,
 		// and the search its table, by hand in the migrations.
 		index.Fields("organization_id", "email"),
+		// Whose a vote or comment is that names no contact.
+		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
 		index.Fields("organization_id", "plan", "id"),
 		index.Fields("organization_id", "source", "id"),
 		index.Fields("organization_id", "consent_basis", "id"),

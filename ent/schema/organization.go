@@ -25,6 +25,8 @@ func (Organization) Fields() []ent.Field {
 		field.String("color").Optional().Nillable(),
 		// Nobody posts, votes or comments on its public boards while it is set.
 		field.Bool("public_closed").Default(false),
+		// Whether end-users are told by e-mail what becomes of what they wanted.
+		field.Bool("subscriber_mails").Default(false),
 		// The origins of the pages that may hold its widget.
 		field.Strings("widget_origins").Optional(),
 	}

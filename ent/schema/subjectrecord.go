@@ -23,7 +23,7 @@ func (SubjectRecord) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.SubjectRecord{}).Default(publicid.NewSubjectRecord).Immutable(),
 		field.UUID("request_id", publicid.SubjectRequest{}).Immutable(),
-		field.Enum("kind").Values("contact", "post", "vote", "comment", "submission", "event", "delivery", "author").Immutable(),
+		field.Enum("kind").Values("contact", "post", "vote", "comment", "submission", "event", "delivery", "author", "subscription").Immutable(),
 		field.UUID("item_id", uuid.UUID{}).Immutable(),
 		// The record as JSON, sealed. Null in an erasure, which needs the id alone.
 		field.Bytes("sealed").Optional().Sensitive().Immutable(),

@@ -36,6 +36,8 @@ type OrganizationPatch struct {
 	PublicClosed *bool
 	// BlockedWords have what end-users write with them wait until somebody has looked at it.
 	BlockedWords *[]string
+	// SubscriberMails has end-users be told by e-mail what becomes of what they wanted.
+	SubscriberMails *bool
 }
 
 // Organization is an organization with what isn't in its row.
@@ -141,6 +143,7 @@ func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPa
 	update := c.Organization.UpdateOne(old.Organization)
 	change.Differs(in.Name, old.Name, update.SetName)
 	change.Differs(in.PublicClosed, old.PublicClosed, update.SetPublicClosed)
+	change.Differs(in.SubscriberMails, old.SubscriberMails, update.SetSubscriberMails)
 	setOrClear(in.Slug, old.Slug, update.SetSlug, update.ClearSlug)
 	setOrClear(in.Color, old.Color, update.SetColor, update.ClearColor)
 	if !logo && !words && change.Unchanged(update.Mutation()) {

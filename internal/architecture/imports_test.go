@@ -77,9 +77,13 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
 		"internal/problem", "internal/publicid", "internal/store",
 	},
+	"internal/subscribers": {
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
+		"internal/store",
+	},
 	"internal/interactions": {
 		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/page",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/store", "internal/wordlist",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/store", "internal/subscribers", "internal/wordlist",
 	},
 	// It does to all of a person what the others do to parts.
 	"internal/subjects": {
@@ -97,7 +101,7 @@ var allowed = map[string][]string{
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
 		"internal/backfill", "internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/subjects",
+		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/subjects", "internal/subscribers",
 		"internal/telemetry", "internal/webhooks", "webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
@@ -111,12 +115,12 @@ var allowed = map[string][]string{
 	"api": {
 		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
 		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/memory", "internal/page", "internal/problem",
-		"internal/publicid", "internal/subjects", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
+		"internal/publicid", "internal/subjects", "internal/subscribers", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
 	},
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
-		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/telemetry", "internal/tokenbucket",
+		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/subscribers", "internal/telemetry", "internal/tokenbucket",
 		"internal/widget",
 	},
 	// It knows operations by the contract alone.

@@ -16,9 +16,8 @@ import (
 // Change is one transaction of a use case with what it caused.
 type Change struct {
 	*db.Tx
-	Caller *Caller
-	// subscribedOnly is the runner's setting.
-	subscribedOnly bool
+	Caller   *Caller
+	settings Settings
 
 	recorded   []recorded
 	audited    []audited
@@ -33,6 +32,8 @@ type Change struct {
 	// asked are interactions that wait for a confirmation from now on, confirmed those that do no
 	// longer.
 	asked, confirmed []PendingInteraction
+	// tells is that end-users are to be told of it by e-mail.
+	tells bool
 }
 
 // EndStreak ends a webhook's streak with the change, if it has one.

@@ -26,6 +26,8 @@ type Dispatcher interface {
 	ConfirmInteractions(interactions []PendingInteraction)
 	// EndInteractions tells whoever waits for interactions that these were confirmed.
 	EndInteractions(interactions []PendingInteraction)
+	// NotifySubscribers has end-users be told by e-mail of what happened in organizations.
+	NotifySubscribers(of []publicid.Organization)
 }
 
 // PendingDelivery is what an operator wants to see of a delivery that is under way.

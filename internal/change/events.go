@@ -67,7 +67,7 @@ func (c *Change) write(ctx context.Context, r recorded) error {
 	if err != nil {
 		return errors.Wrap(err, "load webhooks")
 	}
-	if len(hooks) == 0 && c.subscribedOnly {
+	if len(hooks) == 0 && c.settings.SubscribedOnly {
 		return nil
 	}
 	id, err := c.insert(ctx, r)

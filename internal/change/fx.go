@@ -7,4 +7,6 @@ import (
 )
 
 // Module provides the Runner. It needs a Dispatcher.
-var Module = fx.Module("change", fx.Provide(NewRunner, func(c config.Config) Settings { return Settings{SubscribedOnly: !c.EventFeed} }))
+var Module = fx.Module("change", fx.Provide(NewRunner, func(c config.Config) Settings {
+	return Settings{SubscribedOnly: !c.EventFeed, SubscriberMails: c.PublicOrigin != ""}
+}))

@@ -116,7 +116,7 @@ func (r *Runner) hold(ctx context.Context, i *Idempotent, c *Change, release fun
 		}
 	}()
 	tx, err := r.store.Hold(ctx, c.Caller.Organization.ID, i.key, func(tx *db.Tx) error {
-		*c = Change{Tx: tx, Caller: c.Caller, subscribedOnly: r.settings.SubscribedOnly}
+		*c = Change{Tx: tx, Caller: c.Caller, settings: r.settings}
 		return c.make(ctx, fn)
 	})
 	if err != nil {

@@ -28,6 +28,9 @@ type Runner struct {
 type Settings struct {
 	// SubscribedOnly has no event be kept that no webhook subscribes to. There is no feed then.
 	SubscribedOnly bool
+	// SubscriberMails is that there is an address for the links in e-mails to end-users; without one
+	// nobody is told of anything.
+	SubscriberMails bool
 }
 
 // NewRunner makes a runner that hands what changes caused to the dispatcher. The box seals the
@@ -102,7 +105,7 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
 	err := r.store.InTx(ctx, func(tx *db.Tx) error {
-		*c = Change{Tx: tx, Caller: c.Caller, subscribedOnly: r.settings.SubscribedOnly}
+		*c = Change{Tx: tx, Caller: c.Caller, settings: r.settings}
 		return c.make(ctx, fn)
 	})
 	if err != nil && !store.Unknown(err) {
@@ -139,6 +142,9 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	if len(c.confirmed) > 0 {
 		failpoint.Hit(failpoint.AfterConfirmation)
 		r.dispatch.EndInteractions(c.confirmed)
+	}
+	if c.tells {
+		r.dispatch.NotifySubscribers([]publicid.Organization{c.Caller.Organization.ID})
 	}
 	if len(c.deliveries) > 0 {
 		c.trace(ctx)

@@ -59,7 +59,10 @@ type Config struct {
 
 	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
 	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"the sender of e-mails, such as Earshot <no-reply@example.com>"`
-	MailDir  string      `env:"EARSHOT_MAIL_DIR" help:"without a mail server: the directory that e-mails are written into, for development"`
+	// MailPerSecond is of all processes together.
+	MailPerSecond    int    `env:"EARSHOT_MAIL_PER_SECOND" envDefault:"10" help:"e-mails to end-users a second, of all processes together: as many as the mail server takes"`
+	MailBounceSecret string `env:"EARSHOT_MAIL_BOUNCE_SECRET" help:"what whoever tells of bounced e-mails has to know, at least 32 characters; empty takes none" mask:"all"`
+	MailDir          string `env:"EARSHOT_MAIL_DIR" help:"without a mail server: the directory that e-mails are written into, for development"`
 
 	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning"`
 	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`

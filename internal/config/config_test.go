@@ -55,6 +55,7 @@ func TestThreeSettingsAreEnough(t *testing.T) {
 		EventFeed:        true,
 		Retention:        30 * 24 * time.Hour,
 		DeliveryGroupMax: 60,
+		MailPerSecond:    10,
 		HealthListen:     config.DefaultHealthListen,
 		LogLevel:         slog.LevelInfo,
 		LogFormat:        "json",
@@ -73,6 +74,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
+		"EARSHOT_MAIL_PER_SECOND=5", "EARSHOT_MAIL_BOUNCE_SECRET="+strings.Repeat("s", 32),
 		"EARSHOT_RETENTION=24h", "EARSHOT_HEALTH_LISTEN=:4283", "EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_PROFILES=true", "EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=1.2",
 		"EARSHOT_LOG_LEVEL=debug", "EARSHOT_LOG_FORMAT=text",
 	))
@@ -158,6 +160,9 @@ func TestASettingOutOfItsRangeIsRefused(t *testing.T) {
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",:" + encoded(key):            "wants id:base64",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",k2:?":                        "key number 2 is not base64",
 		"EARSHOT_SECRET_KEYS=k1:" + encoded(key) + ",k1:" + encoded("x"+key[:31]): "key number 2 has the id of another",
+		"EARSHOT_MAIL_PER_SECOND=0":                                               "must be 1 to 1000",
+		"EARSHOT_MAIL_PER_SECOND=1001":                                            "must be 1 to 1000",
+		"EARSHOT_MAIL_BOUNCE_SECRET=short":                                        "must have at least 32 characters",
 		"EARSHOT_MAIL_FROM=Earshot":                                               "is not an e-mail address",
 	} {
 		name, _, _ := strings.Cut(setting, "=")

@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ func TestEverySettingCanStandInAFile(t *testing.T) {
 	set := map[string]string{
 		"DATABASE_URL": "postgres://earshot:hunter2@db.example.com/earshot", "EARSHOT_SECRET_KEYS": "k1:" + encoded(key),
 		"EARSHOT_EMAIL_HASH_KEY": encoded(key), "EARSHOT_SMTP_URL": "smtps://mail.example.com",
-		"EARSHOT_MAIL_FROM": "no-reply@example.com", "EARSHOT_MAIL_DIR": "/tmp/mail",
+		"EARSHOT_MAIL_FROM": "no-reply@example.com", "EARSHOT_MAIL_BOUNCE_SECRET": strings.Repeat("s", 32), "EARSHOT_MAIL_DIR": "/tmp/mail",
 		"EARSHOT_TRUSTED_PROXIES": "10.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN": "https://feedback.example.com",
 		"EARSHOT_DISPOSABLE_DOMAINS": "mailinator.example", "EARSHOT_WEBHOOK_ALLOW_CIDRS": "10.0.0.0/8", "EARSHOT_METRICS_LISTEN": ":4282",
 		"EARSHOT_WORKER_DEPLOYMENT": "earshot", "EARSHOT_WORKER_BUILD_ID": "1.2",
@@ -108,7 +109,7 @@ func TestTheTableOfSettingsSaysWhichAreRequiredAndWhichAreSecret(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"DATABASE_URL", "EARSHOT_SECRET_KEYS", "EARSHOT_EMAIL_HASH_KEY"}, required)
-	require.Equal(t, []string{"DATABASE_URL", "EARSHOT_SECRET_KEYS", "EARSHOT_EMAIL_HASH_KEY", "EARSHOT_SMTP_URL", "TEMPORAL_API_KEY"}, secret)
+	require.Equal(t, []string{"DATABASE_URL", "EARSHOT_SECRET_KEYS", "EARSHOT_EMAIL_HASH_KEY", "EARSHOT_SMTP_URL", "EARSHOT_MAIL_BOUNCE_SECRET", "TEMPORAL_API_KEY"}, secret)
 }
 
 func TestTheRetryScheduleIsTheOneThatReceiversAreToldOf(t *testing.T) {

@@ -20,6 +20,7 @@ func (c *Config) problems(known string) []string {
 	c.workerProblems(&found)
 	c.secretProblems(&found)
 	c.mailProblems(&found)
+	c.endUserMailProblems(&found)
 	c.webhookProblems(&found)
 	c.limitProblems(&found)
 	return found.all
@@ -81,6 +82,15 @@ func (c *Config) secretProblems(found *complaints) {
 func (c *Config) mailProblems(found *complaints) {
 	if (c.SMTP != SMTP{} || strings.Contains(found.known, "EARSHOT_SMTP_URL:")) && c.MailFrom.Address == "" {
 		found.about("EARSHOT_MAIL_FROM", "is missing; EARSHOT_SMTP_URL needs a sender, such as Earshot <no-reply@example.com>")
+	}
+}
+
+func (c *Config) endUserMailProblems(found *complaints) {
+	if c.MailPerSecond < 1 || c.MailPerSecond > 1000 {
+		found.about("EARSHOT_MAIL_PER_SECOND", "must be 1 to 1000")
+	}
+	if c.MailBounceSecret != "" && len(c.MailBounceSecret) < 32 {
+		found.about("EARSHOT_MAIL_BOUNCE_SECRET", "must have at least 32 characters; make one with: openssl rand -hex 32")
 	}
 }
 

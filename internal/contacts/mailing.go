@@ -1,6 +1,12 @@
 package contacts
 
-import "slices"
+import (
+	"maps"
+	"slices"
+
+	"earshot/ent/db/contact"
+	"earshot/ent/db/predicate"
+)
 
 // Purpose is what an e-mail to a contact is for.
 type Purpose string
@@ -25,30 +31,33 @@ const (
 	Refused        Permission = "refused"
 )
 
+// agreed is the specification's table of who may be e-mailed, by consent basis and source.
+var agreed = map[string][]string{
+	"sdk_identify": {"identify"},
+	BasisOptIn:     {"public_post", "public_vote", "public_comment"},
+}
+
 // MayBeMailed says whether a contact of this provenance may be e-mailed for a purpose: the
-// specification's table. Both lists are open; who came in some way that isn't known here may not.
+// specification's table. Both lists are open; who came in some way that isn't known here may not,
+// nor may who is of legacy_inferred: whoever was found in old data has agreed to nothing.
 func MayBeMailed(source, consentBasis string, purpose Purpose) Permission {
-	if purpose == AccessRequest {
+	switch {
+	case purpose == AccessRequest:
 		// The person has asked for it, whatever else we may.
 		return Allowed
+	case slices.Contains(agreed[consentBasis], source):
+		return Allowed
+	case consentBasis == "admin_created" && source == "admin":
+		return AdminsDecision
 	}
-	switch consentBasis {
-	case "sdk_identify":
-		return allowedFrom(source, "identify")
-	case BasisOptIn:
-		return allowedFrom(source, "public_post", "public_vote", "public_comment")
-	case "admin_created":
-		if source == "admin" {
-			return AdminsDecision
-		}
-	}
-	// legacy_inferred among them: whoever was found in old data has agreed to nothing.
 	return Refused
 }
 
-func allowedFrom(source string, sources ...string) Permission {
-	if slices.Contains(sources, source) {
-		return Allowed
+// Mailable are the contacts whom MayBeMailed allows to be told what became of what they wanted.
+func Mailable() predicate.Contact {
+	var any []predicate.Contact
+	for _, basis := range slices.Sorted(maps.Keys(agreed)) {
+		any = append(any, contact.And(contact.ConsentBasis(basis), contact.SourceIn(agreed[basis]...)))
 	}
-	return Refused
+	return contact.Or(any...)
 }

@@ -76,7 +76,7 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 			return err
 		}
 		c.Audit("createChangelogEntry", row.ID)
-		return announce(c, changelogentry.StateDraft, nil, row)
+		return announce(ctx, c, changelogentry.StateDraft, nil, row)
 	})
 	return made, err
 }
@@ -114,14 +114,18 @@ func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 }
 
 // announce records changelog.published where an entry wasn't published before and
-// is now, and tells the scheduler of a moment that was set, moved or taken away.
-func announce(c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
+// is now, which followers of the changelog are told of, too; and tells the scheduler of a moment that
+// was set, moved or taken away.
+func announce(ctx context.Context, c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
 	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
 	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
 		c.PublishWhenDue(change.ScheduledEntry{Entry: e.ID, Organization: e.OrganizationID})
 	}
 	if before == changelogentry.StatePublished || e.State != changelogentry.StatePublished {
 		return nil
+	}
+	if err := c.EntryPublished(ctx, e.ID); err != nil {
+		return err
 	}
 	return c.Record(event.ChangelogPublished, &event.ChangelogPublishedPayload{
 		BoardHead: event.BoardHead{BoardID: e.BoardID},

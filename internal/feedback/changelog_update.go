@@ -84,7 +84,7 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 		if err != nil {
 			return errors.Wrap(err, "update the changelog entry")
 		}
-		return announce(c, old.State, old.PublishedAt, changed.ChangelogEntry)
+		return announce(ctx, c, old.State, old.PublishedAt, changed.ChangelogEntry)
 	})
 	return changed, err
 }
@@ -147,7 +147,7 @@ func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) 
 		if err != nil {
 			return errors.Wrap(err, "publish the changelog entry")
 		}
-		return announce(c, changelogentry.StateDraft, nil, published)
+		return announce(ctx, c, changelogentry.StateDraft, nil, published)
 	})
 	return due, err
 }

@@ -114,6 +114,9 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		if changed.Status == old.Status {
 			return nil
 		}
+		if err := c.PostMoved(ctx, id, string(old.Status)); err != nil {
+			return err
+		}
 		return c.Record(event.PostStatusChanged, &event.PostStatusChangedPayload{
 			BoardHead: event.BoardHead{BoardID: old.BoardID}, Post: eventPost(changed.Post), PreviousStatus: string(old.Status),
 		})

@@ -31,6 +31,8 @@ type Visitor struct {
 type OptIn struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
+	// Language is that of the page on which they did.
+	Language string `json:"language,omitempty"`
 }
 
 // as is the visitor as a voter. An opt-in has them be a contact, who came in by the source.

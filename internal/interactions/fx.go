@@ -10,11 +10,12 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/seal"
 	"earshot/internal/store"
+	"earshot/internal/subscribers"
 )
 
 // Module provides the Service.
 var Module = fx.Module("interactions", fx.Provide(
-	func(s *store.Store, changes *change.Runner, f *feedback.Service, box *seal.Box, c config.Config, log *slog.Logger) *Service {
-		return New(s, changes, f, box, c.EmailHashKey, c.DisposableDomains, log)
+	func(s *store.Store, changes *change.Runner, f *feedback.Service, mailed *subscribers.Service, box *seal.Box, c config.Config, log *slog.Logger) *Service {
+		return New(s, changes, f, mailed, box, c.EmailHashKey, c.DisposableDomains, log)
 	},
 ))

@@ -92,7 +92,7 @@ func TestALinkCountsOnceHoweverManyUseItAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			switch _, err := s.Confirm(s.ctx, token, false); {
+			switch _, err := s.Confirm(s.ctx, token, false, "en"); {
 			case err == nil:
 				counted.Add(1)
 			case problem.Is(err, problem.NotFound):
@@ -113,10 +113,10 @@ func TestALinkIsntUsedUpByWhatDidntHappen(t *testing.T) {
 	s := newStage(t)
 	token := s.ask(t, "quentin@example.com")
 	s.query(t, "UPDATE boards SET public = false RETURNING id", new(publicid.Board))
-	_, err := s.Confirm(s.ctx, token, false)
+	_, err := s.Confirm(s.ctx, token, false, "en")
 	require.True(t, problem.Is(err, problem.NotFound), err)
 	s.query(t, "UPDATE boards SET public = true RETURNING id", new(publicid.Board))
-	_, err = s.Confirm(s.ctx, token, false)
+	_, err = s.Confirm(s.ctx, token, false, "en")
 	require.NoError(t, err)
 }
 
@@ -134,7 +134,7 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	_, err = tx.Exec(t.Context(), "SELECT FROM posts FOR UPDATE")
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { _, err := s.Confirm(s.ctx, token, false); done <- err }()
+	go func() { _, err := s.Confirm(s.ctx, token, false, "en"); done <- err }()
 	killer, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = killer.Close(context.Background()) }()
@@ -149,7 +149,7 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	var left, votes int
 	s.query(t, "SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM votes)", &left, &votes)
 	require.Equal(t, []int{1, 0}, []int{left, votes})
-	_, err = s.Confirm(s.ctx, token, false)
+	_, err = s.Confirm(s.ctx, token, false, "en")
 	require.NoError(t, err)
 }
 

@@ -115,8 +115,8 @@ type Confirmed struct {
 // Confirm does what a link is for, or keeps it until somebody has looked at it. The interaction is
 // used up in the transaction of what it does, so it counts once or not at all. It is problem.NotFound as Pending is, and where the post or the
 // board is gone or isn't public any more. The opt-in is given here and not before, by who has the
-// mailbox: anybody may write an address into a form.
-func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confirmed, error) {
+// mailbox: anybody may write an address into a form. Language is that of the page.
+func (s *Service) Confirm(ctx context.Context, token string, optIn bool, language string) (*Confirmed, error) {
 	var done *Confirmed
 	err := s.changes.Run(ctx, func(c *change.Change) error {
 		found, err := live(ctx, c.Interaction.Query().ForUpdate(), token)
@@ -130,7 +130,7 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool) (*Confi
 		if err := c.Interaction.DeleteOneID(found.ID).Exec(ctx); err != nil {
 			return errors.Wrap(err, "use the interaction up")
 		}
-		kept.Wanted.OptIn = optIn
+		kept.Wanted.OptIn, kept.Wanted.Language = optIn, language
 		became, err := s.perform(ctx, c, kept.By, kept.Wanted)
 		if err != nil {
 			return err

@@ -14,15 +14,17 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/seal"
 	"earshot/internal/store"
+	"earshot/internal/subscribers"
 )
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
-	changes  *change.Runner
-	feedback *feedback.Service
-	secrets  *seal.Box
-	log      *slog.Logger
+	store       *store.Store
+	changes     *change.Runner
+	feedback    *feedback.Service
+	subscribers *subscribers.Service
+	secrets     *seal.Box
+	log         *slog.Logger
 	// disposable are the domains of addresses that nobody keeps.
 	disposable config.Domains
 	// hashKey keys the hashes of addresses; the tokens of links and the stamps of forms have keys
@@ -33,10 +35,11 @@ type Service struct {
 // New makes the service from its collaborators. The key is the deployment's for the hashes of
 // addresses. Addresses of the disposable domains are refused.
 func New(
-	s *store.Store, changes *change.Runner, f *feedback.Service, secrets *seal.Box, hashKey []byte, disposable config.Domains, log *slog.Logger,
+	s *store.Store, changes *change.Runner, f *feedback.Service, mailed *subscribers.Service, secrets *seal.Box, hashKey []byte,
+	disposable config.Domains, log *slog.Logger,
 ) *Service {
 	return &Service{
-		store: s, changes: changes, feedback: f, secrets: secrets, log: log, disposable: disposable,
+		store: s, changes: changes, feedback: f, subscribers: mailed, secrets: secrets, log: log, disposable: disposable,
 		hashKey: hashKey, linkKey: derived(hashKey, "earshot link"), formKey: derived(hashKey, "earshot form"),
 	}
 }

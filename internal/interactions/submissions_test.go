@@ -150,7 +150,7 @@ func TestALinkToAModeratedBoardIsUsedUpByWhatWaits(t *testing.T) {
 		interactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var id publicid.Interaction
 	s.query(t, "SELECT id FROM interactions", &id)
-	done, err := s.Confirm(s.ctx, s.Token(id), false)
+	done, err := s.Confirm(s.ctx, s.Token(id), false, "en")
 	require.NoError(t, err)
 	require.True(t, done.Waits)
 	_, err = s.Confirm(s.ctx, s.Token(id), false)

@@ -51,6 +51,8 @@ type Wanted struct {
 	// OptIn is that the visitor has ticked the box. It isn't kept: it counts only from who is known
 	// to have the address.
 	OptIn bool `json:"-"`
+	// Language is that of the page on which the box was ticked.
+	Language string `json:"-"`
 }
 
 // Check returns everything that is wrong with a form, and with the address in it.
@@ -115,7 +117,7 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w W
 	}
 	who := feedback.Visitor{EmailHash: s.emailHash(by.Email)}
 	if w.OptIn {
-		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name}
+		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language}
 	}
 	if reason != "" {
 		return s.hold(ctx, c, at, who, w, reason)
@@ -144,6 +146,9 @@ func (s *Service) appear(ctx context.Context, c *change.Change, at *Done, who fe
 		at.Comment, err = s.feedback.CreateVisitorsComment(ctx, c, at.Post, w.Text, who)
 	default:
 		err = errors.Errorf("an interaction of the kind %q", w.Kind)
+	}
+	if err == nil && who.OptIn != nil {
+		err = s.subscribers.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Language)
 	}
 	return at, err
 }

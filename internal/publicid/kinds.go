@@ -25,9 +25,12 @@ type (
 	subjectRecordKind  struct{}
 	widgetSecretKind   struct{}
 
-	contactBackfillKind struct{}
-	backfillAddressKind struct{}
-	submissionKind      struct{}
+	contactBackfillKind  struct{}
+	backfillAddressKind  struct{}
+	submissionKind       struct{}
+	subscriberUpdateKind struct{}
+	subscriberMailKind   struct{}
+	subscriptionKind     struct{}
 )
 
 func (organizationKind) prefix() string   { return "org" }
@@ -54,6 +57,10 @@ func (submissionKind) prefix() string     { return "sub" }
 
 func (contactBackfillKind) prefix() string { return "bkf" }
 func (backfillAddressKind) prefix() string { return "bka" }
+
+func (subscriberUpdateKind) prefix() string { return "sup" }
+func (subscriberMailKind) prefix() string   { return "sml" }
+func (subscriptionKind) prefix() string     { return "sbs" }
 
 type (
 	// Organization is the id of an organization.
@@ -102,6 +109,12 @@ type (
 	BackfillAddress struct{ id[backfillAddressKind] }
 	// Submission is the id of a post or comment of an end-user that waits to be looked at.
 	Submission struct{ id[submissionKind] }
+	// SubscriberUpdate is the id of something that end-users are to be told of.
+	SubscriberUpdate struct{ id[subscriberUpdateKind] }
+	// SubscriberMail is the id of one e-mail to one of them.
+	SubscriberMail struct{ id[subscriberMailKind] }
+	// Subscription is the id of what a person has chosen to be e-mailed about.
+	Subscription struct{ id[subscriptionKind] }
 )
 
 // NewOrganization makes a fresh id.
@@ -210,3 +223,12 @@ func Read[T any, P parser[T]](text string) T {
 	}
 	return id
 }
+
+// NewSubscriberUpdate makes a fresh id.
+func NewSubscriberUpdate() SubscriberUpdate { return SubscriberUpdate{fresh[subscriberUpdateKind]()} }
+
+// NewSubscriberMail makes a fresh id.
+func NewSubscriberMail() SubscriberMail { return SubscriberMail{fresh[subscriberMailKind]()} }
+
+// NewSubscription makes a fresh id.
+func NewSubscription() Subscription { return Subscription{fresh[subscriptionKind]()} }

@@ -82,6 +82,9 @@ var kinds = []kind{
 	kindOf("bkf", publicid.NewContactBackfill),
 	kindOf("bka", publicid.NewBackfillAddress),
 	kindOf("sub", publicid.NewSubmission),
+	kindOf("sup", publicid.NewSubscriberUpdate),
+	kindOf("sml", publicid.NewSubscriberMail),
+	kindOf("sbs", publicid.NewSubscription),
 }
 
 func TestEveryKindSurvivesARoundTrip(t *testing.T) {

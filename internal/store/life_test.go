@@ -206,3 +206,6 @@ func (*life) EndFailureStreaks([]publicid.Webhook) {}
 // ConfirmInteractions and EndInteractions aren't of a delivery's life.
 func (*life) ConfirmInteractions([]changes.PendingInteraction) {}
 func (*life) EndInteractions([]changes.PendingInteraction)     {}
+
+// NotifySubscribers isn't either.
+func (*life) NotifySubscribers([]publicid.Organization) {}

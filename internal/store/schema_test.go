@@ -136,6 +136,8 @@ var unchecked = []string{
 	// The audit trail outlives what it is about, and whom, and so does a receipt; what an erasure
 	// has noted may go before it comes to it.
 	"audit_entries.user_id", "audit_entries.api_key_id",
+	// What end-users are to be told of may go before they are told; a digest is no more than an id.
+	"subscriber_updates.post_id", "subscriber_updates.entry_id", "subscriber_updates.digest_id", "subscriber_mails.digest_id",
 	"subject_requests.contact_id", "subject_requests.position", "subject_records.item_id",
 }
 

@@ -85,6 +85,8 @@ func (r *rows) seedFeedback(c *db.Client) {
 	r.board = c.Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(r.ctx).ID
 	c.Interaction.Create().SetTokenHash([]byte(unique("token"))).SetEmailHash([]byte("hash")).SetContentSealed([]byte("sealed")).ExecX(r.ctx)
 	c.Logo.Create().SetMediaType("image/png").SetContent([]byte("png")).ExecX(r.ctx)
+	c.Subscription.Create().SetEmailHash([]byte("hash")).ExecX(r.ctx)
+	c.SubscriberMail.Create().SetDigestID(uuid.New()).SetEmailHash([]byte("hash")).ExecX(r.ctx)
 	c.WidgetSecret.Create().SetSecretSealed([]byte("sealed")).ExecX(r.ctx)
 	c.WordList.Create().SetWords([]string{"casino"}).ExecX(r.ctx)
 	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
@@ -105,6 +107,7 @@ func (r *rows) seedFeedback(c *db.Client) {
 	c.Submission.Create().SetKind("comment").SetReason("moderated").SetBoardID(r.board).SetPostID(r.post).SetBodyText("Me too").
 		SetEmailHash([]byte("hash")).SetPersonSealed([]byte("sealed")).ExecX(r.ctx)
 	r.entry = c.ChangelogEntry.Create().SetBoardID(r.board).SetTitle("v1").SetSlug(unique("v1")).SaveX(r.ctx).ID
+	c.SubscriberUpdate.Create().SetEntryID(r.entry).ExecX(r.ctx)
 	r.link = c.ChangelogLink.Create().SetEntryID(r.entry).SetPostID(r.post).SetPosition(0).SaveX(r.ctx).ID
 }
 

@@ -19,7 +19,8 @@ import (
 
 // ErasePerson takes a contact's address off what tells of it: the hashes of its votes and comments,
 // and those of who voted or wrote with the address and is no other contact and no member; and the
-// guest as whom it wrote. The counts stay.
+// guest as whom it wrote; and what it chose to be e-mailed about, but for that it wants nothing. The
+// counts stay.
 func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -34,6 +35,10 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 		`UPDATE users u SET name = '', contact_id = NULL, email_hash = NULL WHERE organization_id = $1 AND kind = 'guest'
   AND (contact_id = $2 OR email_hash = $3
     AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.id = u.contact_id))`,
+		`DELETE FROM subscriber_mails WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
+		// That somebody wants no e-mails has to be known for as long as the address may come again.
+		`DELETE FROM subscriptions WHERE organization_id = $1 AND email_hash = $3 AND status_updates` + nobodyElseSQL,
+		`UPDATE subscriptions SET changelog = false WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
 			return errors.Wrap(err, "erase the person")
@@ -41,6 +46,9 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	}
 	return nil
 }
+
+// nobodyElseSQL is that no other contact has the address: what was chosen for it is that one's, too.
+const nobodyElseSQL = ` AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.email_hash = $3 AND o.id <> $2)`
 
 // EndLinks removes what waits for a link that was mailed to a contact's address: it ends with who was
 // to use it. Where a link is being used, it waits until that is done.

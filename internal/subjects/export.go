@@ -17,6 +17,7 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/ent/db/subscription"
 	"earshot/ent/db/vote"
 	"earshot/internal/contacts"
 	"earshot/internal/publicid"
@@ -58,6 +59,13 @@ type (
 		Type      string          `json:"type"`
 		Payload   json.RawMessage `json:"payload"`
 		CreatedAt time.Time       `json:"createdAt"`
+	}
+	subscriptionRecord struct {
+		StatusUpdates bool      `json:"statusUpdates"`
+		Changelog     bool      `json:"changelog"`
+		Language      string    `json:"language"`
+		CreatedAt     time.Time `json:"createdAt"`
+		UpdatedAt     time.Time `json:"updatedAt"`
 	}
 	deliveryRecord struct {
 		ID           publicid.Delivery `json:"id"`
@@ -109,7 +117,20 @@ func (t *step) exportContact(ctx context.Context) error {
 		return err
 	}
 	t.next(stagePosts)
-	return t.keep(ctx, subjectrecord.KindContact, of.ID.UUID(), contacts.Describe(of))
+	if err := t.keep(ctx, subjectrecord.KindContact, of.ID.UUID(), contacts.Describe(of)); err != nil || of.EmailHash == nil {
+		return err
+	}
+	chosen, err := t.Subscription.Query().Where(subscription.EmailHash(*of.EmailHash)).All(ctx) // one, or none
+	if err != nil {
+		return errors.Wrap(err, "read what the person chose")
+	}
+	for _, s := range chosen {
+		record := subscriptionRecord{s.StatusUpdates, s.Changelog, s.Language, s.CreatedAt, s.UpdatedAt}
+		if err := t.keep(ctx, subjectrecord.KindSubscription, s.ID.UUID(), record); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *step) exportPosts(ctx context.Context) error {

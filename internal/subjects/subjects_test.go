@@ -79,6 +79,8 @@ func exportByAddress(t *testing.T, n *tenant) {
 	same := n.ID(t, "/v1/contacts", object{"email": address})
 	n.Make(t, http.MethodPost, "/v1/posts/"+n.other+"/votes", object{"contactId": same})
 	n.submits(t, "Waits to be looked at")
+	query[int](t, n, `INSERT INTO subscriptions (id, organization_id, created_at, updated_at, email_hash, changelog)
+VALUES ($1, $2, now(), now(), $3, true) RETURNING 1`, publicid.NewSubscription().UUID(), n.Organization.ID.UUID(), hash)
 	receipt := n.Make(t, http.MethodPost, "/v1/contacts/"+n.noor+"/export", nil)
 	require.Equal(t, []any{same}, receipt["sameAddressContactIds"])
 	all := n.records(t, n.Finished(t, receipt["id"].(string)))
@@ -86,6 +88,9 @@ func exportByAddress(t *testing.T, n *tenant) {
 	require.Len(t, all["submission"], 1)
 	require.Equal(t, []any{"comment", n.post, object{"json": nil, "text": "Waits to be looked at"}},
 		[]any{all["submission"][0]["kind"], all["submission"][0]["postId"], all["submission"][0]["body"]})
+	require.Len(t, all["subscription"], 1)
+	chosen := all["subscription"][0]
+	require.Equal(t, []any{true, true, "en"}, []any{chosen["statusUpdates"], chosen["changelog"], chosen["language"]})
 }
 
 // publicVote inserts a vote of the public flow, which knows a voter by the hash alone.

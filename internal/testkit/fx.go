@@ -30,6 +30,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/store"
 	"earshot/internal/subjects"
+	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
@@ -51,6 +52,8 @@ type App struct {
 	Subjects  *subjects.Service
 	Backfills *backfill.Service
 	Widget    *widget.Service
+	// Subscribers are those who are told by e-mail what becomes of what they wanted.
+	Subscribers *subscribers.Service
 	// Interactions are those of end-users on public boards.
 	Interactions *interactions.Service
 	Changes      *change.Runner
@@ -121,8 +124,8 @@ func Start(t testing.TB, o Options) *App {
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, widget.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Backfills, &a.Widget, &a.Changes, &a.Connection, &a.Metrics),
+		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module, api.Handler, mcp.Module, web.Module,
+		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Backfills, &a.Subscribers, &a.Widget, &a.Changes, &a.Connection, &a.Metrics),
 	}
 	if o.Traces != nil {
 		parts = append(parts, fx.Decorate(func() *telemetry.Traces { return o.Traces }))

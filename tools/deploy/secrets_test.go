@@ -33,7 +33,7 @@ func TestTheSecretsOfComposeAreMadeOnceAndKept(t *testing.T) {
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	require.EqualValues(t, 0o700, info.Mode().Perm(), "nobody else of this machine may")
-	require.Len(t, values, 9)
+	require.Len(t, values, 10)
 	require.Equal(t, "postgres://earshot:"+values["earshot_password"]+"@postgres:5432/earshot?sslmode=disable", values["database_url"])
 	for _, key := range []string{values["email_hash_key"], strings.TrimPrefix(values["secret_keys"], "k1:")} {
 		raw, err := base64.StdEncoding.DecodeString(key)

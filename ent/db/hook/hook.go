@@ -260,6 +260,42 @@ func (f SubmissionFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, er
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubmissionMutation", m)
 }
 
+// The SubscriberMailFunc type is an adapter to allow the use of ordinary
+// function as SubscriberMail mutator.
+type SubscriberMailFunc func(context.Context, *db.SubscriberMailMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SubscriberMailFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.SubscriberMailMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubscriberMailMutation", m)
+}
+
+// The SubscriberUpdateFunc type is an adapter to allow the use of ordinary
+// function as SubscriberUpdate mutator.
+type SubscriberUpdateFunc func(context.Context, *db.SubscriberUpdateMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SubscriberUpdateFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.SubscriberUpdateMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubscriberUpdateMutation", m)
+}
+
+// The SubscriptionFunc type is an adapter to allow the use of ordinary
+// function as Subscription mutator.
+type SubscriptionFunc func(context.Context, *db.SubscriptionMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SubscriptionFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.SubscriptionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.SubscriptionMutation", m)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary
 // function as Tag mutator.
 type TagFunc func(context.Context, *db.TagMutation) (db.Value, error)

@@ -29,6 +29,9 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
 	"earshot/ent/db/submission"
+	"earshot/ent/db/subscribermail"
+	"earshot/ent/db/subscriberupdate"
+	"earshot/ent/db/subscription"
 	"earshot/ent/db/tag"
 	"earshot/ent/db/user"
 	"earshot/ent/db/vote"
@@ -662,6 +665,87 @@ func (f TraverseSubmission) Traverse(ctx context.Context, q db.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *db.SubmissionQuery", q)
 }
 
+// The SubscriberMailFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SubscriberMailFunc func(context.Context, *db.SubscriberMailQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f SubscriberMailFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.SubscriberMailQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.SubscriberMailQuery", q)
+}
+
+// The TraverseSubscriberMail type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSubscriberMail func(context.Context, *db.SubscriberMailQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSubscriberMail) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSubscriberMail) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.SubscriberMailQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.SubscriberMailQuery", q)
+}
+
+// The SubscriberUpdateFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SubscriberUpdateFunc func(context.Context, *db.SubscriberUpdateQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f SubscriberUpdateFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.SubscriberUpdateQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.SubscriberUpdateQuery", q)
+}
+
+// The TraverseSubscriberUpdate type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSubscriberUpdate func(context.Context, *db.SubscriberUpdateQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSubscriberUpdate) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSubscriberUpdate) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.SubscriberUpdateQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.SubscriberUpdateQuery", q)
+}
+
+// The SubscriptionFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SubscriptionFunc func(context.Context, *db.SubscriptionQuery) (db.Value, error)
+
+// Query calls f(ctx, q).
+func (f SubscriptionFunc) Query(ctx context.Context, q db.Query) (db.Value, error) {
+	if q, ok := q.(*db.SubscriptionQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *db.SubscriptionQuery", q)
+}
+
+// The TraverseSubscription type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSubscription func(context.Context, *db.SubscriptionQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSubscription) Intercept(next db.Querier) db.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSubscription) Traverse(ctx context.Context, q db.Query) error {
+	if q, ok := q.(*db.SubscriptionQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *db.SubscriptionQuery", q)
+}
+
 // The TagFunc type is an adapter to allow the use of ordinary function as a Querier.
 type TagFunc func(context.Context, *db.TagQuery) (db.Value, error)
 
@@ -869,6 +953,12 @@ func NewQuery(q db.Query) (Query, error) {
 		return &query[*db.SubjectRequestQuery, predicate.SubjectRequest, subjectrequest.OrderOption]{typ: db.TypeSubjectRequest, tq: q}, nil
 	case *db.SubmissionQuery:
 		return &query[*db.SubmissionQuery, predicate.Submission, submission.OrderOption]{typ: db.TypeSubmission, tq: q}, nil
+	case *db.SubscriberMailQuery:
+		return &query[*db.SubscriberMailQuery, predicate.SubscriberMail, subscribermail.OrderOption]{typ: db.TypeSubscriberMail, tq: q}, nil
+	case *db.SubscriberUpdateQuery:
+		return &query[*db.SubscriberUpdateQuery, predicate.SubscriberUpdate, subscriberupdate.OrderOption]{typ: db.TypeSubscriberUpdate, tq: q}, nil
+	case *db.SubscriptionQuery:
+		return &query[*db.SubscriptionQuery, predicate.Subscription, subscription.OrderOption]{typ: db.TypeSubscription, tq: q}, nil
 	case *db.TagQuery:
 		return &query[*db.TagQuery, predicate.Tag, tag.OrderOption]{typ: db.TypeTag, tq: q}, nil
 	case *db.UserQuery:

@@ -411,6 +411,14 @@ var (
 				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[6]},
 			},
 			{
+				Name:    "contact_organization_id_email_hash",
+				Unique:  false,
+				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[7]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "email_hash IS NOT NULL",
+				},
+			},
+			{
 				Name:    "contact_organization_id_plan_id",
 				Unique:  false,
 				Columns: []*schema.Column{ContactsColumns[1], ContactsColumns[9], ContactsColumns[0]},
@@ -645,6 +653,7 @@ var (
 		{Name: "slug", Type: field.TypeString, Unique: true, Nullable: true},
 		{Name: "color", Type: field.TypeString, Nullable: true},
 		{Name: "public_closed", Type: field.TypeBool, Default: false},
+		{Name: "subscriber_mails", Type: field.TypeBool, Default: false},
 		{Name: "widget_origins", Type: field.TypeJSON, Nullable: true},
 	}
 	// OrganizationsTable holds the schema information for the "organizations" table.
@@ -865,7 +874,7 @@ var (
 	SubjectRecordsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "organization_id", Type: field.TypeUUID},
-		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "submission", "event", "delivery", "author"}},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"contact", "post", "vote", "comment", "submission", "event", "delivery", "author", "subscription"}},
 		{Name: "item_id", Type: field.TypeUUID},
 		{Name: "sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "request_id", Type: field.TypeUUID},
@@ -1006,6 +1015,110 @@ var (
 				Annotation: &entsql.IndexAnnotation{
 					Where: "post_id IS NOT NULL",
 				},
+			},
+		},
+	}
+	// SubscriberMailsColumns holds the columns for the "subscriber_mails" table.
+	SubscriberMailsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "digest_id", Type: field.TypeUUID},
+		{Name: "email_hash", Type: field.TypeBytes},
+		{Name: "due_at", Type: field.TypeTime},
+	}
+	// SubscriberMailsTable holds the schema information for the "subscriber_mails" table.
+	SubscriberMailsTable = &schema.Table{
+		Name:       "subscriber_mails",
+		Columns:    SubscriberMailsColumns,
+		PrimaryKey: []*schema.Column{SubscriberMailsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "subscribermail_digest_id_email_hash",
+				Unique:  true,
+				Columns: []*schema.Column{SubscriberMailsColumns[3], SubscriberMailsColumns[4]},
+			},
+			{
+				Name:    "subscribermail_organization_id_due_at",
+				Unique:  false,
+				Columns: []*schema.Column{SubscriberMailsColumns[1], SubscriberMailsColumns[5]},
+			},
+			{
+				Name:    "subscribermail_organization_id_email_hash",
+				Unique:  false,
+				Columns: []*schema.Column{SubscriberMailsColumns[1], SubscriberMailsColumns[4]},
+			},
+			{
+				Name:    "subscribermail_due_at",
+				Unique:  false,
+				Columns: []*schema.Column{SubscriberMailsColumns[5]},
+			},
+		},
+	}
+	// SubscriberUpdatesColumns holds the columns for the "subscriber_updates" table.
+	SubscriberUpdatesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "post_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "entry_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "previous_status", Type: field.TypeString, Nullable: true},
+		{Name: "status", Type: field.TypeString, Nullable: true},
+		{Name: "digest_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// SubscriberUpdatesTable holds the schema information for the "subscriber_updates" table.
+	SubscriberUpdatesTable = &schema.Table{
+		Name:       "subscriber_updates",
+		Columns:    SubscriberUpdatesColumns,
+		PrimaryKey: []*schema.Column{SubscriberUpdatesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "subscriberupdate_organization_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{SubscriberUpdatesColumns[1], SubscriberUpdatesColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "digest_id IS NULL",
+				},
+			},
+			{
+				Name:    "subscriberupdate_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{SubscriberUpdatesColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "digest_id IS NULL",
+				},
+			},
+			{
+				Name:    "subscriberupdate_digest_id_post_id",
+				Unique:  false,
+				Columns: []*schema.Column{SubscriberUpdatesColumns[7], SubscriberUpdatesColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "digest_id IS NOT NULL",
+				},
+			},
+		},
+	}
+	// SubscriptionsColumns holds the columns for the "subscriptions" table.
+	SubscriptionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "organization_id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "email_hash", Type: field.TypeBytes},
+		{Name: "status_updates", Type: field.TypeBool, Default: true},
+		{Name: "changelog", Type: field.TypeBool, Default: false},
+		{Name: "language", Type: field.TypeString, Default: "en"},
+	}
+	// SubscriptionsTable holds the schema information for the "subscriptions" table.
+	SubscriptionsTable = &schema.Table{
+		Name:       "subscriptions",
+		Columns:    SubscriptionsColumns,
+		PrimaryKey: []*schema.Column{SubscriptionsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "subscription_organization_id_email_hash",
+				Unique:  true,
+				Columns: []*schema.Column{SubscriptionsColumns[1], SubscriptionsColumns[4]},
 			},
 		},
 	}
@@ -1288,6 +1401,9 @@ var (
 		SubjectRecordsTable,
 		SubjectRequestsTable,
 		SubmissionsTable,
+		SubscriberMailsTable,
+		SubscriberUpdatesTable,
+		SubscriptionsTable,
 		TagsTable,
 		UsersTable,
 		VotesTable,

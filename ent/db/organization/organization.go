@@ -31,6 +31,8 @@ const (
 	FieldColor = "color"
 	// FieldPublicClosed holds the string denoting the public_closed field in the database.
 	FieldPublicClosed = "public_closed"
+	// FieldSubscriberMails holds the string denoting the subscriber_mails field in the database.
+	FieldSubscriberMails = "subscriber_mails"
 	// FieldWidgetOrigins holds the string denoting the widget_origins field in the database.
 	FieldWidgetOrigins = "widget_origins"
 	// Table holds the table name of the organization in the database.
@@ -48,6 +50,7 @@ var Columns = []string{
 	FieldSlug,
 	FieldColor,
 	FieldPublicClosed,
+	FieldSubscriberMails,
 	FieldWidgetOrigins,
 }
 
@@ -68,6 +71,8 @@ var (
 	DefaultUpdatedAt func() time.Time
 	// DefaultPublicClosed holds the default value on creation for the "public_closed" field.
 	DefaultPublicClosed bool
+	// DefaultSubscriberMails holds the default value on creation for the "subscriber_mails" field.
+	DefaultSubscriberMails bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Organization
 )
@@ -171,4 +176,9 @@ func ByColor(opts ...sql.OrderTermOption) OrderOption {
 // ByPublicClosed orders the results by the public_closed field.
 func ByPublicClosed(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPublicClosed, opts...).ToFunc()
+}
+
+// BySubscriberMails orders the results by the subscriber_mails field.
+func BySubscriberMails(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSubscriberMails, opts...).ToFunc()
 }

@@ -85,6 +85,11 @@ func PublicClosed(v bool) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldPublicClosed, v))
 }
 
+// SubscriberMails applies equality check predicate on the "subscriber_mails" field. It's identical to SubscriberMailsEQ.
+func SubscriberMails(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldSubscriberMails, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldCreatedAt, v))
@@ -428,6 +433,16 @@ func PublicClosedEQ(v bool) predicate.Organization {
 // PublicClosedNEQ applies the NEQ predicate on the "public_closed" field.
 func PublicClosedNEQ(v bool) predicate.Organization {
 	return predicate.Organization(sql.FieldNEQ(FieldPublicClosed, v))
+}
+
+// SubscriberMailsEQ applies the EQ predicate on the "subscriber_mails" field.
+func SubscriberMailsEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldSubscriberMails, v))
+}
+
+// SubscriberMailsNEQ applies the NEQ predicate on the "subscriber_mails" field.
+func SubscriberMailsNEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldNEQ(FieldSubscriberMails, v))
 }
 
 // WidgetOriginsIsNil applies the IsNil predicate on the "widget_origins" field.

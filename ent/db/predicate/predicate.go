@@ -69,6 +69,15 @@ type SubjectRequest func(*sql.Selector)
 // Submission is the predicate function for submission builders.
 type Submission func(*sql.Selector)
 
+// SubscriberMail is the predicate function for subscribermail builders.
+type SubscriberMail func(*sql.Selector)
+
+// SubscriberUpdate is the predicate function for subscriberupdate builders.
+type SubscriberUpdate func(*sql.Selector)
+
+// Subscription is the predicate function for subscription builders.
+type Subscription func(*sql.Selector)
+
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)
 

@@ -68,14 +68,15 @@ type Kind string
 
 // Kind values.
 const (
-	KindContact    Kind = "contact"
-	KindPost       Kind = "post"
-	KindVote       Kind = "vote"
-	KindComment    Kind = "comment"
-	KindSubmission Kind = "submission"
-	KindEvent      Kind = "event"
-	KindDelivery   Kind = "delivery"
-	KindAuthor     Kind = "author"
+	KindContact      Kind = "contact"
+	KindPost         Kind = "post"
+	KindVote         Kind = "vote"
+	KindComment      Kind = "comment"
+	KindSubmission   Kind = "submission"
+	KindEvent        Kind = "event"
+	KindDelivery     Kind = "delivery"
+	KindAuthor       Kind = "author"
+	KindSubscription Kind = "subscription"
 )
 
 func (k Kind) String() string {
@@ -85,7 +86,7 @@ func (k Kind) String() string {
 // KindValidator is a validator for the "kind" field enum values. It is called by the builders before save.
 func KindValidator(k Kind) error {
 	switch k {
-	case KindContact, KindPost, KindVote, KindComment, KindSubmission, KindEvent, KindDelivery, KindAuthor:
+	case KindContact, KindPost, KindVote, KindComment, KindSubmission, KindEvent, KindDelivery, KindAuthor, KindSubscription:
 		return nil
 	default:
 		return fmt.Errorf("subjectrecord: invalid enum value for kind field: %q", k)

@@ -1,0 +1,133 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.temporal.io/sdk/activity"
+
+	"earshot/internal/mail"
+	"earshot/internal/publicid"
+	"earshot/internal/subscribers"
+)
+
+// mailingTime is about how long one activity goes on with e-mails, so that many of them take few steps
+// in the run's history.
+const mailingTime = 10 * time.Second
+
+// Subscribers tells end-users by e-mail what became of what they wanted.
+type Subscribers struct {
+	subscribers *subscribers.Service
+	mailer      *mail.Mailer
+	counts      *Counts
+}
+
+// NewSubscribers makes the activity.
+func NewSubscribers(s *subscribers.Service, m *mail.Mailer, counts *Counts) *Subscribers {
+	return &Subscribers{s, m, counts}
+}
+
+// SubscribersParams name whose end-users.
+type SubscribersParams struct {
+	Organization publicid.Organization `json:"organization"`
+}
+
+// SubscribersResult says when to go on. More is at once; neither is that nothing is left.
+type SubscribersResult struct {
+	Due  *time.Time `json:"due,omitempty"`
+	More bool       `json:"more,omitempty"`
+}
+
+// MailSubscribers sends what is due for a while, one e-mail after the other, at the pace of the
+// deployment. What it is cut off in is due again when its lease is over, under the same Message-ID.
+func (s *Subscribers) MailSubscribers(ctx context.Context, p SubscribersParams) (SubscribersResult, error) {
+	turn := false
+	for began := time.Now(); time.Since(began) < mailingTime; {
+		activity.RecordHeartbeat(ctx)
+		next, err := s.subscribers.Continue(ctx, p.Organization)
+		if err != nil || next == nil || next.After(time.Now()) {
+			return SubscribersResult{Due: next}, err
+		}
+		if !turn {
+			var pause time.Duration
+			if turn, pause, err = s.subscribers.MayMail(ctx); err != nil {
+				return SubscribersResult{}, err
+			}
+			if !turn {
+				pauseFor(ctx, pause)
+				continue
+			}
+		}
+		sent, err := s.sendOne(ctx, p.Organization)
+		if err != nil {
+			return SubscribersResult{}, err
+		}
+		turn = !sent // what nobody is to have leaves its turn to the next one
+	}
+	return SubscribersResult{More: true}, nil
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// clockPause is for clocks that differ: what is due by this process's isn't yet by the database's.
+const clockPause = 50 * time.Millisecond
+
+// sendOne sends the e-mail that has been due for longest, or finds out that nobody is to have it.
+func (s *Subscribers) sendOne(ctx context.Context, of publicid.Organization) (sent bool, err error) {
+	taken, err := s.subscribers.Take(ctx, of)
+	if err != nil {
+		return false, err
+	}
+	if taken == nil {
+		pauseFor(ctx, clockPause)
+		return false, nil
+	}
+	letter, err := s.subscribers.Letter(ctx, of, taken)
+	if err != nil {
+		return false, err
+	}
+	if letter == nil {
+		return false, s.subscribers.Remove(ctx, of, taken)
+	}
+	err = s.mailer.Send(ctx, mail.Message{
+		// The same however often it is sent: an answer that got lost makes it go twice, and nothing else.
+		ID: taken.ID.String(), To: letter.To, Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Unsubscribe: letter.Unsubscribe,
+	})
+	return true, s.sent(ctx, of, taken, err)
+}
+
+// sent notes what became of an e-mail.
+func (s *Subscribers) sent(ctx context.Context, of publicid.Organization, taken *subscribers.Pending, err error) error {
+	switch {
+	case err == nil:
+		s.counts.email(ctx, "sent")
+		return s.subscribers.Remove(ctx, of, taken)
+	case errors.Is(err, mail.ErrNotConfigured):
+		s.counts.email(ctx, "not_configured")
+		return s.subscribers.Remove(ctx, of, taken)
+	case mail.UnknownRecipient(err):
+		s.counts.email(ctx, "refused")
+		if err := s.subscribers.SuppressHash(ctx, taken.EmailHash); err != nil {
+			return err
+		}
+		return s.subscribers.Remove(ctx, of, taken)
+	case mail.Permanent(err):
+		s.counts.email(ctx, "refused")
+		return s.subscribers.Remove(ctx, of, taken)
+	case mail.Judged(err):
+		// The server takes others: this one may pass later, as where it is a mailbox that is full.
+		s.counts.email(ctx, "failed")
+		return s.subscribers.PutOff(ctx, of, taken)
+	}
+	s.counts.email(ctx, "failed")
+	if again := s.subscribers.PutBack(ctx, of, taken); again != nil {
+		return errors.Join(err, again)
+	}
+	return errors.Wrap(err, "tell end-users")
+}

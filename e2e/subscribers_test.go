@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// mailServer takes every message, and calls at when it has taken one and hasn't answered.
+type mailServer struct {
+	at func(n int)
+
+	mu    sync.Mutex
+	taken map[string][]string // Message-IDs by address
+}
+
+func (m *mailServer) open(t *testing.T) (settings []string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := smtp.NewServer(m)
+	s.Domain, s.AllowInsecureAuth, m.taken = "office.test", true, map[string][]string{}
+	go func() { _ = s.Serve(listener) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return []string{"EARSHOT_SMTP_URL=smtp://" + listener.Addr().String(), "EARSHOT_MAIL_FROM=Acme <news@example.com>"}
+}
+
+// people are how many got something.
+func (m *mailServer) people() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.taken)
+}
+
+// NewSession is called for each connection.
+func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) {
+	return &mailSession{mailServer: m}, nil
+}
+
+type mailSession struct {
+	*mailServer
+	to string
+}
+
+func (*mailSession) Reset()                               {}
+func (*mailSession) Logout() error                        { return nil }
+func (*mailSession) Mail(string, *smtp.MailOptions) error { return nil }
+
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.to = to
+	return nil
+}
+
+func (s *mailSession) Data(r io.Reader) error {
+	m, err := mail.ReadMessage(r)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, m.Body); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.taken[s.to] = append(s.taken[s.to], m.Header.Get("Message-ID"))
+	n := len(s.taken)
+	s.mu.Unlock()
+	s.at(n)
+	return nil
+}
+
+// afterDigestKill is a heartbeat that doesn't come, a minute, and the lease of an e-mail, another one.
+const afterDigestKill = 3 * time.Minute
+
+// TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay kills the process
+// right behind the change, and again when the mail server has taken an e-mail that nobody noted.
+func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay(t *testing.T) {
+	t.Parallel()
+	launched := make(chan *process, 1)
+	var once sync.Once
+	office := &mailServer{at: func(n int) {
+		if n == 3 {
+			once.Do(func() { (<-launched).kill() })
+		}
+	}}
+	database := testkit.Database(t)
+	settings := append(append(temporalSettings(t), office.open(t)...), "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
+	p := newProgram(t, database, settings...)
+	_, err := p.command("org", "update", "--subscriber-mails")
+	require.NoError(t, err)
+	alone := p.serveAlone()
+	board := p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
+	post := p.must(http.MethodPost, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
+	const people = 6
+	for i := range people {
+		who := fmt.Sprintf("u-%d", i)
+		p.must(http.MethodPost, "/v1/contacts/identify", map[string]any{"externalUserId": who, "email": who + "@example.com"})
+		p.must(http.MethodPost, "/v1/posts/"+post+"/votes", map[string]any{"externalUserId": who})
+	}
+	p.must(http.MethodPatch, "/v1/posts/"+post, map[string]any{"status": "planned"})
+	alone.kill()
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
+	require.NoError(t, err)
+
+	running := p.launch()
+	launched <- running
+	<-running.ended
+	p.serve()
+	require.Eventually(t, func() bool { return office.people() == people }, afterDigestKill, lookEvery)
+	require.Eventually(t, func() bool {
+		var left int
+		err := c.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM subscriber_mails) + (SELECT count(*) FROM subscriber_updates)").Scan(&left)
+		return err == nil && left == 0
+	}, afterDigestKill, lookEvery)
+	twice := 0
+	for _, ids := range office.taken {
+		require.LessOrEqual(t, len(ids), 2)
+		if len(ids) == 2 {
+			require.Equal(t, ids[0], ids[1])
+			twice++
+		}
+		require.True(t, strings.HasPrefix(ids[0], "<sml_"))
+	}
+	require.Equal(t, 1, twice, "the one that the server had taken when nobody noted it")
+}

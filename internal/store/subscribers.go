@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// This file has the SQL of the e-mails to end-users. A person is the hash of an address here, as with
+// votes: members' votes and comments are the team's, and tell of no end-user.
+
+// The statements that end a window, in their order. $1 is the organization, $2 the digest.
+var endWindowSQL = []string{
+	// What is committed later is the next window's.
+	`UPDATE subscriber_updates SET digest_id = $2 WHERE organization_id = $1 AND digest_id IS NULL`,
+	// A post that changed twice is told of once: from what it was first to what it is.
+	`DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id = $2 AND EXISTS (
+  SELECT FROM subscriber_updates o WHERE o.digest_id = $2 AND o.post_id = u.post_id AND (o.created_at, o.id) < (u.created_at, u.id))`,
+	`UPDATE subscriber_updates u SET status = p.status FROM posts p
+WHERE u.organization_id = $1 AND u.digest_id = $2 AND p.organization_id = $1 AND p.id = u.post_id`,
+	`DELETE FROM subscriber_updates WHERE organization_id = $1 AND digest_id = $2 AND post_id IS NOT NULL
+  AND status IS NOT DISTINCT FROM previous_status`,
+	// Whoever is a contact by now and wrote, voted for, or commented on one of the posts, or follows the
+	// changelog. Whether they may have an e-mail is judged when it is written.
+	`WITH moved AS (SELECT p.id, p.contact_id, p.author_user_id FROM ` + readableSQL + `),
+persons AS (
+  SELECT c.email_hash FROM moved m JOIN contacts c ON c.organization_id = $1 AND c.id = m.contact_id
+  UNION SELECT g.email_hash FROM moved m JOIN users g ON g.organization_id = $1 AND g.id = m.author_user_id
+    WHERE m.contact_id IS NULL AND g.kind = 'guest'
+  UNION SELECT v.email_hash FROM moved m JOIN votes v ON v.organization_id = $1 AND v.post_id = m.id WHERE v.user_id IS NULL
+  UNION SELECT k.email_hash FROM moved m JOIN comments k ON k.organization_id = $1 AND k.post_id = m.id
+    WHERE k.deleted_at IS NULL AND NOT ` + byMemberSQL + `
+  UNION SELECT s.email_hash FROM subscriptions s WHERE s.organization_id = $1 AND s.changelog AND EXISTS (
+    SELECT FROM subscriber_updates u WHERE u.digest_id = $2 AND u.entry_id IS NOT NULL)
+)
+INSERT INTO subscriber_mails (id, organization_id, created_at, digest_id, email_hash, due_at)
+SELECT gen_random_uuid(), $1, now(), $2, h.email_hash, now() FROM persons h
+WHERE EXISTS (SELECT FROM contacts c WHERE c.organization_id = $1 AND c.email_hash = h.email_hash)`,
+}
+
+const (
+	// readableSQL are the posts of a digest that everybody can read: of public boards, there, and not
+	// merged, which is another post's story.
+	readableSQL = `subscriber_updates u
+JOIN posts p ON p.organization_id = $1 AND p.id = u.post_id AND p.deleted_at IS NULL AND p.merged_into_id IS NULL
+JOIN boards b ON b.organization_id = $1 AND b.id = p.board_id AND b.public
+WHERE u.organization_id = $1 AND u.digest_id = $2`
+	byMemberSQL = `EXISTS (SELECT FROM users w WHERE w.organization_id = $1 AND w.id = k.author_user_id AND w.kind = 'member')`
+)
+
+// EndWindow puts what an organization's end-users are to be told of into a digest, with an e-mail for
+// each of them.
+func EndWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest uuid.UUID) error {
+	for _, statement := range endWindowSQL {
+		if _, err := tx.ExecContext(ctx, statement, of, digest); err != nil {
+			return errors.Wrap(err, "end the window")
+		}
+	}
+	return nil
+}
+
+// RemoveTold removes what all were told of whom it concerns.
+func RemoveTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id IS NOT NULL
+  AND NOT EXISTS (SELECT FROM subscriber_mails m WHERE m.digest_id = u.digest_id)`, of)
+	if err != nil {
+		return errors.Wrap(err, "remove what was told")
+	}
+	return nil
+}
+
+// PendingMail is an e-mail to an end-user that somebody has taken to send it.
+type PendingMail struct {
+	ID        publicid.SubscriberMail
+	Digest    uuid.UUID
+	EmailHash []byte
+	CreatedAt time.Time
+}
+
+const takeMailSQL = `
+UPDATE subscriber_mails SET due_at = now() + make_interval(secs => $2) WHERE id = (
+  SELECT id FROM subscriber_mails WHERE organization_id = $1 AND due_at <= now() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING id, digest_id, email_hash, created_at`
+
+// TakeMail takes an e-mail of the organization in the context that is due, for so long; nil is that
+// none is. Until then nobody else takes it.
+func (s *Store) TakeMail(ctx context.Context, lease time.Duration) (*PendingMail, error) {
+	of, err := organizationOf(ctx, db.TypeSubscriberMail)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.pool.Query(ctx, takeMailSQL, of, lease.Seconds())
+	if err != nil {
+		return nil, errors.Wrap(err, "take an e-mail to send it")
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m PendingMail, err error) {
+		return m, row.Scan(&m.ID, &m.Digest, &m.EmailHash, &m.CreatedAt)
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "read the e-mail that was taken")
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return &found[0], nil
+}
+
+// MovedPost is a post whose status is another one.
+type MovedPost struct {
+	Title, Slug, Board, Status string
+}
+
+const movedPostsSQL = `SELECT p.title, p.slug, b.slug, u.status FROM ` + readableSQL + ` AND (
+  EXISTS (SELECT FROM votes v WHERE v.organization_id = $1 AND v.post_id = p.id AND v.email_hash = $3 AND v.user_id IS NULL)
+  OR EXISTS (SELECT FROM comments k WHERE k.organization_id = $1 AND k.post_id = p.id AND k.email_hash = $3
+    AND k.deleted_at IS NULL AND NOT ` + byMemberSQL + `)
+  OR EXISTS (SELECT FROM contacts c WHERE c.organization_id = $1 AND c.id = p.contact_id AND c.email_hash = $3)
+  OR p.contact_id IS NULL AND EXISTS (
+    SELECT FROM users g WHERE g.organization_id = $1 AND g.id = p.author_user_id AND g.kind = 'guest' AND g.email_hash = $3))
+ORDER BY p.id DESC LIMIT $4`
+
+// MovedPosts are the posts of a digest that a person of the organization in the context wrote, voted
+// for, or commented on, and that everybody can read now.
+func (s *Store) MovedPosts(ctx context.Context, m *PendingMail, limit int) ([]MovedPost, error) {
+	return mailed(ctx, s, movedPostsSQL, m, func(row pgx.CollectableRow) (p MovedPost, err error) {
+		return p, row.Scan(&p.Title, &p.Slug, &p.Board, &p.Status)
+	}, m.EmailHash, limit)
+}
+
+// PublishedEntry is an entry of a changelog that was published.
+type PublishedEntry struct {
+	Title, Slug, Board string
+	Version            *string
+}
+
+const publishedEntriesSQL = `SELECT e.title, e.slug, b.slug, e.version FROM subscriber_updates u
+JOIN changelog_entries e ON e.organization_id = $1 AND e.id = u.entry_id AND e.state = 'published'
+JOIN boards b ON b.organization_id = $1 AND b.id = e.board_id AND b.public AND b.show_changelog
+WHERE u.organization_id = $1 AND u.digest_id = $2 ORDER BY e.published_at DESC, e.id DESC LIMIT $3`
+
+// PublishedEntries are the entries of a digest that everybody can read now.
+func (s *Store) PublishedEntries(ctx context.Context, m *PendingMail, limit int) ([]PublishedEntry, error) {
+	return mailed(ctx, s, publishedEntriesSQL, m, func(row pgx.CollectableRow) (e PublishedEntry, err error) {
+		return e, row.Scan(&e.Title, &e.Slug, &e.Board, &e.Version)
+	}, limit)
+}
+
+func mailed[T any](ctx context.Context, s *Store, query string, m *PendingMail, read pgx.RowToFunc[T], args ...any) ([]T, error) {
+	of, err := organizationOf(ctx, db.TypeSubscriberUpdate)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.pool.Query(ctx, query, append([]any{of, m.Digest}, args...)...)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for what to tell")
+	}
+	found, err := pgx.CollectRows(rows, read)
+	if err != nil {
+		return nil, errors.Wrap(err, "read what to tell")
+	}
+	return found, nil
+}
+
+const overdueSubscribersSQL = `
+SELECT organization_id FROM (
+  SELECT organization_id FROM subscriber_updates WHERE digest_id IS NULL AND created_at <= now() - make_interval(secs => $1)
+  UNION SELECT organization_id FROM subscriber_mails WHERE due_at <= now() - make_interval(secs => $1)
+) due WHERE organization_id > $2::uuid ORDER BY organization_id LIMIT $3`
+
+// OverdueSubscribers are the organizations, behind the last one, that have had something to tell their
+// end-users for longer than the grace. It is for the sweep.
+func (s *Store) OverdueSubscribers(
+	ctx context.Context, grace time.Duration, last publicid.Organization, limit int,
+) ([]publicid.Organization, error) {
+	rows, err := s.pool.Query(ctx, overdueSubscribersSQL, grace.Seconds(), last.UUID().String(), limit)
+	if err != nil {
+		return nil, errors.Wrap(err, "find organizations with something to tell")
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[publicid.Organization])
+	if err != nil {
+		return nil, errors.Wrap(err, "read organizations with something to tell")
+	}
+	return found, nil
+}

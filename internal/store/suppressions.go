@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/ent/db"
+)
+
+// Suppressed are addresses that take no e-mail, of all organizations together: it is one mailbox. They
+// are kept as the hashes that contacts have, and nothing else is.
+
+// Suppress has nobody mail the addresses with these hashes. It returns how many weren't suppressed yet.
+func (s *Store) Suppress(ctx context.Context, hashes ...[]byte) (int, error) {
+	// In one order, so that two don't wait for each other.
+	done, err := s.pool.Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
+SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLICT DO NOTHING`, hashes)
+	if err != nil {
+		return 0, errors.Wrap(err, "suppress addresses")
+	}
+	return int(done.RowsAffected()), nil
+}
+
+// IsSuppressed reports whether nobody mails the address with a hash.
+func (s *Store) IsSuppressed(ctx context.Context, hash []byte) (is bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
+	if err != nil {
+		return false, errors.Wrap(err, "look for a suppression")
+	}
+	return is, nil
+}
+
+// Suppressed are those of the hashes whose addresses nobody mails.
+func (s *Store) Suppressed(ctx context.Context, hashes [][]byte) (map[string]bool, error) {
+	rows, err := s.pool.Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for suppressions")
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return nil, errors.Wrap(err, "read suppressions")
+	}
+	all := make(map[string]bool, len(found))
+	for _, hash := range found {
+		all[string(hash)] = true
+	}
+	return all, nil
+}
+
+// Unsuppress lets the address with a hash be mailed again.
+func Unsuppress(ctx context.Context, tx *db.Tx, hash []byte) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM mail_suppressions WHERE email_hash = $1`, hash); err != nil {
+		return errors.Wrap(err, "lift a suppression")
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+// Package subscribers tells end-users by e-mail what became of what they wanted: who is told of what,
+// when, in which words, and what they chose. README.md states the rules.
+package subscribers
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"strings"
+
+	"earshot/internal/change"
+	"earshot/internal/contacts"
+	"earshot/internal/store"
+)
+
+// Settings are what a deployment chooses.
+type Settings struct {
+	// PublicOrigin is where end-users find the public boards. Without one nobody is told anything.
+	PublicOrigin string
+	// PerSecond is how many e-mails are sent a second, by all processes together.
+	PerSecond int
+	// EmailHashKey keys the hashes of addresses, by which a person is known.
+	EmailHashKey []byte
+}
+
+// Service offers the use cases. It is safe for concurrent use.
+type Service struct {
+	store    *store.Store
+	changes  *change.Runner
+	settings Settings
+	// tokenKey is made of the key of the hashes, because it is the same in all processes and never
+	// changes: links in old e-mails go on.
+	tokenKey []byte
+	papers   map[string]*paper
+}
+
+// New makes the service from its collaborators.
+func New(s *store.Store, changes *change.Runner, settings Settings) (*Service, error) {
+	settings.PublicOrigin = strings.TrimSuffix(settings.PublicOrigin, "/")
+	papers, err := loadPapers()
+	if err != nil {
+		return nil, err
+	}
+	key, err := hkdf.Key(sha256.New, settings.EmailHashKey, nil, "earshot preferences", sha256.Size)
+	if err != nil {
+		panic(err) // a key of 32 bytes can be made
+	}
+	return &Service{store: s, changes: changes, settings: settings, tokenKey: key, papers: papers}, nil
+}
+
+func (s *Service) emailHash(address string) []byte {
+	return contacts.HashEmail(s.settings.EmailHashKey, address)
+}

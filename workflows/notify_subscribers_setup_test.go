@@ -1,0 +1,189 @@
+package workflows_test
+
+import (
+	"context"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/http"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/interactions"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+	"earshot/workflows"
+)
+
+type fields = map[string]any
+
+// parish is an organization that tells its end-users what becomes of what they wanted.
+type parish struct {
+	*testkit.Tenant
+	app                *testkit.App
+	board, post, inbox string
+	ctx                context.Context
+}
+
+const origin = "https://feedback.example.com"
+
+func newParish(t *testing.T, o testkit.Options) *parish {
+	t.Helper()
+	p := &parish{inbox: t.TempDir()}
+	o.Environ = append([]string{"EARSHOT_MAIL_DIR=" + p.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin}, o.Environ...)
+	p.app = testkit.Start(t, o)
+	p.Tenant = p.app.Tenant(t)
+	on, slug, color := true, "acme-"+strings.ToLower(p.Organization.ID.String()[20:]), "#ff8800"
+	updated, err := p.app.Access.UpdateOrganization(p.Context(t.Context()),
+		access.OrganizationPatch{SubscriberMails: &on, Slug: &slug, Color: &color})
+	require.NoError(t, err)
+	p.Organization = updated.Organization
+	p.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: p.Organization})
+	p.board = p.ID(t, "/v1/boards", fields{"name": "Ideas", "public": true})
+	p.post = p.newPost(t, fields{"title": "Dark mode"})
+	return p
+}
+
+func (p *parish) newPost(t *testing.T, with fields) string {
+	t.Helper()
+	return p.ID(t, "/v1/boards/"+p.board+"/posts", with)
+}
+
+// votes has somebody vote on a public board who ticks the box, in the language of the page.
+func (p *parish) votes(t *testing.T, email, post, language string) {
+	t.Helper()
+	p.acts(t, email, interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: language})
+}
+
+func (p *parish) acts(t *testing.T, email string, w interactions.Wanted) {
+	t.Helper()
+	_, err := p.app.Interactions.Act(p.ctx, interactions.Visitor{Email: email, Name: "Quentin"}, w)
+	require.NoError(t, err)
+}
+
+func (p *parish) moves(t *testing.T, post, status string) {
+	t.Helper()
+	p.Make(t, http.MethodPatch, "/v1/posts/"+post, fields{"status": status})
+}
+
+// query reads one row.
+func (p *parish) query(t *testing.T, sql string, into ...any) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), p.app.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into...))
+}
+
+func (p *parish) run(t *testing.T, sql string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), p.app.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), sql)
+	require.NoError(t, err)
+}
+
+// passes has ten minutes pass for what is to be told.
+func (p *parish) passes(t *testing.T) {
+	t.Helper()
+	p.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
+	p.looks(t)
+}
+
+// looks has the run look at once.
+func (p *parish) looks(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return p.app.Temporal.SignalWorkflow(t.Context(), p.Organization.ID.String(), "", workflows.UpdatedSignal, nil) == nil
+	}, testkit.Wait, 20*time.Millisecond)
+}
+
+// isTold comes back when nothing is left to tell, and the run is over.
+func (p *parish) isTold(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return p.left(t) == 0 }, testkit.Wait, 20*time.Millisecond)
+	require.NoError(t, p.app.Temporal.GetWorkflow(t.Context(), p.Organization.ID.String(), "").Get(t.Context(), nil))
+}
+
+func (p *parish) left(t *testing.T) (n int) {
+	t.Helper()
+	p.query(t, "SELECT (SELECT count(*) FROM subscriber_updates) + (SELECT count(*) FROM subscriber_mails)", &n)
+	return n
+}
+
+// letter is an e-mail as its reader has it.
+type letter struct {
+	mail.Header
+	raw, text, html string
+}
+
+// letters are those in the mailbox, by address.
+func (p *parish) letters(t *testing.T) map[string][]letter {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.inbox, "*.eml"))
+	require.NoError(t, err)
+	all := map[string][]letter{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		l := readLetter(t, string(raw))
+		to, err := l.AddressList("To")
+		require.NoError(t, err)
+		all[to[0].Address] = append(all[to[0].Address], l)
+	}
+	return all
+}
+
+func readLetter(t *testing.T, raw string) letter {
+	t.Helper()
+	m, err := mail.ReadMessage(strings.NewReader(raw))
+	require.NoError(t, err)
+	l := letter{Header: m.Header, raw: raw}
+	media, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	require.NoError(t, err)
+	require.Equal(t, "multipart/alternative", media)
+	for parts := multipart.NewReader(m.Body, params["boundary"]); ; {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			return l
+		}
+		require.NoError(t, err)
+		body, err := io.ReadAll(quotedprintable.NewReader(part))
+		require.NoError(t, err)
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+			l.html = string(body)
+		} else {
+			l.text = string(body)
+		}
+	}
+}
+
+func (l letter) subject(t *testing.T) string {
+	t.Helper()
+	text, err := new(mime.WordDecoder).DecodeHeader(l.Get("Subject"))
+	require.NoError(t, err)
+	return text
+}
+
+var unsubscribePattern = regexp.MustCompile(`^<` + regexp.QuoteMeta(origin) + `(/b/[^/]+/-/unsubscribe\?token=[A-Za-z0-9_-]+)>$`)
+
+// unsubscribe is the path that the e-mail names.
+func (l letter) unsubscribe(t *testing.T) string {
+	t.Helper()
+	require.Equal(t, "List-Unsubscribe=One-Click", l.Get("List-Unsubscribe-Post"))
+	found := unsubscribePattern.FindStringSubmatch(l.Get("List-Unsubscribe"))
+	require.NotNil(t, found, l.Get("List-Unsubscribe"))
+	return found[1]
+}

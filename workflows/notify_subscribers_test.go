@@ -1,0 +1,199 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/access"
+	"earshot/internal/contacts"
+	"earshot/internal/interactions"
+	"earshot/internal/publicid"
+	"earshot/internal/testkit"
+)
+
+func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *testing.T) {
+	t.Parallel()
+	p := newParish(t, testkit.Options{Worker: true})
+	writer := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": "w", "email": "writer@example.com"})
+	own := p.newPost(t, fields{"title": "Export to CSV", "contactId": writer})
+	p.votes(t, "voter@example.com", p.post, "en")
+	p.votes(t, "voter@example.com", own, "en")
+	p.acts(t, "commenter@example.com", interactions.Wanted{
+		Kind: interactions.Comment, Post: publicid.Read[publicid.Post](own), Text: "Yes", OptIn: true, Language: "de",
+	})
+	p.votes(t, "nobody@example.com", p.newPost(t, fields{"title": "Something else"}), "en")
+
+	p.moves(t, own, "planned")
+	p.moves(t, own, "in_progress")
+	p.moves(t, p.post, "shipped")
+	p.passes(t)
+	p.isTold(t)
+
+	all := p.letters(t)
+	require.Len(t, all, 3)
+	for _, of := range all {
+		require.Len(t, of, 1, "one e-mail a person")
+	}
+	voter := all["voter@example.com"][0]
+	require.Equal(t, "What’s new at Acme", voter.subject(t))
+	for _, body := range []string{voter.text, voter.html} {
+		require.Contains(t, body, "In progress")
+		require.NotContains(t, body, "Planned", "a status that changed twice is told once")
+		require.Contains(t, body, "Shipped")
+		require.Contains(t, body, origin+"/b/"+*p.Organization.Slug+"/ideas/export-to-csv")
+	}
+	require.Equal(t, "Acme – In progress: Export to CSV", all["writer@example.com"][0].subject(t))
+	german := all["commenter@example.com"][0]
+	require.Equal(t, "Acme – In Arbeit: Export to CSV", german.subject(t), "in the language of the page")
+	require.Contains(t, german.html, `<html lang="de">`)
+	require.Contains(t, voter.html, `color-scheme" content="light dark"`)
+	require.Contains(t, voter.html, "border-top-color: #ff8800")
+	require.NotContains(t, voter.html, "<img")
+	require.Contains(t, voter.Get("Message-ID"), "<sml_")
+	kept := historyOf(t, p.app.Temporal, p.Organization.ID.String())
+	for _, secret := range []string{"example.com", "Quentin", "Dark mode"} {
+		require.NotContains(t, kept, secret)
+	}
+}
+
+func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *testing.T) {
+	t.Parallel()
+	p := newParish(t, testkit.Options{Worker: true})
+	posts := map[string]string{}
+	for _, title := range []string{"back", "merged", "deleted"} {
+		posts[title] = p.newPost(t, fields{"title": title})
+		p.votes(t, "voter@example.com", posts[title], "en")
+		p.moves(t, posts[title], "planned")
+	}
+	hidden := p.ID(t, "/v1/boards", fields{"name": "Hidden", "public": true})
+	secret := p.ID(t, "/v1/boards/"+hidden+"/posts", fields{"title": "secret"})
+	p.votes(t, "voter@example.com", secret, "en")
+	p.Make(t, http.MethodPatch, "/v1/boards/"+hidden, fields{"public": false})
+	p.moves(t, secret, "planned")
+	p.moves(t, posts["back"], "open")
+	p.Make(t, http.MethodPost, "/v1/posts/"+p.post+"/merge", fields{"sourceIds": []string{posts["merged"]}})
+	require.Equal(t, http.StatusOK, p.Do(t, http.MethodDelete, "/v1/posts/"+posts["deleted"], nil).Status)
+	p.passes(t)
+	p.isTold(t)
+	require.Empty(t, p.letters(t))
+}
+
+func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
+	t.Parallel()
+	p := newParish(t, testkit.Options{Worker: true})
+	p.ID(t, "/v1/contacts", fields{"email": "admin@example.com"})
+	p.app.Store.Client().Contact.Create().SetEmail("legacy@example.com").
+		SetEmailHash(contacts.HashEmail(p.app.Config.EmailHashKey, "legacy@example.com")).SetMetadata(json.RawMessage("{}")).
+		SetSource("public_vote").SetConsentBasis("legacy_inferred").ExecX(p.Context(t.Context()))
+	for _, who := range []string{"legacy", "admin", "erased", "deleted", "bounced", "away", "happy"} {
+		p.votes(t, who+"@example.com", p.post, "en")
+	}
+	p.moves(t, p.post, "planned")
+	// What follows happens in the middle of the window.
+	id := func(who string) string {
+		var found publicid.Contact
+		p.query(t, "SELECT id FROM contacts WHERE email = '"+who+"@example.com'", &found)
+		return found.String()
+	}
+	require.Less(t, p.Do(t, http.MethodPost, "/v1/contacts/"+id("erased")+"/erase", fields{}).Status, 300)
+	require.Equal(t, http.StatusOK, p.Do(t, http.MethodDelete, "/v1/contacts/"+id("deleted"), nil).Status)
+	n, err := p.app.Subscribers.Bounced(t.Context(), []string{"Bounced@example.com "})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	p.run(t, `INSERT INTO subscriptions (id, organization_id, created_at, updated_at, email_hash, status_updates)
+		SELECT gen_random_uuid(), organization_id, now(), now(), email_hash, false FROM contacts WHERE email LIKE 'away@%'
+		ON CONFLICT (organization_id, email_hash) DO UPDATE SET status_updates = false`)
+	p.passes(t)
+	p.isTold(t)
+	all := p.letters(t)
+	require.Len(t, all, 1)
+	require.Contains(t, all, "happy@example.com")
+}
+
+func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
+	t.Parallel()
+	p := newParish(t, testkit.Options{Worker: true})
+	p.votes(t, "voter@example.com", p.post, "en")
+	p.moves(t, p.post, "planned")
+	off := false
+	_, err := p.app.Access.UpdateOrganization(p.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &off})
+	require.NoError(t, err)
+	p.passes(t)
+	p.isTold(t)
+	require.Empty(t, p.letters(t), "also where it is switched off in the middle of a window")
+	other := p.app.Tenant(t)
+	board := other.ID(t, "/v1/boards", fields{"name": "Ideas", "public": true})
+	post := other.ID(t, "/v1/boards/"+board+"/posts", fields{"title": "Dark mode"})
+	other.Make(t, http.MethodPatch, "/v1/posts/"+post, fields{"status": "planned"})
+	require.Zero(t, p.left(t))
+}
+
+func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *testing.T) {
+	t.Parallel()
+	p := newParish(t, testkit.Options{Worker: true})
+	p.votes(t, "follower@example.com", p.post, "en")
+	p.votes(t, "voter@example.com", p.post, "en")
+	p.run(t, `UPDATE subscriptions s SET changelog = true FROM contacts c WHERE c.email_hash = s.email_hash AND c.email LIKE 'follower@%'`)
+	quiet := p.ID(t, "/v1/boards", fields{"name": "Quiet", "public": true})
+	p.Make(t, http.MethodPatch, "/v1/boards/"+quiet, fields{"showChangelog": false})
+	now := time.Now().UTC().Format(time.RFC3339)
+	p.ID(t, "/v1/boards/"+p.board+"/changelog", fields{"title": "Night is here", "version": "2.0", "publishedAt": now})
+	p.ID(t, "/v1/boards/"+quiet+"/changelog", fields{"title": "Nobody reads this", "publishedAt": now})
+	p.passes(t)
+	p.isTold(t)
+	all := p.letters(t)
+	require.Len(t, all, 1)
+	got := all["follower@example.com"][0]
+	require.Equal(t, "Acme – Night is here", got.subject(t))
+	require.Contains(t, got.text, origin+"/b/"+*p.Organization.Slug+"/ideas/-/changelog/night-is-here")
+	require.NotContains(t, got.html, "Nobody reads")
+}
+
+func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
+	t.Parallel()
+	p := newParish(t, testkit.Options{Worker: true})
+	name := "Acme <script>alert(1)</script>\r\nBcc: eve@evil.test"
+	_, err := p.app.Access.UpdateOrganization(p.Context(t.Context()), access.OrganizationPatch{Name: &name})
+	require.NoError(t, err)
+	title := `<img src=x onerror=alert(1)> "quoted" {{.}}`
+	post := p.newPost(t, fields{"title": title})
+	p.votes(t, "voter@example.com", post, "en")
+	p.moves(t, post, "planned")
+	p.passes(t)
+	p.isTold(t)
+	got := p.letters(t)["voter@example.com"][0]
+	require.Empty(t, got.Get("Bcc"))
+	require.Contains(t, got.subject(t), title)
+	for _, raw := range []string{"<script", "<img", "onerror=alert(1)>"} {
+		require.NotContains(t, got.html, raw)
+	}
+	require.Contains(t, got.html, "&lt;img src=x")
+	require.False(t, strings.Contains(got.text, "\nBcc:"), got.text)
+}
+
+func TestAWindowThatItsProcessLeftBehindIsToldByTheNext(t *testing.T) {
+	t.Parallel()
+	database, temporal := testkit.Database(t), testkit.Namespace(t)
+	// It can't reach Temporal, so it starts nothing, as one that dies right after the commit.
+	away := temporal
+	away.HostPort = "127.0.0.1:1"
+	dying := newParish(t, testkit.Options{DatabaseURL: database, Temporal: &away})
+	dying.votes(t, "ada@example.com", dying.post, "en")
+	dying.votes(t, "bo@example.com", dying.post, "en")
+	dying.moves(t, dying.post, "planned")
+	dying.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
+	dying.app = testkit.Start(t, testkit.Options{
+		DatabaseURL: database, Temporal: &temporal, Worker: true,
+		Environ: []string{"EARSHOT_MAIL_DIR=" + dying.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin},
+	})
+	dying.isTold(t)
+	all := dying.letters(t)
+	require.Len(t, all, 2)
+	require.Len(t, all["ada@example.com"], 1)
+	require.Len(t, all["bo@example.com"], 1)
+}
