@@ -26,7 +26,7 @@ func TestTheOperatorTellsOfBouncedAddresses(t *testing.T) {
 	}
 	for body, fields := range map[string][]string{
 		"{": {""}, "[]": {""}, `{"addresses": "a@example.com"}`: {""}, "{}": {"addresses"}, `{"addresses": []}`: {"addresses"},
-		`{"addresses": ["gone@example.com", "none", ""]}`: {"addresses[1]", "addresses[2]"},
+		`{"addresses": ["gone@example.com", "none", "two words"]}`: {"addresses[1]", "addresses[2]"},
 	} {
 		a := tell(body, bounceSecret)
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, body)

@@ -107,6 +107,9 @@ func (n fixture) again(t *testing.T) {
 	n.ID(t, "/v1/boards", object{"name": "More ideas"})
 	n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/too", "events": []string{"post.created"}})
 	n.ID(t, "/v1/contacts", object{"name": "Bo"})
+	for _, id := range []string{"u-8", "u-9"} { // who may be told by e-mail
+		n.ID(t, "/v1/contacts/identify", object{"externalUserId": id, "email": id + "@example.com"})
+	}
 	n.ID(t, "/v1/widget/secrets", nil)
 	n.ID(t, board+"/tags", object{"name": "Desktop"})
 	n.ID(t, board+"/changelog", object{"title": "Dark again"})
