@@ -11,15 +11,11 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"earshot/internal/problem"
-	"earshot/internal/subscribers"
 )
 
 // bouncesPath is where whoever runs the service says which addresses bounce. It is of all
 // organizations, so it is no operation of the contract, and no API key opens it.
 const bouncesPath = "/mail/bounces"
-
-// maxBounces is a body with as many addresses as are taken, each of the greatest length.
-const maxBounces = subscribers.MaxBounces*(problem.MaxEmail+4) + 64
 
 // bounced takes {"addresses": […]} from whoever has the operator's secret.
 func (s *server) bounced(secret string) gin.HandlerFunc {
@@ -36,9 +32,9 @@ func (s *server) bounced(secret string) gin.HandlerFunc {
 		var in struct {
 			Addresses []string `json:"addresses"`
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBounces))
+		body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 		switch {
-		case err != nil && len(body) >= maxBounces:
+		case err != nil && len(body) >= maxBody:
 			s.refuse(c, problem.New(problem.PayloadTooLarge, "The body is too large."))
 		case err != nil || json.Unmarshal(body, &in) != nil:
 			var bad problem.Fields

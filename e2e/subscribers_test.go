@@ -18,15 +18,15 @@ import (
 	"earshot/internal/testkit"
 )
 
-// mailServer takes every message, and calls at when it has taken one and hasn't answered.
-type mailServer struct {
+// postOffice takes every message, and calls at when it has taken one and hasn't answered.
+type postOffice struct {
 	at func(n int)
 
 	mu    sync.Mutex
 	taken map[string][]string // Message-IDs by address
 }
 
-func (m *mailServer) open(t *testing.T) (settings []string) {
+func (m *postOffice) open(t *testing.T) (settings []string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -38,32 +38,32 @@ func (m *mailServer) open(t *testing.T) (settings []string) {
 }
 
 // people are how many got something.
-func (m *mailServer) people() int {
+func (m *postOffice) people() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.taken)
 }
 
 // NewSession is called for each connection.
-func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) {
-	return &mailSession{mailServer: m}, nil
+func (m *postOffice) NewSession(*smtp.Conn) (smtp.Session, error) {
+	return &letterbox{postOffice: m}, nil
 }
 
-type mailSession struct {
-	*mailServer
+type letterbox struct {
+	*postOffice
 	to string
 }
 
-func (*mailSession) Reset()                               {}
-func (*mailSession) Logout() error                        { return nil }
-func (*mailSession) Mail(string, *smtp.MailOptions) error { return nil }
+func (*letterbox) Reset()                               {}
+func (*letterbox) Logout() error                        { return nil }
+func (*letterbox) Mail(string, *smtp.MailOptions) error { return nil }
 
-func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+func (s *letterbox) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.to = to
 	return nil
 }
 
-func (s *mailSession) Data(r io.Reader) error {
+func (s *letterbox) Data(r io.Reader) error {
 	m, err := mail.ReadMessage(r)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnd
 	t.Parallel()
 	launched := make(chan *process, 1)
 	var once sync.Once
-	office := &mailServer{at: func(n int) {
+	office := &postOffice{at: func(n int) {
 		if n == 3 {
 			once.Do(func() { (<-launched).kill() })
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -156,7 +157,7 @@ func readLetter(t *testing.T, raw string) letter {
 	require.Equal(t, "multipart/alternative", media)
 	for parts := multipart.NewReader(m.Body, params["boundary"]); ; {
 		part, err := parts.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return l
 		}
 		require.NoError(t, err)

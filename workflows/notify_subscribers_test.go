@@ -55,6 +55,7 @@ func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *test
 	require.Contains(t, voter.html, "border-top-color: #ff8800")
 	require.NotContains(t, voter.html, "<img")
 	require.Contains(t, voter.Get("Message-ID"), "<sml_")
+	require.NotEqual(t, voter.unsubscribe(t), german.unsubscribe(t))
 	kept := historyOf(t, p.app.Temporal, p.Organization.ID.String())
 	for _, secret := range []string{"example.com", "Quentin", "Dark mode"} {
 		require.NotContains(t, kept, secret)

@@ -43,15 +43,9 @@ func newMailBounceCommand() *cobra.Command {
 				return err
 			}
 		}
-		n := 0
-		for len(args) > 0 {
-			some := args[:min(len(args), subscribers.MaxBounces)]
-			args = args[len(some):]
-			fresh, err := mailed.Bounced(cmd.Context(), some)
-			if err != nil {
-				return err
-			}
-			n += fresh
+		n, err := mailed.Bounced(cmd.Context(), args)
+		if err != nil {
+			return inWords(err)
 		}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]int{"suppressed": n})

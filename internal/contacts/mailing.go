@@ -55,9 +55,9 @@ func MayBeMailed(source, consentBasis string, purpose Purpose) Permission {
 
 // Mailable are the contacts whom MayBeMailed allows to be told what became of what they wanted.
 func Mailable() predicate.Contact {
-	var any []predicate.Contact
+	var allowed []predicate.Contact
 	for _, basis := range slices.Sorted(maps.Keys(agreed)) {
-		any = append(any, contact.And(contact.ConsentBasis(basis), contact.SourceIn(agreed[basis]...)))
+		allowed = append(allowed, contact.And(contact.ConsentBasis(basis), contact.SourceIn(agreed[basis]...)))
 	}
-	return contact.Or(any...)
+	return contact.Or(allowed...)
 }

@@ -7,14 +7,14 @@ import (
 	"earshot/internal/problem"
 )
 
-// MaxBounces is as many addresses as are told of at once.
-const MaxBounces = 1000
+// maxBounces is as many addresses as are told of at once: one statement of some seconds.
+const maxBounces = 100_000
 
 // Bounced has nobody mail the addresses any more, in no organization. It returns how many weren't known
 // to bounce. What is no address is problem.Validation, and then none of them is kept.
 func (s *Service) Bounced(ctx context.Context, addresses []string) (int, error) {
 	var bad problem.Fields
-	bad.Items("addresses", addresses, MaxBounces)
+	bad.Items("addresses", addresses, maxBounces)
 	hashes := make([][]byte, len(addresses))
 	for i, address := range addresses {
 		address = strings.TrimSpace(address)
