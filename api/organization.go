@@ -24,6 +24,7 @@ func foundOrganization(o *access.Organization) gen.GetOrganization200JSONRespons
 func (s *server) UpdateOrganization(ctx context.Context, r gen.UpdateOrganizationRequestObject) (gen.UpdateOrganizationResponseObject, error) {
 	changed, err := s.Access.UpdateOrganization(matching(ctx, foundOrganization), access.OrganizationPatch{
 		Color: emptyForNull(r.Body.Color), PublicClosed: r.Body.PublicClosed, BlockedWords: r.Body.BlockedWords,
+		SubscriberMails: r.Body.SubscriberMails,
 	})
 	if err != nil {
 		return nil, err
@@ -43,6 +44,7 @@ func organization(o *access.Organization) gen.OrganizationSettings {
 	return gen.OrganizationSettings{
 		ID: o.ID.String(), Name: o.Name, Slug: orNull(o.Slug), Color: orNull(o.Color),
 		Plan: gen.Plan(o.Plan), BillingState: gen.BillingState(o.BillingState),
-		PublicClosed: o.PublicClosed, BlockedWords: o.BlockedWords, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		PublicClosed: o.PublicClosed, BlockedWords: o.BlockedWords, SubscriberMails: o.SubscriberMails,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 }

@@ -1752,6 +1752,10 @@ type OrganizationSettings struct {
 	// Slug The organization's name in the addresses of its public boards; null where it is its id.
 	Slug nullable.Nullable[string] `json:"slug"`
 
+	// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
+	// who chose to of the changelog. It is off unless you switch it on.
+	SubscriberMails SubscriberMails `json:"subscriberMails"`
+
 	// UpdatedAt A moment, RFC 3339 in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
@@ -2188,6 +2192,10 @@ type SubscriberList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
+// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
+// who chose to of the changelog. It is off unless you switch it on.
+type SubscriberMails = bool
+
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
 type SyncCursor = string
@@ -2331,6 +2339,10 @@ type UpdateOrganizationRequest struct {
 
 	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
 	PublicClosed *PublicClosed `json:"publicClosed,omitempty"`
+
+	// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
+	// who chose to of the changelog. It is off unless you switch it on.
+	SubscriberMails *SubscriberMails `json:"subscriberMails,omitempty"`
 }
 
 // UpdatePostRequest defines model for UpdatePostRequest.

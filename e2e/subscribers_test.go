@@ -18,39 +18,39 @@ import (
 	"earshot/internal/testkit"
 )
 
-// postOffice takes every message, and calls at when it has taken one and hasn't answered.
-type postOffice struct {
+// countingMailServer takes every message, and calls at when it has taken one and hasn't answered.
+type countingMailServer struct {
 	at func(n int)
 
 	mu    sync.Mutex
 	taken map[string][]string // Message-IDs by address
 }
 
-func (m *postOffice) open(t *testing.T) (settings []string) {
+func (m *countingMailServer) open(t *testing.T) (settings []string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := smtp.NewServer(m)
-	s.Domain, s.AllowInsecureAuth, m.taken = "office.test", true, map[string][]string{}
+	s.Domain, s.AllowInsecureAuth, m.taken = "server.test", true, map[string][]string{}
 	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return []string{"EARSHOT_SMTP_URL=smtp://" + listener.Addr().String(), "EARSHOT_MAIL_FROM=Acme <news@example.com>"}
 }
 
 // people are how many got something.
-func (m *postOffice) people() int {
+func (m *countingMailServer) people() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.taken)
 }
 
 // NewSession is called for each connection.
-func (m *postOffice) NewSession(*smtp.Conn) (smtp.Session, error) {
-	return &letterbox{postOffice: m}, nil
+func (m *countingMailServer) NewSession(*smtp.Conn) (smtp.Session, error) {
+	return &letterbox{countingMailServer: m}, nil
 }
 
 type letterbox struct {
-	*postOffice
+	*countingMailServer
 	to string
 }
 
@@ -88,13 +88,13 @@ func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnd
 	t.Parallel()
 	launched := make(chan *process, 1)
 	var once sync.Once
-	office := &postOffice{at: func(n int) {
+	server := &countingMailServer{at: func(n int) {
 		if n == 3 {
 			once.Do(func() { (<-launched).kill() })
 		}
 	}}
 	database := testkit.Database(t)
-	settings := append(append(temporalSettings(t), office.open(t)...), "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
+	settings := append(append(temporalSettings(t), server.open(t)...), "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
 	p := newProgram(t, database, settings...)
 	_, err := p.command("org", "update", "--subscriber-mails")
 	require.NoError(t, err)
@@ -119,14 +119,14 @@ func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnd
 	launched <- running
 	<-running.ended
 	p.serve()
-	require.Eventually(t, func() bool { return office.people() == people }, afterDigestKill, lookEvery)
+	require.Eventually(t, func() bool { return server.people() == people }, afterDigestKill, lookEvery)
 	require.Eventually(t, func() bool {
 		var left int
 		err := c.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM subscriber_mails) + (SELECT count(*) FROM subscriber_updates)").Scan(&left)
 		return err == nil && left == 0
 	}, afterDigestKill, lookEvery)
 	twice := 0
-	for _, ids := range office.taken {
+	for _, ids := range server.taken {
 		require.LessOrEqual(t, len(ids), 2)
 		if len(ids) == 2 {
 			require.Equal(t, ids[0], ids[1])

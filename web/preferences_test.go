@@ -57,7 +57,7 @@ func (r *reader) optsIn(t *testing.T) (post string) {
 	post = r.post(t, "Dark mode", nil)
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization})
 	_, err := r.App.Interactions.Act(ctx, interactions.Visitor{Email: r.email, Name: "Quentin"},
-		interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: "en"})
+		interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: "en"}, "")
 	require.NoError(t, err)
 	return post
 }

@@ -29,8 +29,8 @@ import (
 
 type fields = map[string]any
 
-// parish is an organization that tells its end-users what becomes of what they wanted.
-type parish struct {
+// mailedTenant is an organization that tells its end-users what becomes of what they wanted.
+type mailedTenant struct {
 	*testkit.Tenant
 	app                *testkit.App
 	board, post, inbox string
@@ -39,9 +39,9 @@ type parish struct {
 
 const origin = "https://feedback.example.com"
 
-func newParish(t *testing.T, o testkit.Options) *parish {
+func newMailedTenant(t *testing.T, o testkit.Options) *mailedTenant {
 	t.Helper()
-	p := &parish{inbox: t.TempDir()}
+	p := &mailedTenant{inbox: t.TempDir()}
 	o.Environ = append([]string{"EARSHOT_MAIL_DIR=" + p.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin}, o.Environ...)
 	p.app = testkit.Start(t, o)
 	p.Tenant = p.app.Tenant(t)
@@ -56,30 +56,30 @@ func newParish(t *testing.T, o testkit.Options) *parish {
 	return p
 }
 
-func (p *parish) newPost(t *testing.T, with fields) string {
+func (p *mailedTenant) newPost(t *testing.T, with fields) string {
 	t.Helper()
 	return p.ID(t, "/v1/boards/"+p.board+"/posts", with)
 }
 
 // votes has somebody vote on a public board who ticks the box, in the language of the page.
-func (p *parish) votes(t *testing.T, email, post, language string) {
+func (p *mailedTenant) votes(t *testing.T, email, post, language string) {
 	t.Helper()
 	p.acts(t, email, interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: language})
 }
 
-func (p *parish) acts(t *testing.T, email string, w interactions.Wanted) {
+func (p *mailedTenant) acts(t *testing.T, email string, w interactions.Wanted) {
 	t.Helper()
-	_, err := p.app.Interactions.Act(p.ctx, interactions.Visitor{Email: email, Name: "Quentin"}, w)
+	_, err := p.app.Interactions.Act(p.ctx, interactions.Visitor{Email: email, Name: "Quentin"}, w, "")
 	require.NoError(t, err)
 }
 
-func (p *parish) moves(t *testing.T, post, status string) {
+func (p *mailedTenant) moves(t *testing.T, post, status string) {
 	t.Helper()
 	p.Make(t, http.MethodPatch, "/v1/posts/"+post, fields{"status": status})
 }
 
 // query reads one row.
-func (p *parish) query(t *testing.T, sql string, into ...any) {
+func (p *mailedTenant) query(t *testing.T, sql string, into ...any) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), p.app.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func (p *parish) query(t *testing.T, sql string, into ...any) {
 	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into...))
 }
 
-func (p *parish) run(t *testing.T, sql string) {
+func (p *mailedTenant) run(t *testing.T, sql string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), p.app.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -97,14 +97,14 @@ func (p *parish) run(t *testing.T, sql string) {
 }
 
 // passes has ten minutes pass for what is to be told.
-func (p *parish) passes(t *testing.T) {
+func (p *mailedTenant) passes(t *testing.T) {
 	t.Helper()
 	p.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
 	p.looks(t)
 }
 
 // looks has the run look at once.
-func (p *parish) looks(t *testing.T) {
+func (p *mailedTenant) looks(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return p.app.Temporal.SignalWorkflow(t.Context(), p.Organization.ID.String(), "", workflows.UpdatedSignal, nil) == nil
@@ -112,13 +112,13 @@ func (p *parish) looks(t *testing.T) {
 }
 
 // isTold comes back when nothing is left to tell, and the run is over.
-func (p *parish) isTold(t *testing.T) {
+func (p *mailedTenant) isTold(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return p.left(t) == 0 }, testkit.Wait, 20*time.Millisecond)
 	require.NoError(t, p.app.Temporal.GetWorkflow(t.Context(), p.Organization.ID.String(), "").Get(t.Context(), nil))
 }
 
-func (p *parish) left(t *testing.T) (n int) {
+func (p *mailedTenant) left(t *testing.T) (n int) {
 	t.Helper()
 	p.query(t, "SELECT (SELECT count(*) FROM subscriber_updates) + (SELECT count(*) FROM subscriber_mails)", &n)
 	return n
@@ -131,7 +131,7 @@ type letter struct {
 }
 
 // letters are those in the mailbox, by address.
-func (p *parish) letters(t *testing.T) map[string][]letter {
+func (p *mailedTenant) letters(t *testing.T) map[string][]letter {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.inbox, "*.eml"))
 	require.NoError(t, err)

@@ -92,7 +92,7 @@ func TestAnAnswerOfTheMailServerThatGetsLostSendsTheSameMessageAgain(t *testing.
 		}
 		return nil
 	}}
-	p := newParish(t, testkit.Options{Worker: true, Environ: office.open(t)})
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: office.open(t)})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
@@ -115,7 +115,7 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 		}
 		return nil
 	}}
-	p := newParish(t, testkit.Options{Worker: true, Environ: office.open(t)})
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: office.open(t)})
 	for _, who := range []string{"gone", "unliked", "full", "fine"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}
@@ -141,7 +141,7 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 func TestAMailServerIsSentNoMoreASecondThanTheSettingSays(t *testing.T) {
 	t.Parallel()
 	office := &postOffice{}
-	p := newParish(t, testkit.Options{Worker: true, Environ: append(office.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: append(office.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
 	for _, who := range []string{"a", "b", "c", "d", "e", "f"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *testing.T) {
 	t.Parallel()
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	writer := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": "w", "email": "writer@example.com"})
 	own := p.newPost(t, fields{"title": "Export to CSV", "contactId": writer})
 	p.votes(t, "voter@example.com", p.post, "en")
@@ -64,7 +64,7 @@ func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *test
 
 func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *testing.T) {
 	t.Parallel()
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	posts := map[string]string{}
 	for _, title := range []string{"back", "merged", "deleted"} {
 		posts[title] = p.newPost(t, fields{"title": title})
@@ -86,7 +86,7 @@ func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *tes
 
 func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
 	t.Parallel()
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	p.ID(t, "/v1/contacts", fields{"email": "admin@example.com"})
 	p.app.Store.Client().Contact.Create().SetEmail("legacy@example.com").
 		SetEmailHash(contacts.HashEmail(p.app.Config.EmailHashKey, "legacy@example.com")).SetMetadata(json.RawMessage("{}")).
@@ -118,7 +118,7 @@ func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
 
 func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 	t.Parallel()
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	off := false
@@ -136,7 +136,7 @@ func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 
 func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *testing.T) {
 	t.Parallel()
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	p.votes(t, "follower@example.com", p.post, "en")
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.run(t, `UPDATE subscriptions s SET changelog = true FROM contacts c WHERE c.email_hash = s.email_hash AND c.email LIKE 'follower@%'`)
@@ -157,7 +157,7 @@ func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *t
 
 func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
 	t.Parallel()
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	name := "Acme <script>alert(1)</script>\r\nBcc: eve@evil.test"
 	_, err := p.app.Access.UpdateOrganization(p.Context(t.Context()), access.OrganizationPatch{Name: &name})
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestAWindowThatItsProcessLeftBehindIsToldByTheNext(t *testing.T) {
 	// It can't reach Temporal, so it starts nothing, as one that dies right after the commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
-	dying := newParish(t, testkit.Options{DatabaseURL: database, Temporal: &away})
+	dying := newMailedTenant(t, testkit.Options{DatabaseURL: database, Temporal: &away})
 	dying.votes(t, "ada@example.com", dying.post, "en")
 	dying.votes(t, "bo@example.com", dying.post, "en")
 	dying.moves(t, dying.post, "planned")

@@ -249,7 +249,7 @@ func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string)
 
 // recordConfirmation has one link that is used, and one whose time is up.
 func recordSubscribers(t *testing.T) {
-	p := newParish(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, testkit.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	id := p.Organization.ID.String()

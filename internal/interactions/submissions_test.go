@@ -153,7 +153,7 @@ func TestALinkToAModeratedBoardIsUsedUpByWhatWaits(t *testing.T) {
 	done, err := s.Confirm(s.ctx, s.Token(id), false, "en")
 	require.NoError(t, err)
 	require.True(t, done.Waits)
-	_, err = s.Confirm(s.ctx, s.Token(id), false)
+	_, err = s.Confirm(s.ctx, s.Token(id), false, "en")
 	require.True(t, problem.Is(err, problem.NotFound), err)
 	require.Len(t, s.queue(t, ""), 1)
 }
@@ -298,11 +298,11 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 		interactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var link publicid.Interaction
 	s.query(t, "SELECT id FROM interactions", &link)
-	_, err = s.Confirm(s.ctx, s.Token(link), false)
+	_, err = s.Confirm(s.ctx, s.Token(link), false, "en")
 	require.True(t, problem.Is(err, problem.Forbidden), err)
 	require.False(t, s.writes(t, interactions.Wanted{Kind: interactions.Vote}).Waits, "votes go on")
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
-	_, err = s.Confirm(s.ctx, s.Token(link), false)
+	_, err = s.Confirm(s.ctx, s.Token(link), false, "en")
 	require.NoError(t, err)
 }
 
