@@ -46,7 +46,7 @@ func newMailedTenant(t *testing.T, o testkit.Options) *mailedTenant {
 	p.app = testkit.Start(t, o)
 	p.Tenant = p.app.Tenant(t)
 	on, slug, color := true, "acme-"+strings.ToLower(p.Organization.ID.String()[20:]), "#ff8800"
-	updated, err := p.app.Access.UpdateOrganization(p.Context(t.Context()),
+	updated, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()),
 		access.OrganizationPatch{SubscriberMails: &on, Slug: &slug, Color: &color})
 	require.NoError(t, err)
 	p.Organization = updated.Organization

@@ -122,7 +122,7 @@ func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	off := false
-	_, err := p.app.Access.UpdateOrganization(p.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &off})
+	_, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &off})
 	require.NoError(t, err)
 	p.passes(t)
 	p.isTold(t)
@@ -159,7 +159,7 @@ func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, testkit.Options{Worker: true})
 	name := "Acme <script>alert(1)</script>\r\nBcc: eve@evil.test"
-	_, err := p.app.Access.UpdateOrganization(p.Context(t.Context()), access.OrganizationPatch{Name: &name})
+	_, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()), access.OrganizationPatch{Name: &name})
 	require.NoError(t, err)
 	title := `<img src=x onerror=alert(1)> "quoted" {{.}}`
 	post := p.newPost(t, fields{"title": title})
