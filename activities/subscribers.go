@@ -117,7 +117,7 @@ func (s *Subscribers) sent(ctx context.Context, of publicid.Organization, taken 
 			return err
 		}
 		return s.subscribers.Remove(ctx, of, taken)
-	case mail.Permanent(err):
+	case mail.Permanent(err) && !mail.RefusesSender(err):
 		s.counts.email(ctx, "refused")
 		return s.subscribers.Remove(ctx, of, taken)
 	case mail.Judged(err):

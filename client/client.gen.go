@@ -2176,7 +2176,7 @@ type Subscriber struct {
 	// StatusUpdates Is told what becomes of what they wrote, voted for, or commented on.
 	StatusUpdates bool `json:"statusUpdates"`
 
-	// Suppressed Is told nothing, because e-mails to the address came back.
+	// Suppressed Is told nothing, because e-mails to the address came back, to whichever organization of the deployment they were from.
 	Suppressed bool `json:"suppressed"`
 
 	// UpdatedAt When the person chose last, or came where nothing was chosen.
@@ -4284,7 +4284,7 @@ type ClientInterface interface {
 	//
 	// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
 	// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
-	// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+	// no other list, no count, no search, no event and on no page. At most 1,000 wait, 20 of one person; further ones are refused where
 	// they are written.
 	//
 	// Corresponds with GET /v1/submissions (the `ListSubmissions` operationId).
@@ -6420,7 +6420,7 @@ func (c *Client) ListSubjectRecords(ctx context.Context, subjectRequestID Subjec
 //
 // Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
 // them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
-// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+// no other list, no count, no search, no event and on no page. At most 1,000 wait, 20 of one person; further ones are refused where
 // they are written.
 //
 // Corresponds with GET /v1/submissions (the `ListSubmissions` operationId).
@@ -12380,7 +12380,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
 	// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
-	// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+	// no other list, no count, no search, no event and on no page. At most 1,000 wait, 20 of one person; further ones are refused where
 	// they are written.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -22310,7 +22310,7 @@ func (c *ClientWithResponses) ListSubjectRecordsWithResponse(ctx context.Context
 //
 // Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
 // them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
-// no other list, no count, no search, no event and on no page. At most 1,000 wait; further ones are refused where
+// no other list, no count, no search, no event and on no page. At most 1,000 wait, 20 of one person; further ones are refused where
 // they are written.
 //
 // Returns a wrapper object for the known response body format(s).

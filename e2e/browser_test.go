@@ -60,8 +60,8 @@ func TestPublicBoardsInABrowser(t *testing.T) {
 func (p *program) preferences(slug string) string {
 	p.t.Helper()
 	const address = "reader@example.com"
-	id := p.must(http.MethodPost, "/v1/contacts/identify", map[string]any{"externalUserId": "reader", "email": address})
-	contact, err := publicid.Parse[publicid.Contact](id)
+	p.must(http.MethodPost, "/v1/contacts/identify", map[string]any{"externalUserId": "reader", "email": address})
+	of, err := publicid.Parse[publicid.Organization](p.must(http.MethodGet, "/v1/organization", nil))
 	require.NoError(p.t, err)
 	// The key of configured.
 	key := []byte(strings.Repeat("k", 32))
@@ -69,10 +69,10 @@ func (p *program) preferences(slug string) string {
 	require.NoError(p.t, err)
 	hash := hmac.New(sha256.New, key)
 	hash.Write([]byte(address))
-	raw, mac := contact.UUID(), hmac.New(sha256.New, own)
+	sum, raw, mac := hash.Sum(nil), of.UUID(), hmac.New(sha256.New, own)
 	mac.Write(raw[:])
-	mac.Write(hash.Sum(nil))
-	return p.url + "/b/" + slug + "/-/preferences?token=" + base64.RawURLEncoding.EncodeToString(mac.Sum(raw[:]))
+	mac.Write(sum)
+	return p.url + "/b/" + slug + "/-/preferences?token=" + base64.RawURLEncoding.EncodeToString(mac.Sum(sum))
 }
 
 // TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it, who also

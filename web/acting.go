@@ -86,6 +86,8 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 		switch {
 		case problem.Is(err, problem.RateLimited):
 			return v.notice(http.StatusTooManyRequests, "tooMuch")
+		case interactions.IsQueueFull(err):
+			return v.notice(http.StatusForbidden, "full")
 		case problem.Is(err, problem.Forbidden):
 			return v.notice(http.StatusForbidden, "closed")
 		}

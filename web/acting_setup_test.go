@@ -122,7 +122,7 @@ func (v *visitor) letters(t *testing.T, to string) (all []*mail.Message) {
 	return all
 }
 
-var linkInMail = regexp.MustCompile(`http://\S+/-/confirm\?token=\S+`)
+var linkInMail = regexp.MustCompile(`https?://\S+/-/confirm\?token=\S+`)
 
 // link waits for the nth e-mail to an address, and returns the path of its link and its text.
 func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {

@@ -2,7 +2,9 @@ package web_test
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"mime/quotedprintable"
 	"net/http"
 	"net/url"
 	"strings"
@@ -122,6 +124,8 @@ func TestReadersOfEMailsChooseWhatTheyAreTold(t *testing.T) {
 		"a choice follows the contact to another address":          otherAddress,
 		"an erasure keeps that somebody wants nothing and no more": erased,
 		"a link in an e-mail that was used lifts a suppression":    optsInAgain,
+		"an approval doesn't undo what was chosen meanwhile":       approvedLater,
+		"a link ends e-mails to the address, whoever has it now":   laterContact,
 	})
 }
 
@@ -247,6 +251,42 @@ func optsInAgain(t *testing.T, r *reader) {
 	require.Equal(t, true, r.subscriber(t)["suppressed"])
 	r.isTold(t, r.post2(t), 1)
 	r.moves(t, r.optsIn(t))
-	require.Len(t, r.letters(t, r.email), 2)
+	require.Equal(t, true, r.subscriber(t)["suppressed"], "a cookie says nothing of the mailbox")
+	r.post(t, "Darkest mode", nil)
+	r.cookie = nil
+	r.fill(t, r.at+"/darkest-mode/-/vote", r.filled(r.email))
+	var link string
+	require.Eventually(t, func() bool {
+		for _, m := range r.letters(t, r.email) {
+			text, _ := io.ReadAll(quotedprintable.NewReader(m.Body)) // the others are of several parts
+			link = cmp.Or(linkInMail.FindString(string(text)), link)
+		}
+		return link != ""
+	}, testkit.Wait, 20*time.Millisecond)
+	at, err := url.Parse(link)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, r.pressWith(t, at.RequestURI(), true).StatusCode)
 	require.Equal(t, false, r.subscriber(t)["suppressed"])
+}
+
+func approvedLater(t *testing.T, r *reader) {
+	r.Patch(t, r.board, object{"moderated": true})
+	done, err := r.App.Interactions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization}),
+		interactions.Visitor{Email: r.email, Name: "Quentin"},
+		interactions.Wanted{Kind: interactions.Post, Board: publicid.Read[publicid.Board](strings.TrimPrefix(r.board, "/v1/boards/")), Title: "Purple", OptIn: true, Language: "en"}, "")
+	require.NoError(t, err)
+	require.True(t, done.Waits)
+	require.Equal(t, http.StatusOK, r.do(t, http.MethodPost, r.unsubscribe, url.Values{}).StatusCode)
+	waiting := r.Do(t, http.MethodGet, "/v1/submissions", nil).Body["data"].([]any)
+	require.Len(t, waiting, 1)
+	r.Make(t, http.MethodPost, "/v1/submissions/"+waiting[0].(object)["id"].(string)+"/approve", nil)
+	require.Equal(t, false, r.subscriber(t)["statusUpdates"])
+}
+
+// laterContact is another contact with the address, whose deleted predecessor the link was sent to.
+func laterContact(t *testing.T, r *reader) {
+	require.Equal(t, http.StatusOK, r.Do(t, http.MethodDelete, "/v1/contacts/"+r.contact, nil).Status)
+	r.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "q-2", "email": r.email})
+	require.Equal(t, http.StatusOK, r.do(t, http.MethodPost, r.unsubscribe, url.Values{}).StatusCode)
+	require.Equal(t, false, r.subscriber(t)["statusUpdates"])
 }

@@ -87,7 +87,7 @@ func queueIsFull(t *testing.T, v *visitor) {
 	require.Equal(t, http.StatusSeeOther, v.do(t, http.MethodPost, at+"/-/comment", url.Values{"text": {"Purple"}}).StatusCode)
 	var n int
 	v.query(t, `WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash)
-		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash
+		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, sha256(gen_random_uuid()::text::bytea)
 		FROM submissions, generate_series(1, 999) WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM more`, &n, v.Organization.ID.UUID().String())
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		var form url.Values
@@ -97,7 +97,7 @@ func queueIsFull(t *testing.T, v *visitor) {
 		for _, path := range []string{at + "/-/comment", v.at + "/-/new"} {
 			a := v.do(t, method, path, form)
 			require.Equal(t, http.StatusForbidden, a.StatusCode, path)
-			require.Contains(t, a.text(t), "aren’t taken here just now")
+			require.Contains(t, a.text(t), "Too many posts and comments wait to be looked at")
 		}
 	}
 	require.Equal(t, http.StatusOK, v.do(t, http.MethodGet, at+"/-/vote", nil).StatusCode)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 	"earshot/internal/testkit"
 )
 
-// postOffice is a mail server that may fail.
-type postOffice struct {
-	// rcpt and data answer a recipient and a message, by how many came before; nil is yes.
+// countingMailServer is a mail server that may fail.
+type countingMailServer struct {
+	// mail, rcpt and data answer a sender, a recipient and a message, by how many came before; nil is yes.
+	mail func() error
 	rcpt func(to string) error
 	data func(n int, conn net.Conn) error
 
@@ -29,22 +31,22 @@ type arrival struct {
 }
 
 // open starts it and returns its settings.
-func (o *postOffice) open(t *testing.T) []string {
+func (o *countingMailServer) open(t *testing.T) []string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := smtp.NewServer(o)
-	s.Domain, s.AllowInsecureAuth = "office.test", true
+	s.Domain, s.AllowInsecureAuth = "mail.test", true
 	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return []string{"EARSHOT_SMTP_URL=smtp://" + listener.Addr().String(), "EARSHOT_MAIL_FROM=Acme <news@example.com>"}
 }
 
-func (o *postOffice) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	return &counter{postOffice: o, conn: c.Conn()}, nil
+func (o *countingMailServer) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	return &counter{countingMailServer: o, conn: c.Conn()}, nil
 }
 
-func (o *postOffice) seen() []arrival {
+func (o *countingMailServer) seen() []arrival {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]arrival(nil), o.arrived...)
@@ -52,14 +54,20 @@ func (o *postOffice) seen() []arrival {
 
 // counter is one connection.
 type counter struct {
-	*postOffice
+	*countingMailServer
 	conn net.Conn
 	to   string
 }
 
-func (*counter) Reset()                               {}
-func (*counter) Logout() error                        { return nil }
-func (*counter) Mail(string, *smtp.MailOptions) error { return nil }
+func (*counter) Reset()        {}
+func (*counter) Logout() error { return nil }
+
+func (c *counter) Mail(string, *smtp.MailOptions) error {
+	if c.mail == nil {
+		return nil
+	}
+	return c.mail()
+}
 
 func (c *counter) Rcpt(to string, _ *smtp.RcptOptions) error {
 	c.to = to
@@ -86,25 +94,25 @@ func (c *counter) Data(r io.Reader) error {
 
 func TestAnAnswerOfTheMailServerThatGetsLostSendsTheSameMessageAgain(t *testing.T) {
 	t.Parallel()
-	office := &postOffice{data: func(n int, conn net.Conn) error {
+	server := &countingMailServer{data: func(n int, conn net.Conn) error {
 		if n == 0 {
 			_ = conn.Close() // it has taken the message, and nobody hears of it
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: office.open(t)})
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: server.open(t)})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
 	p.isTold(t)
-	got := office.seen()
+	got := server.seen()
 	require.Len(t, got, 2)
 	require.Equal(t, readLetter(t, got[0].raw).Get("Message-ID"), readLetter(t, got[1].raw).Get("Message-ID"))
 }
 
 func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testing.T) {
 	t.Parallel()
-	office := &postOffice{rcpt: func(to string) error {
+	server := &countingMailServer{rcpt: func(to string) error {
 		switch to {
 		case "gone@example.com":
 			return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
@@ -115,13 +123,13 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: office.open(t)})
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: server.open(t)})
 	for _, who := range []string{"gone", "unliked", "full", "fine"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}
 	p.moves(t, p.post, "planned")
 	p.passes(t)
-	require.Eventually(t, func() bool { return len(office.seen()) == 1 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(server.seen()) == 1 }, testkit.Wait, 20*time.Millisecond)
 	// Who may take it later is tried again, and keeps nobody from anything.
 	require.Eventually(t, func() bool {
 		var later bool
@@ -134,21 +142,38 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 	p.run(t, "UPDATE subscriber_mails SET created_at = now() - interval '73 hours', due_at = now()")
 	p.looks(t)
 	p.isTold(t)
-	require.Len(t, office.seen(), 1)
-	require.Equal(t, "fine@example.com", office.seen()[0].to)
+	require.Len(t, server.seen(), 1)
+	require.Equal(t, "fine@example.com", server.seen()[0].to)
+}
+
+func TestWhatAServerTakesFromNoSenderOfOursWaitsUntilItDoes(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int32
+	server := &countingMailServer{mail: func() error {
+		if refused.Add(1) == 1 {
+			return &smtp.SMTPError{Code: 553, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "sender not allowed"}
+		}
+		return nil
+	}}
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: server.open(t)})
+	p.votes(t, "voter@example.com", p.post, "en")
+	p.moves(t, p.post, "planned")
+	p.passes(t)
+	p.isTold(t)
+	require.Len(t, server.seen(), 1)
 }
 
 func TestAMailServerIsSentNoMoreASecondThanTheSettingSays(t *testing.T) {
 	t.Parallel()
-	office := &postOffice{}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: append(office.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
+	server := &countingMailServer{}
+	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: append(server.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
 	for _, who := range []string{"a", "b", "c", "d", "e", "f"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}
 	p.moves(t, p.post, "planned")
 	p.passes(t)
 	p.isTold(t)
-	got := office.seen()
+	got := server.seen()
 	require.Len(t, got, 6)
 	// The first two at once, and the others with half a second between two.
 	require.GreaterOrEqual(t, got[5].at.Sub(got[0].at), 1900*time.Millisecond)

@@ -2177,7 +2177,7 @@ type Subscriber struct {
 	// StatusUpdates Is told what becomes of what they wrote, voted for, or commented on.
 	StatusUpdates bool `json:"statusUpdates"`
 
-	// Suppressed Is told nothing, because e-mails to the address came back.
+	// Suppressed Is told nothing, because e-mails to the address came back, to whichever organization of the deployment they were from.
 	Suppressed bool `json:"suppressed"`
 
 	// UpdatedAt When the person chose last, or came where nothing was chosen.

@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 
@@ -31,8 +32,9 @@ type Visitor struct {
 type OptIn struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
-	// Language is that of the page on which they did.
-	Language string `json:"language,omitempty"`
+	// Language is that of the page on which they did, and At the moment.
+	Language string    `json:"language,omitempty"`
+	At       time.Time `json:"at"`
 }
 
 // as is the visitor as a voter. An opt-in has them be a contact, who came in by the source.

@@ -135,6 +135,11 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool, languag
 		if err != nil {
 			return err
 		}
+		if optIn {
+			if err := s.subscribers.Reached(ctx, c, kept.By.Email); err != nil {
+				return err
+			}
+		}
 		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}
 		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
 		failpoint.Hit(failpoint.BeforeConfirmation)

@@ -22,6 +22,9 @@ import (
 // than anybody reads in a day. A flood beyond it would bury what people have written.
 const maxWaiting = 1000
 
+// maxWaitingOf is how many of one person wait, at most, so that nobody fills the line alone.
+const maxWaitingOf = 20
+
 // mustWait is why something has to be looked at before it appears; "" is that it hasn't.
 func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, w Wanted) (submission.Reason, error) {
 	if w.Kind == Vote {
@@ -60,7 +63,11 @@ func (s *Service) hold(
 	if err != nil {
 		return nil, errors.Wrap(err, "count what waits")
 	}
-	if waiting >= maxWaiting {
+	own, err := c.Submission.Query().Where(submission.EmailHash(who.EmailHash)).Count(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "count what waits of the person")
+	}
+	if waiting >= maxWaiting || own >= maxWaitingOf {
 		return nil, QueueFull()
 	}
 	id := publicid.NewSubmission()
@@ -85,7 +92,15 @@ func (s *Service) hold(
 
 // QueueFull is the problem of an organization in which too much waits to be looked at.
 func QueueFull() error {
-	return problem.New(problem.Forbidden, "Too much waits to be looked at just now.").With("reason", "queue_full")
+	return problem.New(problem.Forbidden, "Too much waits to be looked at just now.").With("reason", queueFull)
+}
+
+const queueFull = "queue_full"
+
+// IsQueueFull reports whether it is QueueFull.
+func IsQueueFull(err error) bool {
+	var p *problem.Error
+	return errors.As(err, &p) && p.Code == problem.Forbidden && p.Details["reason"] == queueFull
 }
 
 // HasRoom reports whether the organization keeps any more that has to be looked at.

@@ -275,7 +275,7 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	s := moderated(t)
 	id := s.comments(t, "The oldest")
 	s.query(t, `WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash)
-		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash
+		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, sha256(gen_random_uuid()::text::bytea)
 		FROM submissions, generate_series(1, 998) RETURNING 1) SELECT count(*) FROM more`, new(int))
 	var counted, full atomic.Int32
 	var all sync.WaitGroup
@@ -304,6 +304,19 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
 	_, err = s.Confirm(s.ctx, s.Token(link), false, "en")
 	require.NoError(t, err)
+}
+
+func TestNobodyFillsTheLineAlone(t *testing.T) {
+	t.Parallel()
+	s := moderated(t)
+	for range 20 {
+		s.comments(t, "Again")
+	}
+	_, err := s.Act(s.ctx, quentin, interactions.Wanted{Kind: interactions.Comment, Post: s.post, Text: "And again"}, "")
+	require.True(t, interactions.IsQueueFull(err), err)
+	room, err := s.HasRoom(s.ctx)
+	require.NoError(t, err)
+	require.True(t, room, "others write on")
 }
 
 func TestWhatWaitsGoesAlongWithAPostThatIsMergedAndGoesWithOneThatIsDeleted(t *testing.T) {

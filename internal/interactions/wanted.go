@@ -11,6 +11,7 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // Kind is what somebody does on a public board.
@@ -117,7 +118,7 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w W
 	}
 	who := feedback.Visitor{EmailHash: s.emailHash(by.Email)}
 	if w.OptIn {
-		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language}
+		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language, At: store.Now()}
 	}
 	if reason != "" {
 		return s.hold(ctx, c, at, who, w, reason)
@@ -148,7 +149,7 @@ func (s *Service) appear(ctx context.Context, c *change.Change, at *Done, who fe
 		err = errors.Errorf("an interaction of the kind %q", w.Kind)
 	}
 	if err == nil && who.OptIn != nil {
-		err = s.subscribers.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Language)
+		err = s.subscribers.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Language, who.OptIn.At)
 	}
 	return at, err
 }

@@ -76,6 +76,13 @@ func Judged(err error) bool {
 	return errors.As(err, &e) && (e.Reason == RecipientRefused || e.Reason == MessageRefused) && e.Code != closing
 }
 
+// RefusesSender reports whether the server takes nothing from us as we are set up. It isn't the
+// message's fault, so an operator can mend it.
+func RefusesSender(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == SenderRefused
+}
+
 // closing is the answer of a server that is about to close the connection, whatever it was asked for.
 const closing = 421
 

@@ -26,6 +26,11 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	if of.EmailHash != nil {
 		hash = *of.EmailHash
 	}
+	// Two contacts with the address that are erased at once come one after the other: the second finds
+	// that nobody has it any more, and removes what was chosen for it.
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1::text || encode($2, 'hex'), 0))`, of.OrganizationID, hash); err != nil {
+		return errors.Wrap(err, "await other erasures of the person")
+	}
 	for _, statement := range []string{
 		`UPDATE votes SET email_hash = NULL WHERE organization_id = $1
   AND (contact_id = $2 OR email_hash = $3 AND contact_id IS NULL AND user_id IS NULL)`,

@@ -19,9 +19,9 @@ import (
 var endWindowSQL = []string{
 	// What is committed later is the next window's.
 	`UPDATE subscriber_updates SET digest_id = $2 WHERE organization_id = $1 AND digest_id IS NULL`,
-	// A post that changed twice is told of once: from what it was first to what it is.
+	// What happened twice is told of once: a post from what it was first to what it is, an entry as it is.
 	`DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id = $2 AND EXISTS (
-  SELECT FROM subscriber_updates o WHERE o.digest_id = $2 AND o.post_id = u.post_id AND (o.created_at, o.id) < (u.created_at, u.id))`,
+  SELECT FROM subscriber_updates o WHERE o.digest_id = $2 AND (o.post_id = u.post_id OR o.entry_id = u.entry_id) AND (o.created_at, o.id) < (u.created_at, u.id))`,
 	`UPDATE subscriber_updates u SET status = p.status FROM posts p
 WHERE u.organization_id = $1 AND u.digest_id = $2 AND p.organization_id = $1 AND p.id = u.post_id`,
 	`DELETE FROM subscriber_updates WHERE organization_id = $1 AND digest_id = $2 AND post_id IS NOT NULL

@@ -6,9 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"slices"
+	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
@@ -50,39 +50,46 @@ func known(language string) string {
 	return Languages[0]
 }
 
-// token is what stands in links to a contact's choices. It is made of the contact and its address, so
-// nobody else can make one, it is kept nowhere, and it ends when the contact gets another address,
-// whose mailbox may be somebody else's.
-func (s *Service) token(of publicid.Contact, hash []byte) string {
+// token is what stands in links to the choices of an address in an organization. It is made of the
+// two, so nobody else can make one, and it is kept nowhere.
+func (s *Service) token(of publicid.Organization, hash []byte) string {
 	raw := of.UUID()
 	mac := hmac.New(sha256.New, s.tokenKey)
 	mac.Write(raw[:])
 	mac.Write(hash)
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(raw[:]))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(slices.Clone(hash)))
 }
 
-// holder is the hash of the address of who has a token. One that isn't of a contact that is there is
-// problem.NotFound.
-func (s *Service) holder(ctx context.Context, client *db.ContactClient, token string) ([]byte, error) {
+// holder is the hash of the address of who has a token. One of an address that no contact of the
+// organization has is problem.NotFound. Locked, it has an erasure wait.
+func (s *Service) holder(ctx context.Context, of publicid.Organization, found *db.ContactQuery, token string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != len(uuid.UUID{})+sha256.Size {
+	if err != nil || len(raw) != 2*sha256.Size {
 		return nil, problem.Missing("link")
 	}
-	id := publicid.Of[publicid.Contact](uuid.UUID(raw[:len(uuid.UUID{})]))
-	found, err := client.Query().Where(contact.ID(id), contact.EmailHashNotNil()).Only(ctx)
-	if err != nil && !db.IsNotFound(err) {
-		return nil, errors.Wrap(err, "load the contact")
-	}
-	if err != nil || !hmac.Equal([]byte(token), []byte(s.token(id, *found.EmailHash))) {
+	hash := raw[:sha256.Size]
+	if !hmac.Equal([]byte(token), []byte(s.token(of, hash))) {
 		return nil, problem.Missing("link")
 	}
-	return *found.EmailHash, nil
+	there, err := found.Where(contact.EmailHash(hash)).Order(db.Asc(contact.FieldID)).Limit(sameAddress).Select(contact.FieldID).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for the contact")
+	}
+	if len(there) == 0 {
+		return nil, problem.Missing("link")
+	}
+	return hash, nil
+}
+
+// holderIn is holder in the transaction of a change.
+func (s *Service) holderIn(ctx context.Context, c *change.Change, token string) ([]byte, error) {
+	return s.holder(ctx, c.Caller.Organization.ID, c.Contact.Query().ForShare(store.KeyShare), token)
 }
 
 // Chosen is what the holder of a token has chosen in the organization of the context. A token of
 // nobody who is there is problem.NotFound.
 func (s *Service) Chosen(ctx context.Context, token string) (Choice, error) {
-	hash, err := s.holder(ctx, s.store.Client().Contact, token)
+	hash, err := s.holder(ctx, change.CallerOf(ctx).Organization.ID, s.store.Client().Contact.Query(), token)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -93,7 +100,7 @@ func (s *Service) Chosen(ctx context.Context, token string) (Choice, error) {
 // chooses something wants e-mails again, also where they had bounced.
 func (s *Service) Choose(ctx context.Context, token string, in Choice) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
-		hash, err := s.holder(ctx, c.Contact, token)
+		hash, err := s.holderIn(ctx, c, token)
 		if err != nil {
 			return err
 		}
@@ -109,7 +116,7 @@ func (s *Service) Choose(ctx context.Context, token string, in Choice) error {
 // Unsubscribe has the holder of a token be told of nothing any more.
 func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
-		hash, err := s.holder(ctx, c.Contact, token)
+		hash, err := s.holderIn(ctx, c, token)
 		if err != nil {
 			return err
 		}
@@ -121,19 +128,29 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	})
 }
 
-// OptIn notes that the person with an address, which was shown to be theirs, wants to know what becomes
-// of what they want, in the transaction of its caller.
-func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language string) error {
+// OptIn notes that the person with an address, which was shown to be theirs, wanted at a moment to know
+// what becomes of what they want, in the transaction of its caller. What they chose later holds: it may
+// have waited until somebody had looked at it.
+func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language string, at time.Time) error {
 	hash := s.emailHash(email)
-	chosen, err := chosenBy(ctx, c.Client(), hash)
+	chosen, err := c.Subscription.Query().Where(subscription.EmailHash(hash)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+	switch {
+	case db.IsNotFound(err):
+		// Who chooses at the same moment has the last word.
+		err = c.Subscription.Create().SetEmailHash(hash).SetStatusUpdates(true).SetLanguage(known(language)).SetCreatedAt(at).SetUpdatedAt(at).
+			OnConflictColumns(subscription.FieldOrganizationID, subscription.FieldEmailHash).Ignore().Exec(ctx)
+	case err == nil && !chosen.UpdatedAt.After(at):
+		err = c.Subscription.UpdateOne(chosen).SetStatusUpdates(true).SetLanguage(known(language)).SetUpdatedAt(at).Exec(ctx)
+	}
 	if err != nil {
-		return err
+		return errors.Wrap(err, "note the opt-in")
 	}
-	if err := store.Unsuppress(ctx, c.Tx, hash); err != nil {
-		return err
-	}
-	chosen.StatusUpdates, chosen.Language = true, language
-	return put(ctx, c, hash, chosen)
+	return nil
+}
+
+// Reached notes that an e-mail came to the address: its link was used.
+func (s *Service) Reached(ctx context.Context, c *change.Change, email string) error {
+	return store.Unsuppress(ctx, c.Tx, s.emailHash(email))
 }
 
 func put(ctx context.Context, c *change.Change, hash []byte, in Choice) error {

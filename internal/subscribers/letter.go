@@ -50,7 +50,7 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 	if content == nil || err != nil {
 		return nil, err
 	}
-	token := url.Values{"token": {s.token(to.ID, m.EmailHash)}}.Encode()
+	token := url.Values{"token": {s.token(of, m.EmailHash)}}.Encode()
 	// By the id, which stays when the slug changes: these links have no end.
 	own := s.settings.PublicOrigin + root + org.ID.String()
 	content.Preferences, content.Unsubscribe = own+"/-/preferences?"+token, own+"/-/unsubscribe?"+token

@@ -16,7 +16,7 @@ import (
 // empty where nothing is to be seen.
 func Folded(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) { // soft hyphens, joiners, directions, colours of emoji
+		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) { // soft hyphens, joiners, directions, fillers, colours of emoji
 			return -1
 		}
 		return r

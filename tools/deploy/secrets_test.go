@@ -19,7 +19,7 @@ func TestTheSecretsOfComposeAreMadeOnceAndKept(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}
-	require.Equal(t, 9, strings.Count(run(), "made "))
+	require.Equal(t, 10, strings.Count(run(), "made "))
 	values := map[string]string{}
 	for _, s := range loaded(t).Secrets {
 		name := filepath.Base(s.File)
