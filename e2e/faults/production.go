@@ -91,7 +91,7 @@ func (s *stack) asService(databaseURL string) string {
 func (s *stack) likeCompose(process string, env []string) (all []string, err error) {
 	secrets := map[string]string{
 		"DATABASE_URL": "", "EARSHOT_SECRET_KEYS": "", "EARSHOT_EMAIL_HASH_KEY": "",
-		"EARSHOT_SMTP_URL": "", "TEMPORAL_API_KEY": "", // an empty file is none
+		"EARSHOT_SMTP_URL": "", "EARSHOT_MAIL_BOUNCE_SECRET": "", "TEMPORAL_API_KEY": "", // an empty file is none
 	}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
