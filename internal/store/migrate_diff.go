@@ -55,7 +55,12 @@ func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Forma
 	if err != nil {
 		return errors.Wrap(err, "prepare the comparison")
 	}
-	return m.NamedDiff(ctx, name, tables()...)
+	// Ent completes tables while it compares, and another comparison may read these.
+	own, err := schema.CopyTables(tables())
+	if err != nil {
+		return errors.Wrap(err, "copy the declared tables")
+	}
+	return m.NamedDiff(ctx, name, own...)
 }
 
 // only takes a part of a comparison.
