@@ -12,8 +12,8 @@ import (
 
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
+	"earshot/internal/seal"
 	"earshot/internal/webhooks"
-	"earshot/internal/widget"
 )
 
 func newSecretsCommand() *cobra.Command {
@@ -64,8 +64,8 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 // rotation is what became of everything that is sealed.
 type rotation struct {
 	webhooks    webhooks.Rotation
-	widgets     widget.Resealed
-	submissions interactions.Resealed
+	widgets     seal.Resealed[publicid.WidgetSecret]
+	submissions seal.Resealed[publicid.Submission]
 }
 
 func (r rotation) show(to io.Writer, asJSON bool) error {

@@ -14,6 +14,8 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/config"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
 	"earshot/internal/testkit"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
@@ -204,7 +206,7 @@ func TestARotationOfTheSealingKeySealsTheSecretsAnew(t *testing.T) {
 	fresh := config.SecretKey{ID: "fresh", Key: bytes.Repeat([]byte{7}, 32)}
 	done, err := with(fresh, own).ResealSecrets(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, widget.Resealed{Done: 1}, done)
+	require.Equal(t, seal.Resealed[publicid.WidgetSecret]{Done: 1}, done)
 	require.NoError(t, with(fresh).Identify(n.asked(t), token, always), "the old key is needed no more")
 	uses, err := app.Store.KeyUses(t.Context())
 	require.NoError(t, err)
