@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-faster/errors"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"earshot/activities"
 	"earshot/internal/change"
@@ -20,18 +18,9 @@ func (d *Dispatcher) ConfirmInteractions(interactions []change.PendingInteractio
 	enqueueEach(d, "interaction", interactions, func(one change.PendingInteraction) fmt.Stringer { return one.Interaction }, startConfirmation)
 }
 
-// startConfirmation leaves a run that is open alone; a closed one is followed by another,
-// because the row decides what is still to be done.
 func startConfirmation(ctx context.Context, c client.Client, i change.PendingInteraction) error {
-	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                    i.Interaction.String(),
-		TaskQueue:             workflows.MainQueue,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.OrganizationIDs.ValueSet([]string{i.Organization.String()})),
-		Priority:              fairTo(i.Organization),
-		StaticSummary:         "has somebody confirm a vote, post or comment by e-mail",
-	}, workflows.ConfirmInteractionName, activities.InteractionParams{Interaction: i.Interaction})
-	return err
+	return startRun(ctx, c, i.Interaction, i.Organization, "has somebody confirm a vote, post or comment by e-mail",
+		workflows.ConfirmInteractionName, activities.InteractionParams{Interaction: i.Interaction})
 }
 
 // EndInteractions queues a signal to each of the runs that wait for the interactions and returns

@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"earshot/internal/publicid"
+	"earshot/workflows"
+
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 )
 
 // Runs that may wait for a start or a signal; beyond, the sweep finds them.
@@ -81,4 +86,21 @@ func (d *Dispatcher) send(r request) bool {
 	again := unreachable(err)
 	d.log.Warn("start a run", "what", r.what, "id", r.id, "error", err, "again", again)
 	return !again
+}
+
+// startRun starts the run that does what a row wants, under the row's id. One that is open is left alone;
+// a closed one is followed by another, because the row decides what is still to be done.
+func startRun(
+	ctx context.Context, c client.Client, row fmt.Stringer, of publicid.Organization, summary, workflow string, params any,
+	more ...temporal.SearchAttributeUpdate,
+) error {
+	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                    row.String(),
+		TaskQueue:             workflows.MainQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: temporal.NewSearchAttributes(append(more, workflows.OrganizationIDs.ValueSet([]string{of.String()}))...),
+		Priority:              fairTo(of),
+		StaticSummary:         summary,
+	}, workflow, params)
+	return err
 }
