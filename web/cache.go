@@ -65,7 +65,7 @@ type cache struct {
 	slots   chan struct{}
 	wait    time.Duration
 	refused metric.Int64Counter
-	answers *moments[*answer]
+	answers *expiringCache[*answer]
 }
 
 func newCache(o Options) *cache {
@@ -78,7 +78,7 @@ func newCache(o Options) *cache {
 		refused: o.Meter.Counter("earshot_pages_refused", "Requests for pages of public boards that were refused because too many were being made.",
 			telemetry.Labels()),
 		// What has room in a connection's own memory: slow readers may hold it.
-		answers: newMoments(maxKept, func(a *answer) (size int, small bool) { return len(a.body), len(a.body) <= memory.FreeAnswer }),
+		answers: newExpiringCache(maxKept, func(a *answer) (size int, small bool) { return len(a.body), len(a.body) <= memory.FreeAnswer }),
 	}
 }
 

@@ -138,13 +138,13 @@ func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
 func TestAPageIsKeptNoLongerThanWhatItWasMadeOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, boards := newCache(Options{Slots: 2}), newSurroundings().boards
+		c, boards := newCache(Options{Slots: 2}), newBoardCache().boards
 		var read, made int
 		get := func(page string) string {
 			v := &visit{}
 			a, err := c.get(t.Context(), page, func(ctx context.Context) (*answer, error) {
 				made++
-				_, err := around(ctx, v, boards, "board", func(context.Context) (shownOn, error) {
+				_, err := ofThisSecond(ctx, v, boards, "board", func(context.Context) (shownOn, error) {
 					read++
 					return shownOn{}, nil
 				})
@@ -165,7 +165,7 @@ func TestAPageIsKeptNoLongerThanWhatItWasMadeOf(t *testing.T) {
 		require.Equal(t, "2", get("first"))
 		require.Equal(t, 4, made)
 		require.Equal(t, 2, read)
-		_, err := around(t.Context(), &visit{anew: true}, boards, "board", func(context.Context) (shownOn, error) {
+		_, err := ofThisSecond(t.Context(), &visit{anew: true}, boards, "board", func(context.Context) (shownOn, error) {
 			read++
 			return shownOn{}, nil
 		})

@@ -56,7 +56,7 @@ type Pages struct {
 	UseCases
 	publicOrigin string
 	texts        []*texts
-	surroundings
+	boardCache
 	cache   *cache
 	acting  *cache
 	lookers *tokenbucket.Buckets[netip.Prefix]
@@ -74,7 +74,7 @@ type Pages struct {
 func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
-		surroundings: newSurroundings(), cache: newCache(o), network: o.Network,
+		boardCache: newBoardCache(), cache: newCache(o), network: o.Network,
 		answers:    page.NewMemoryOf(memory.Pages - maxKept - maxWorkspaces - maxBoards),
 		protection: http.NewCrossOriginProtection(),
 	}

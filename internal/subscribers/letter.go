@@ -54,7 +54,7 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 	// By the id, which stays when the slug changes: these links have no end.
 	own := s.settings.PublicOrigin + root + org.ID.String()
 	content.Preferences, content.Unsubscribe = own+"/-/preferences?"+token, own+"/-/unsubscribe?"+token
-	return s.papers[chosen.Language].write(to, content)
+	return s.templates[chosen.Language].write(to, content)
 }
 
 // recipient is the oldest contact with the address that may be mailed about what it wanted; nil is none.
@@ -125,7 +125,7 @@ func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending,
 func cut(all []news) []news { return all[:min(len(all), most)] }
 
 // write fills the templates.
-func (p *paper) write(to *db.Contact, c *content) (*Letter, error) {
+func (p *digestTemplate) write(to *db.Contact, c *content) (*Letter, error) {
 	var text, html bytes.Buffer
 	if err := p.text.Execute(&text, c); err != nil {
 		return nil, errors.Wrap(err, "write an e-mail")

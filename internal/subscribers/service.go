@@ -29,14 +29,14 @@ type Service struct {
 	settings Settings
 	// tokenKey is made of the key of the hashes, because it is the same in all processes and never
 	// changes: links in old e-mails go on.
-	tokenKey []byte
-	papers   map[string]*paper
+	tokenKey  []byte
+	templates map[string]*digestTemplate
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings) (*Service, error) {
 	settings.PublicOrigin = strings.TrimSuffix(settings.PublicOrigin, "/")
-	papers, err := loadPapers()
+	templates, err := loadTemplates()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func New(s *store.Store, changes *change.Runner, settings Settings) (*Service, e
 	if err != nil {
 		panic(err) // a key of 32 bytes can be made
 	}
-	return &Service{store: s, changes: changes, settings: settings, tokenKey: key, papers: papers}, nil
+	return &Service{store: s, changes: changes, settings: settings, tokenKey: key, templates: templates}, nil
 }
 
 func (s *Service) emailHash(address string) []byte {

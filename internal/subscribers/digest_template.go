@@ -29,17 +29,17 @@ type content struct {
 // news is a post with its status now, or an entry of a changelog.
 type news struct{ Link, Title, Status, Version string }
 
-// paper is an e-mail in a language, to be filled.
-type paper struct {
+// digestTemplate is an e-mail in a language, to be filled.
+type digestTemplate struct {
 	words map[string]string
 	text  *texttemplate.Template
 	html  *htmltemplate.Template
 }
 
-func loadPapers() (map[string]*paper, error) {
-	all := map[string]*paper{}
+func loadTemplates() (map[string]*digestTemplate, error) {
+	all := map[string]*digestTemplate{}
 	for _, language := range Languages {
-		p, err := loadPaper(language)
+		p, err := loadTemplate(language)
 		if err != nil {
 			return nil, errors.Wrap(err, "load the e-mails in "+language)
 		}
@@ -48,12 +48,12 @@ func loadPapers() (map[string]*paper, error) {
 	return all, nil
 }
 
-func loadPaper(language string) (*paper, error) {
+func loadTemplate(language string) (*digestTemplate, error) {
 	raw, err := files.ReadFile("messages/" + language + ".json")
 	if err != nil {
 		return nil, errors.Wrap(err, "read the messages")
 	}
-	p := &paper{}
+	p := &digestTemplate{}
 	if err := json.Unmarshal(raw, &p.words); err != nil {
 		return nil, errors.Wrap(err, "decode the messages")
 	}
@@ -72,7 +72,7 @@ func loadPaper(language string) (*paper, error) {
 }
 
 // message is the message with a key, and the value in the place for it.
-func (p *paper) message(key string, value ...string) string {
+func (p *digestTemplate) message(key string, value ...string) string {
 	text := p.words[key]
 	if len(value) > 0 {
 		text = strings.Replace(text, "{}", value[0], 1)
@@ -81,7 +81,7 @@ func (p *paper) message(key string, value ...string) string {
 }
 
 // subject says what there is to tell where it is one thing.
-func (p *paper) subject(c *content) string {
+func (p *digestTemplate) subject(c *content) string {
 	switch {
 	case len(c.Posts) == 1 && len(c.Entries) == 0:
 		return c.Organization + " – " + p.message("status."+c.Posts[0].Status) + ": " + c.Posts[0].Title

@@ -26,9 +26,10 @@ type shownOn struct {
 	tags []*db.Tag
 }
 
-type surroundings struct {
-	workspaces *moments[workspace]
-	boards     *moments[shownOn]
+// boardCache keeps the organizations and boards that pages show.
+type boardCache struct {
+	workspaces *expiringCache[workspace]
+	boards     *expiringCache[shownOn]
 }
 
 const (
@@ -41,15 +42,15 @@ const (
 	tagSize       = 256
 )
 
-func newSurroundings() surroundings {
-	return surroundings{
-		workspaces: newMoments(maxWorkspaces, func(workspace) (int, bool) { return workspaceSize, true }),
-		boards:     newMoments(maxBoards, func(b shownOn) (int, bool) { return boardSize + tagSize*len(b.tags), true }),
+func newBoardCache() boardCache {
+	return boardCache{
+		workspaces: newExpiringCache(maxWorkspaces, func(workspace) (int, bool) { return workspaceSize, true }),
+		boards:     newExpiringCache(maxBoards, func(b shownOn) (int, bool) { return boardSize + tagSize*len(b.tags), true }),
 	}
 }
 
-// around is what has the key, read within the last second.
-func around[T any](ctx context.Context, v *visit, of *moments[T], key string, read func(context.Context) (T, error)) (T, error) {
+// ofThisSecond is what has the key, read within the last second.
+func ofThisSecond[T any](ctx context.Context, v *visit, of *expiringCache[T], key string, read func(context.Context) (T, error)) (T, error) {
 	if v.anew {
 		return read(ctx)
 	}
@@ -66,7 +67,7 @@ func around[T any](ctx context.Context, v *visit, of *moments[T], key string, re
 
 // find finds the organization of the address, and when its logo was changed.
 func (p *Pages) find(ctx context.Context, v *visit, name string) error {
-	found, err := around(ctx, v, p.workspaces, name, func(ctx context.Context) (found workspace, err error) {
+	found, err := ofThisSecond(ctx, v, p.workspaces, name, func(ctx context.Context) (found workspace, err error) {
 		if found.Organization, err = p.Access.Workspace(ctx, name); err != nil {
 			return found, err
 		}
@@ -80,7 +81,7 @@ func (p *Pages) find(ctx context.Context, v *visit, name string) error {
 // onBoard finds the board of the address, and its tags.
 func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
 	slug := v.path("board")
-	found, err := around(ctx, v, p.boards, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
+	found, err := ofThisSecond(ctx, v, p.boards, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
 		if found.Board, err = p.Feedback.PublicBoard(ctx, slug); err != nil {
 			return found, err
 		}

@@ -9,36 +9,36 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// moments keep what was read or made until it is to be read again, and forget what wasn't asked for
+// expiringCache keeps what was read or made until it is to be read again, and forgets what wasn't asked for
 // for longest. Who asks for what is being read waits for that.
-type moments[T any] struct {
+type expiringCache[T any] struct {
 	// sizeOf is how many bytes something takes, and whether it is kept at all.
 	sizeOf func(T) (size int, keep bool)
 	most   int
 	flight singleflight.Group
 
 	mu     sync.Mutex
-	recent *list.List // of *held[T], the latest first
+	recent *list.List // of *expiring[T], the latest first
 	by     map[string]*list.Element
 	size   int
 }
 
-type held[T any] struct {
+type expiring[T any] struct {
 	key   string
 	value T
 	until time.Time
 	size  int
 }
 
-// heldOverhead of what is kept, beside its own size and its key.
-const heldOverhead = 512
+// expiringOverhead of what is kept, beside its own size and its key.
+const expiringOverhead = 512
 
-func newMoments[T any](most int, sizeOf func(T) (size int, keep bool)) *moments[T] {
-	return &moments[T]{sizeOf: sizeOf, most: most, recent: list.New(), by: map[string]*list.Element{}}
+func newExpiringCache[T any](most int, sizeOf func(T) (size int, keep bool)) *expiringCache[T] {
+	return &expiringCache[T]{sizeOf: sizeOf, most: most, recent: list.New(), by: map[string]*list.Element{}}
 }
 
 // get is what has the key, and until when it may be given to others.
-func (m *moments[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Time, error)) (T, time.Time, error) {
+func (m *expiringCache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Time, error)) (T, time.Time, error) {
 	if found := m.find(key); found != nil {
 		return found.value, found.until, nil
 	}
@@ -50,7 +50,7 @@ func (m *moments[T]) get(ctx context.Context, key string, read func(context.Cont
 		if err != nil {
 			return nil, err
 		}
-		one := &held[T]{key: key, value: value, until: until}
+		one := &expiring[T]{key: key, value: value, until: until}
 		m.keep(one)
 		return one, nil
 	})
@@ -58,18 +58,18 @@ func (m *moments[T]) get(ctx context.Context, key string, read func(context.Cont
 		var none T
 		return none, time.Time{}, err
 	}
-	one := found.(*held[T])
+	one := found.(*expiring[T])
 	return one.value, one.until, nil
 }
 
-func (m *moments[T]) find(key string) *held[T] {
+func (m *expiringCache[T]) find(key string) *expiring[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.by[key]
 	if e == nil {
 		return nil
 	}
-	found := e.Value.(*held[T])
+	found := e.Value.(*expiring[T])
 	if !time.Now().Before(found.until) {
 		m.remove(e)
 		return nil
@@ -78,12 +78,12 @@ func (m *moments[T]) find(key string) *held[T] {
 	return found
 }
 
-func (m *moments[T]) keep(one *held[T]) {
+func (m *expiringCache[T]) keep(one *expiring[T]) {
 	size, small := m.sizeOf(one.value)
 	if !small {
 		return
 	}
-	one.size = size + len(one.key) + heldOverhead
+	one.size = size + len(one.key) + expiringOverhead
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.by[one.key]; e != nil {
@@ -95,8 +95,8 @@ func (m *moments[T]) keep(one *held[T]) {
 	}
 }
 
-func (m *moments[T]) remove(e *list.Element) {
-	gone := m.recent.Remove(e).(*held[T])
+func (m *expiringCache[T]) remove(e *list.Element) {
+	gone := m.recent.Remove(e).(*expiring[T])
 	delete(m.by, gone.key)
 	m.size -= gone.size
 }

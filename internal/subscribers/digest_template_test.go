@@ -32,7 +32,7 @@ var statuses = []post.Status{
 
 func write(t *testing.T, language string, c *content) *Letter {
 	t.Helper()
-	all, err := loadPapers()
+	all, err := loadTemplates()
 	require.NoError(t, err)
 	to := "ada@example.com"
 	l, err := all[language].write(&db.Contact{Email: &to}, c)
@@ -42,7 +42,7 @@ func write(t *testing.T, language string, c *content) *Letter {
 
 func TestEveryLanguageHasTheSameWords(t *testing.T) {
 	t.Parallel()
-	all, err := loadPapers()
+	all, err := loadTemplates()
 	require.NoError(t, err)
 	first := all[Languages[0]].words
 	for _, status := range statuses {
