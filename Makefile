@@ -126,6 +126,13 @@ generate-check: ## fail if `make generate` changes anything
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
 		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
 
+contract-check: oasdiff ## fail if the contract breaks clients of the last release, but for what api/breaking-changes.txt names; BASE=commit compares with another state
+	@go test -C tools/contract -count=1 ./...
+	@.ci/contract breaking $(BIN)/oasdiff
+
+contract-changelog: oasdiff ## print what is different in the contract since the last release, as Markdown
+	@.ci/contract changelog $(BIN)/oasdiff
+
 migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
@@ -155,7 +162,10 @@ charttools:
 linters:
 	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
 
+oasdiff:
+	@go build -C tools/contract -o $(CURDIR)/$(BIN)/ tool
+
 promtool:
 	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
 
-.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-guard bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check migration clean withstack gotestsum linters charttools promtool
+.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-guard bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check contract-check contract-changelog migration clean withstack gotestsum linters charttools oasdiff promtool

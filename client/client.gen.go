@@ -2045,14 +2045,14 @@ type RotateWebhookSecretRequest struct {
 
 // SubjectRecord defines model for SubjectRecord.
 type SubjectRecord struct {
-	// Kind What the record is. A `subscription` is what the person chose to be e-mailed about.
+	// Kind What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
 	Kind SubjectRecordKind `json:"kind"`
 
 	// Record The record as it was when the export came to it. Its members may become more.
 	Record json.RawMessage `json:"record"`
 }
 
-// SubjectRecordKind What the record is. A `subscription` is what the person chose to be e-mailed about.
+// SubjectRecordKind What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
 type SubjectRecordKind string
 
 // SubjectRecordList defines model for SubjectRecordList.
