@@ -92,7 +92,8 @@ func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	site := newSite(t, p, board)
 	p.must(http.MethodPut, "/v1/widget/origins", map[string]any{"origins": []string{site.origin("shop")}})
 
-	inBrowser(t, "widget", 10, "SERVICE="+p.url, "MAIL="+mailbox, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"), "PROFILE="+t.TempDir())
+	inBrowser(t, "widget", 10, "SERVICE="+p.url, "MAIL="+mailbox, "SITE="+site.origin("shop"), "OTHER_SITE="+site.origin("other"), "PROFILE="+t.TempDir(),
+		"SHOTS="+os.Getenv("PUBLIC_BOARD_SHOTS"))
 	known := p.first("/v1/contacts?externalUserId=acct-7")
 	require.Equal(t, "identify", known["source"])
 	require.Equal(t, "Ada", known["name"])

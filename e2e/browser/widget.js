@@ -1,12 +1,13 @@
 // Plays the widget in a real browser: on a page of another site than the service's, which has a
-// strict policy of its own, with the cookies of third parties blocked.
+// strict policy of its own, with the cookies of third parties blocked. With SHOTS it also writes
+// pictures there.
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { accessible, mailedLink, send } from "./common.js";
 
-const { SERVICE, SITE, OTHER_SITE, CHROMIUM, PROFILE, MAIL } = process.env;
+const { SERVICE, SITE, OTHER_SITE, CHROMIUM, PROFILE, MAIL, SHOTS } = process.env;
 
 // What people set in chrome://settings/cookies.
 await mkdir(path.join(PROFILE, "Default"), { recursive: true });
@@ -31,6 +32,7 @@ const visit = async (address) => {
   return page;
 };
 const told = (what) => console.log(`ok: ${what}`);
+const shoot = (page, name) => SHOTS && page.screenshot({ path: path.join(SHOTS, `widget-${name}.png`) });
 
 const page = await visit(SITE);
 const button = page.getByRole("button", { name: /^Feedback/ });
@@ -46,6 +48,7 @@ await page.keyboard.press("Enter");
 await frame.getByRole("link", { name: "Dark mode" }).waitFor();
 assert.equal(await button.getAttribute("aria-expanded"), "true");
 assert.deepEqual((await dialog.locator("iframe").getAttribute("sandbox")).split(" ").filter((s) => s.includes("top")), []);
+await shoot(page, "desktop-light");
 told("the button opens the board in a frame");
 
 // Search, a post, the way back.
@@ -162,6 +165,7 @@ assert.ok(Number(shade) < 64, "dark");
 await page.setViewportSize({ width: 360, height: 640 });
 const box = await dialog.boundingBox();
 assert.deepEqual([box.x, box.y, box.width], [0, 0, 360]);
+await shoot(page, "phone-dark");
 told("it keeps to what the reader prefers");
 
 // The forms, light and dark, as narrow as a small phone. Their policy keeps axe out as it does all others.
