@@ -14,12 +14,12 @@ const stepTime = 30 * time.Second
 
 // outsideFigures are what they did.
 type outsideFigures struct {
-	Wishes    int `json:"wishes"`
-	Confirmed int `json:"confirmed"`
-	Links     int `json:"links"`
-	Left      int `json:"left"`
-	Copied    int `json:"copied"`
-	Pages     int `json:"pages"`
+	Interactions int `json:"interactions"`
+	Confirmed    int `json:"confirmed"`
+	Links        int `json:"links"`
+	Left         int `json:"left"`
+	Copied       int `json:"copied"`
+	Pages        int `json:"pages"`
 }
 
 // judge holds what they know against what there is, and acknowledges what they have caused. It wants
@@ -41,11 +41,11 @@ func (o *outsiders) judge(ctx context.Context, f *figures) error {
 	if err != nil {
 		return err
 	}
-	var wishes []outside.Wish
-	for _, w := range o.wishes {
-		wishes = append(wishes, *w)
+	var interactions []outside.Interaction
+	for _, w := range o.interactions {
+		interactions = append(interactions, *w)
 	}
-	made, violations := outside.Judge(wishes, first, now, seen)
+	made, violations := outside.Judge(interactions, first, now, seen)
 	for _, v := range violations {
 		f.violation("outside: %s", v)
 	}
@@ -53,7 +53,7 @@ func (o *outsiders) judge(ctx context.Context, f *figures) error {
 	if err := o.inStep(ctx, f); err != nil {
 		return err
 	}
-	f.Outside = o.figures(wishes, now)
+	f.Outside = o.figures(interactions, now)
 	return nil
 }
 
@@ -69,9 +69,9 @@ func (o *outsiders) acknowledge(made outside.Made) {
 	}
 }
 
-func (o *outsiders) figures(wishes []outside.Wish, letters map[string]outside.Letter) outsideFigures {
-	f := outsideFigures{Wishes: len(wishes), Left: len(o.gone), Copied: o.copy.Rows(), Pages: o.copy.Pages}
-	for _, w := range wishes {
+func (o *outsiders) figures(interactions []outside.Interaction, letters map[string]outside.Letter) outsideFigures {
+	f := outsideFigures{Interactions: len(interactions), Left: len(o.gone), Copied: o.copy.Rows(), Pages: o.copy.Pages}
+	for _, w := range interactions {
 		if w.Confirmed {
 			f.Confirmed++
 		}
@@ -124,10 +124,10 @@ func (o *outsiders) erased() (e check.Erased) {
 }
 
 func (f outsideFigures) rows(row func(name, format string, args ...any)) {
-	if f.Wishes == 0 {
+	if f.Interactions == 0 {
 		return
 	}
-	row("end-users", "%d forms filled in, %d links mailed, %d confirmed", f.Wishes, f.Links, f.Confirmed)
+	row("end-users", "%d forms filled in, %d links mailed, %d confirmed", f.Interactions, f.Links, f.Confirmed)
 	row("exported and erased", "%d persons", f.Left)
 	row("copy kept in step", "%d posts by %d pages", f.Copied, f.Pages)
 }

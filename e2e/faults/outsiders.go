@@ -16,10 +16,10 @@ import (
 const (
 	// publicOrigin is where the operator says that readers find the boards.
 	publicOrigin = "https://feedback.example.com"
-	// visitors act at once. Each takes so long from one wish to the next that an organization's
+	// visitors act at once. Each takes so long from one interaction to the next that an organization's
 	// limit of 600 links in ten minutes isn't met.
-	visitors  = 4
-	wishPause = 3 * time.Second
+	visitors         = 4
+	interactionPause = 3 * time.Second
 	// leaveEvery is from one person who leaves to the next, in a whole run.
 	leaveEvery = 20 * time.Second
 	// pollEvery is how often the copy catches up.
@@ -43,10 +43,10 @@ type outsiders struct {
 	stop  func()
 	ended sync.WaitGroup
 
-	mu     sync.Mutex
-	wishes []*outside.Wish
-	gone   []outside.Gone
-	broken []error
+	mu           sync.Mutex
+	interactions []*outside.Interaction
+	gone         []outside.Gone
+	broken       []error
 }
 
 // newOutsiders opens a board for visitors, and another one for who leaves.
@@ -73,7 +73,7 @@ func (r *run) newOutsiders(ctx context.Context) (*outsiders, error) {
 // openBoard gives a tenant a public board with a post.
 func (r *run) openBoard(ctx context.Context, t *tenant) (site outside.Site, place outside.Place, err error) {
 	public := true
-	board, err := t.api.CreateBoardWithResponse(ctx, client.CreateBoardRequest{Name: "Wishes", Public: &public})
+	board, err := t.api.CreateBoardWithResponse(ctx, client.CreateBoardRequest{Name: "Interactions", Public: &public})
 	if err != nil {
 		return site, place, errors.Wrap(err, "create a public board")
 	}
@@ -140,31 +140,31 @@ func (o *outsiders) note(ctx context.Context, err error) {
 	o.broken = append(o.broken, err)
 }
 
-// visit has one wish after the other, each of somebody else.
+// visit has one interaction after the other, each of somebody else.
 func (o *outsiders) visit(ctx, acting context.Context) {
 	for acting.Err() == nil {
-		w, n := o.wish()
+		w, n := o.interaction()
 		o.note(ctx, o.act(ctx, acting, w, n))
-		_ = pause(acting, wishPause)
+		_ = pause(acting, interactionPause)
 	}
 }
 
-func (o *outsiders) wish() (*outside.Wish, int) {
+func (o *outsiders) interaction() (*outside.Interaction, int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := len(o.wishes)
+	n := len(o.interactions)
 	kind := []outside.Kind{outside.Post, outside.Vote, outside.Comment}[n%3]
-	w := &outside.Wish{
-		Kind: kind, At: o.place.Form(kind), Words: fmt.Sprintf("Wish %d", n), Name: "Quentin",
+	w := &outside.Interaction{
+		Kind: kind, At: o.place.Form(kind), Words: fmt.Sprintf("Interaction %d", n), Name: "Quentin",
 		Email: fmt.Sprintf("visitor-%d@example.com", n), OptIn: n%2 == 0,
 	}
-	o.wishes = append(o.wishes, w)
+	o.interactions = append(o.interactions, w)
 	return w, n
 }
 
 // act sends a form and mostly uses its link, sometimes twice. A press is never broken off: who looks at
 // what there is has to know whether it counts.
-func (o *outsiders) act(ctx, acting context.Context, w *outside.Wish, n int) error {
+func (o *outsiders) act(ctx, acting context.Context, w *outside.Interaction, n int) error {
 	v := o.site.Visitor(n, o.mailbox)
 	if err := v.Ask(acting, w); err != nil || n%5 == 4 {
 		return err

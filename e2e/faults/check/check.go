@@ -38,7 +38,7 @@ type Input struct {
 	// MayFail are the endpoints that are dead, or were for a time: nothing fails for good
 	// at another one.
 	MayFail []string
-	// Erased is who was erased at the end-users' wish.
+	// Erased is who was erased at the end-user's own request.
 	Erased Erased
 	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
 	Deleted []string

@@ -54,15 +54,15 @@ func (a *API) Look(ctx context.Context, board, post string) (Seen, error) {
 // Made are the ids of what counts, by its kind.
 type Made map[Kind][]string
 
-// Judge holds what visitors know of their wishes against the letters, as they were when they came and
-// as they are now, and against what there is. A wish that was confirmed is there once, and any other
+// Judge holds what visitors know of their interactions against the letters, as they were when they came and
+// as they are now, and against what there is. An interaction that was confirmed is there once, and any other
 // one not at all; each that was accepted has a letter, and no letter has another link than before.
-func Judge(wishes []Wish, first, now map[string]Letter, seen Seen) (made Made, violations []string) {
+func Judge(interactions []Interaction, first, now map[string]Letter, seen Seen) (made Made, violations []string) {
 	complain := func(format string, args ...any) { violations = append(violations, fmt.Sprintf(format, args...)) }
 	made = Made{Vote: seen.Votes}
 	letters := judgeLetters(first, now, complain)
 	votes, comments := 0, 0
-	for _, w := range wishes {
+	for _, w := range interactions {
 		if n := letters[w.Email]; w.Accepted && n == 0 {
 			complain("link lost: the form of %s was accepted, and no link was mailed", w.Email)
 		} else if n > w.Sent {

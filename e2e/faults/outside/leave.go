@@ -23,7 +23,7 @@ type Place struct {
 	BoardPath, PostPath string
 }
 
-// Form is the path of the form for a wish.
+// Form is the path of the form for an interaction.
 func (p Place) Form(k Kind) string {
 	if k == Post {
 		return p.BoardPath + "/-/new"
@@ -48,16 +48,16 @@ type Leaver struct {
 
 // Leave plays number n. An error says what wasn't as promised.
 func (l *Leaver) Leave(ctx context.Context, n int) (gone Gone, err error) {
-	wishes, err := l.act(ctx, n)
+	interactions, err := l.act(ctx, n)
 	if err != nil {
 		return gone, errors.Wrap(err, "act")
 	}
-	gone.Email = wishes[0].Email
+	gone.Email = interactions[0].Email
 	contact, err := l.contact(ctx, gone.Email)
 	if err != nil {
 		return gone, err
 	}
-	if gone.Subjects, err = l.export(ctx, contact, wishes); err != nil {
+	if gone.Subjects, err = l.export(ctx, contact, interactions); err != nil {
 		return gone, errors.Wrap(err, "export")
 	}
 	if err := l.erase(ctx, contact); err != nil {
@@ -67,29 +67,29 @@ func (l *Leaver) Leave(ctx context.Context, n int) (gone Gone, err error) {
 }
 
 // act posts, votes and comments, with the opt-in.
-func (l *Leaver) act(ctx context.Context, n int) ([]*Wish, error) {
+func (l *Leaver) act(ctx context.Context, n int) ([]*Interaction, error) {
 	v := l.Site.Visitor(n, l.Mailbox)
-	var wishes []*Wish
+	var interactions []*Interaction
 	failed := make([]error, 3)
 	var all sync.WaitGroup
 	for i, kind := range []Kind{Post, Vote, Comment} {
-		w := &Wish{
+		w := &Interaction{
 			Kind: kind, At: l.Place.Form(kind), Words: fmt.Sprintf("%s wants a %s %d", Mark, kind, n),
 			Name: fmt.Sprintf("%s %d", Mark, n), Email: fmt.Sprintf("%s-%d@example.com", Mark, n), OptIn: true,
 		}
-		wishes = append(wishes, w)
+		interactions = append(interactions, w)
 		all.Go(func() { failed[i] = v.Ask(ctx, w) })
 	}
 	all.Wait()
 	if err := errors.Join(failed...); err != nil {
 		return nil, err
 	}
-	return wishes, l.confirm(ctx, v, wishes)
+	return interactions, l.confirm(ctx, v, interactions)
 }
 
 // confirm uses a link of each kind, whose page says what it is for.
-func (l *Leaver) confirm(ctx context.Context, v *Visitor, wishes []*Wish) error {
-	for _, w := range wishes {
+func (l *Leaver) confirm(ctx context.Context, v *Visitor, interactions []*Interaction) error {
+	for _, w := range interactions {
 		used := map[string]bool{}
 		err := insist(ctx, func(context.Context) error {
 			all, err := l.Mailbox.First()
@@ -147,7 +147,7 @@ func (l *Leaver) finished(ctx context.Context, r receipt) (receipt, error) {
 
 // export gets a copy of everything, in which what the person did has to be, each once, and returns
 // the ids of it.
-func (l *Leaver) export(ctx context.Context, contact string, wishes []*Wish) (subjects []string, err error) {
+func (l *Leaver) export(ctx context.Context, contact string, interactions []*Interaction) (subjects []string, err error) {
 	var r receipt
 	if err := l.API.data(ctx, http.MethodPost, "/v1/contacts/"+contact+"/export", "", struct{}{}, &r); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (l *Leaver) export(ctx context.Context, contact string, wishes []*Wish) (su
 	if len(records) != r.Records {
 		return nil, errors.Errorf("%s says %d records and has %d", r.ID, r.Records, len(records))
 	}
-	for _, w := range wishes {
+	for _, w := range interactions {
 		if w.Kind != Vote && !strings.Contains(whole, w.Words) {
 			return nil, errors.Errorf("%s doesn't have the %s of %s", r.ID, w.Kind, w.Email)
 		}

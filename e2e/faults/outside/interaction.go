@@ -19,12 +19,12 @@ const (
 	Comment Kind = "comment"
 )
 
-// Wish is what a visitor wants on a public board, and what came of it as the visitor knows it.
-type Wish struct {
+// Interaction is what a visitor wants on a public board, and what came of it as the visitor knows it.
+type Interaction struct {
 	Kind Kind
 	// At is the path of its form.
 	At string
-	// Words are the title or the text, of this wish alone. A vote has none.
+	// Words are the title or the text, of this interaction alone. A vote has none.
 	Words string
 	Name  string
 	Email string
@@ -49,7 +49,7 @@ func (s Site) Visitor(n int, m *Mailbox) *Visitor { return &Visitor{s, m, s.brow
 
 // Ask fills the form in, as slowly as a person, and sends it until the page says to look into the
 // mailbox.
-func (v *Visitor) Ask(ctx context.Context, w *Wish) error {
+func (v *Visitor) Ask(ctx context.Context, w *Interaction) error {
 	page, err := v.browser.open(ctx, w.At)
 	if err != nil {
 		return err
@@ -81,13 +81,13 @@ func (v *Visitor) Ask(ctx context.Context, w *Wish) error {
 }
 
 // Link waits for the e-mail and returns its link.
-func (v *Visitor) Link(ctx context.Context, w *Wish) (string, error) {
+func (v *Visitor) Link(ctx context.Context, w *Interaction) (string, error) {
 	letter, err := v.mailbox.await(ctx, w.Email)
 	return letter.Link, err
 }
 
 // Press presses the button behind a link until it is known what came of it.
-func (v *Visitor) Press(ctx context.Context, w *Wish, link string) error {
+func (v *Visitor) Press(ctx context.Context, w *Interaction, link string) error {
 	status, err := v.press(ctx, w, link)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (v *Visitor) Press(ctx context.Context, w *Wish, link string) error {
 }
 
 // PressAgain presses the button of a link that was used, which must do nothing.
-func (v *Visitor) PressAgain(ctx context.Context, w *Wish, link string) error {
+func (v *Visitor) PressAgain(ctx context.Context, w *Interaction, link string) error {
 	status, err := v.press(ctx, w, link)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (v *Visitor) PressAgain(ctx context.Context, w *Wish, link string) error {
 	return nil
 }
 
-func (v *Visitor) press(ctx context.Context, w *Wish, link string) (status int, err error) {
+func (v *Visitor) press(ctx context.Context, w *Interaction, link string) (status int, err error) {
 	at, err := url.Parse(link)
 	if err != nil {
 		return 0, errors.Wrap(err, "read a link")
