@@ -4,12 +4,15 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/go-faster/errors"
 )
 
-// languages write the model down, each below its own directory of sdk.
+// languages write the model down as files, by their paths below sdk.
 var languages = map[string]func(*API) (map[string][]byte, error){}
 
 func main() {
@@ -31,17 +34,16 @@ func generate(contract, out string) error {
 	if err != nil {
 		return errors.Wrap(err, "understand the contract")
 	}
-	_ = out
-	for _, r := range api.Resources {
-		for _, o := range r.Operations {
-			fmt.Println(r.Name, o.Name, o.Kind, o.Result.Type, o.Keyed)
+	for _, language := range slices.Sorted(maps.Keys(languages)) {
+		files, err := languages[language](api)
+		if err != nil {
+			return errors.Wrap(err, language)
 		}
-	}
-	for _, o := range api.Objects {
-		fmt.Println(o.Name, o.Sent, o.Received, len(o.Fields))
-	}
-	for _, e := range api.Enums {
-		fmt.Println(e.Name, e.Values)
+		for path, text := range files {
+			if err := os.WriteFile(filepath.Join(out, path), text, 0o644); err != nil { //nolint:gosec // source code, which everybody may read
+				return errors.Wrap(err, language)
+			}
+		}
 	}
 	return nil
 }

@@ -1,0 +1,3 @@
+module earshot/sdk/go
+
+go 1.24
