@@ -105,7 +105,9 @@ func TestAMemberIsLeftOutNullOrSet(t *testing.T) {
 // unplugged is a transport without a network, and without anything that changes while it is printed.
 type unplugged struct{}
 
-func (unplugged) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("unplugged") }
+func (unplugged) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("unplugged")
+}
 
 func TestTheKeyIsInNothingThatIsPrinted(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+func TestTheGoSDKTellsTheStory(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	said := goStory(t, p, p.url)
+	for _, line := range []string{
+		"pages of posts: 2",
+		"post: Export dashboards as PDF planned 1 1", "post: Dark mode open 0 0", "post: Keyboard shortcuts open 0 0",
+		"not there: 404 ERR_NOT_FOUND",
+		"webhook: new post Dark mode", "webhook: Export dashboards as PDF is planned",
+		"feed: vote.created",
+	} {
+		require.Contains(t, said, line+"\n")
+	}
+	require.Equal(t, 2, strings.Count(said, "feed: Export dashboards as PDF was open and is planned\n"), "the event of the crash comes again")
+	require.Equal(t, 1, strings.Count(said, "feed: vote.created\n"), "and no other:\n%s", said)
+	happenedOnce(t, p)
+}
+
+func TestEachWriteOfTheGoSDKTakesEffectOnceThroughABadNetwork(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	goStory(t, p, faultyProxy(t, p.url))
+	happenedOnce(t, p)
+}
+
+// goStory runs the SDK's example against a service and returns what it said.
+func goStory(t *testing.T, p *program, url string) string {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "story")
+	build := exec.Command("go", "build", "-C", filepath.Join(repository, "sdk", "go"), "-o", program, "./examples/story")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
+	defer cancel()
+	story := exec.CommandContext(ctx, program, filepath.Join(dir, "place"))
+	story.Env = append(cleanEnviron(), "EARSHOT_API_KEY="+p.key, "EARSHOT_BASE_URL="+url)
+	out, err = story.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// happenedOnce wants each thing that the story has made to be there once, and its webhook to be gone.
+func happenedOnce(t *testing.T, p *program) {
+	t.Helper()
+	happened := map[string]int{}
+	for _, event := range listed(t, p, "/v1/events?limit=100") {
+		happened[fmt.Sprint(event["type"])]++
+	}
+	require.Equal(t, map[string]int{
+		"contact.created": 1, "post.created": 3, "comment.created": 1, "vote.created": 1, "post.status_changed": 1,
+	}, happened)
+	boards := listed(t, p, "/v1/boards")
+	require.Len(t, boards, 1)
+	require.Len(t, listed(t, p, fmt.Sprintf("/v1/boards/%s/tags", boards[0]["id"])), 1)
+	require.Empty(t, listed(t, p, "/v1/webhooks"))
+}
+
+// listed is the first page of a list.
+func listed(t *testing.T, p *program, path string) []map[string]any {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	answer, err := p.client.Do(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	var page struct{ Data []map[string]any }
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&page))
+	return page.Data
+}
