@@ -15,8 +15,6 @@ import (
 //go:embed golang.tmpl
 var golangTemplate string
 
-func init() { languages["go"] = golang }
-
 // golang writes the Go SDK's types and its resources with their methods.
 func golang(api *API) (map[string][]byte, error) {
 	t, err := template.New("go").Funcs(template.FuncMap{

@@ -13,7 +13,10 @@ import (
 )
 
 // languages write the model down as files, by their paths below sdk.
-var languages = map[string]func(*API) (map[string][]byte, error){}
+var languages = map[string]func(*API) (map[string][]byte, error){
+	"go":         golang,
+	"typescript": typescript,
+}
 
 func main() {
 	contract := flag.String("contract", "api/openapi.yaml", "the contract")

@@ -206,7 +206,7 @@ const (
 	RecoveryStatusStopped   RecoveryStatus = "stopped"
 )
 
-// SubjectRecordKind: What the record is. A `subscription` is what the person chose to be e-mailed about.
+// SubjectRecordKind: What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
 type SubjectRecordKind string
 
 // The values of SubjectRecordKind that this version knows.
@@ -2079,7 +2079,7 @@ func (o RichText) MarshalJSON() ([]byte, error) {
 
 // SubjectRecord: What the service answers.
 type SubjectRecord struct {
-	// What the record is. A `subscription` is what the person chose to be e-mailed about.
+	// What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
 	Kind SubjectRecordKind `json:"kind"`
 	// The record as it was when the export came to it. Its members may become more.
 	Record map[string]any `json:"record"`

@@ -1,0 +1,28 @@
+/** What the client takes from the world besides the network. */
+export interface Clock {
+  /** The milliseconds since 1970. */
+  now(): number;
+  /** Resolves after so many milliseconds, or rejects with the signal's reason. */
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** A number from 0 up to 1. */
+  random(): number;
+}
+
+/** The platform's own. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  random: () => Math.random(),
+  sleep: (milliseconds, signal) =>
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const cancel = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", cancel);
+        resolve();
+      }, milliseconds);
+      signal?.addEventListener("abort", cancel, { once: true });
+    }),
+};

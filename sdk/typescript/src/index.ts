@@ -1,0 +1,13 @@
+export { type Answer, Call } from "./call.js";
+export { Earshot, type EarshotOptions } from "./client.js";
+export type { Clock } from "./clock.js";
+export { APIError, ConnectionError, EarshotError, TimeoutError, WebhookVerificationError } from "./errors.js";
+export type { FollowOptions } from "./follow.js";
+export * from "./generated/errors.js";
+export type * from "./generated/resources.js";
+export type * from "./generated/types.js";
+export { version } from "./generated/version.js";
+export { type From, List, type Page } from "./list.js";
+export type { CallOptions, ConditionalOptions, WriteOptions } from "./request.js";
+export * as webhooks from "./webhooks.js";
+export { type WidgetTokenInput, widgetToken } from "./widget.js";

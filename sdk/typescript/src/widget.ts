@@ -1,0 +1,41 @@
+import { hmacKey, webCrypto } from "./crypto.js";
+import { EarshotError } from "./errors.js";
+import type { IdentifyContactRequest } from "./generated/types.js";
+
+/** What a token of the widget says, and what signs it. */
+export interface WidgetTokenInput {
+  /** Your organization, `org_…`. */
+  organizationId: string;
+  /** The id of the widget's secret. */
+  secretId: string;
+  /** The widget's secret, `wgsec_…`. */
+  secret: string;
+  /** Who looks at the page, with what you know of them. */
+  user: IdentifyContactRequest;
+  /** For how many seconds it is valid: 3600, which is the most, if left out. */
+  lifetime?: number | undefined;
+  /** The milliseconds since 1970; left out, it is Date.now. */
+  now?: (() => number) | undefined;
+}
+
+/** Signs a token for `Earshot("identify", token)` on a page of yours. For servers: a browser must never have the secret. */
+export async function widgetToken(input: WidgetTokenInput): Promise<string> {
+  const { organizationId, secretId, secret, user, lifetime = 3600, now = Date.now } = input;
+  if (!secret || secret === "wgsec_") throw new EarshotError("the secret of the widget is empty");
+  const { externalUserId, ...traits } = user;
+  const iat = Math.floor(now() / 1000);
+  const claims = { ...traits, sub: externalUserId, iss: organizationId, aud: "widget", iat, exp: iat + lifetime };
+  const signed = `${encode({ alg: "HS256", typ: "JWT", kid: secretId })}.${encode(claims)}`;
+  const { subtle } = await webCrypto();
+  const signature = await subtle.sign("HMAC", await hmacKey(secret, "sign"), new TextEncoder().encode(signed));
+  return `${signed}.${base64url(new Uint8Array(signature))}`;
+}
+
+function encode(value: object): string {
+  return base64url(new TextEncoder().encode(JSON.stringify(value)));
+}
+
+function base64url(bytes: Uint8Array): string {
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
