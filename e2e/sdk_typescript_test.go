@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/devstack"
+	"earshot/internal/testkit"
+)
+
+// TestTheTypeScriptSDK builds the package, holds it against the vectors, packs it, and uses what an
+// integrator would get.
+func TestTheTypeScriptSDK(t *testing.T) {
+	t.Parallel()
+	archive := packTypeScriptSDK(t)
+
+	t.Run("tells the story of the quickstart", func(t *testing.T) {
+		t.Parallel()
+		p := serveStories(t)
+		n := newSDKProject(t, archive, p, p.url)
+		require.Contains(t, n.mustRun("node", "built/story.js"), "The story went well.")
+	})
+	t.Run("makes each thing once over a connection that drops, doubles and cuts", func(t *testing.T) {
+		t.Parallel()
+		p := serveStories(t)
+		n := newSDKProject(t, archive, p, faultyProxy(t, p.url))
+		require.Contains(t, n.mustRun("node", "built/story.js"), "The story went well.")
+		board, _ := p.first("/v1/boards")["id"].(string)
+		for path, want := range map[string]int{
+			"/v1/boards": 1, "/v1/webhooks": 1, "/v1/contacts": 2, "/v1/widget/secrets": 1,
+			"/v1/boards/" + board + "/posts": 3, "/v1/boards/" + board + "/tags": 1,
+		} {
+			require.Len(t, p.all(path), want, path)
+		}
+		for _, post := range p.all("/v1/boards/" + board + "/posts?sort=votes")[:1] {
+			require.Len(t, p.all("/v1/posts/"+post["id"].(string)+"/comments"), 1) //nolint:forcetypeassert // it panics, which fails the test
+			require.Len(t, p.all("/v1/posts/"+post["id"].(string)+"/votes"), 1)    //nolint:forcetypeassert // as above
+		}
+	})
+	t.Run("does what its README says", func(t *testing.T) {
+		t.Parallel()
+		p := serveStories(t)
+		n := newSDKProject(t, archive, p, p.url)
+		runReadme(t, n)
+	})
+}
+
+// serveStories starts a service that tries deliveries again soon.
+func serveStories(t *testing.T) *program {
+	t.Helper()
+	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
+	p.serve()
+	return p
+}
+
+// all is the first page of a list.
+func (p *program) all(path string) []map[string]any {
+	p.t.Helper()
+	var page struct{ Data []map[string]any }
+	r, err := http.NewRequest(http.MethodGet, p.url+path, nil)
+	require.NoError(p.t, err)
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	answer, err := p.client.Do(r)
+	require.NoError(p.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	require.NoError(p.t, json.NewDecoder(answer.Body).Decode(&page))
+	return page.Data
+}
+
+// packTypeScriptSDK builds and tests the package in a copy, and returns the archive that would be published.
+func packTypeScriptSDK(t *testing.T) string {
+	t.Helper()
+	n := newNodeProject(t, filepath.Join("..", "sdk", "typescript"))
+	root := t.TempDir()
+	copySources(t, filepath.Join(repository, "sdk", "vectors"), filepath.Join(root, "vectors"))
+	n.dir = filepath.Join(root, "typescript")
+	copySources(t, filepath.Join(repository, "sdk", "typescript"), n.dir)
+	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+	t.Log(regexp.MustCompile(`(?m)^(# (tests|fail)|dist:).*`).FindAllString(n.mustRun("npm", "test"), -1))
+
+	var packed []struct {
+		Filename string
+		Files    []struct{ Path string }
+	}
+	cmd := exec.CommandContext(t.Context(), "npm", "pack", "--json", "--ignore-scripts")
+	cmd.Dir, cmd.Env = n.dir, n.env
+	printed, err := cmd.Output()
+	require.NoError(t, err, "%s", printed)
+	require.NoError(t, json.Unmarshal(printed, &packed), "%s", printed)
+	for _, file := range packed[0].Files {
+		require.Regexp(t, `^(README\.md|package\.json|dist/.*\.(js|d\.ts))$`, file.Path, "what is published")
+	}
+	return filepath.Join(n.dir, packed[0].Filename)
+}
+
+// copySources copies a folder without what npm and the compiler have put there.
+func copySources(t *testing.T, from, to string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); name == "node_modules" || name == "dist" {
+			return filepath.SkipDir
+		}
+		inside, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.MkdirAll(filepath.Join(to, inside), 0o750)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, inside), text, 0o600)
+	}))
+}
+
+// newSDKProject is a project of an integrator, with the packed SDK and the README's program, compiled.
+func newSDKProject(t *testing.T, archive string, p *program, url string) *nodeProject {
+	t.Helper()
+	n := newNodeProject(t, "sdk_typescript", "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+p.key, "SERVICE_URL="+p.url)
+	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "readme.ts"), []byte(readmeProgram(t)), 0o600))
+	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+	n.mustRun("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", archive)
+	n.mustRun("npx", "tsc")
+	return n
+}
+
+// readmeProgram are the README's samples in turn, which make one program.
+func readmeProgram(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "sdk", "typescript", "README.md"))
+	require.NoError(t, err)
+	var program strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		program.WriteString(block[1])
+	}
+	require.NotEmpty(t, program.String())
+	return program.String()
+}
+
+// runReadme runs the program while it follows the feed and receives webhooks.
+func runReadme(t *testing.T, n *nodeProject) {
+	t.Helper()
+	port, _, err := devstack.FreePort(0)
+	require.NoError(t, err)
+	cmd := exec.Command("node", "built/readme.js")
+	said := testkit.NewLogs()
+	cmd.Dir, cmd.Env = n.dir, append(n.env, "WEBHOOK_SECRET="+guideSecret, fmt.Sprintf("PORT=%d", port))
+	cmd.Stdout, cmd.Stderr = said, said
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for _, line := range []string{
+		"Export dashboards as PDF: 1\n", "Somebody changed it: ", `Earshot("identify", "eyJ`, " post.created\n", " vote.created\n",
+	} {
+		require.Eventually(t, func() bool { return strings.Contains(said.String(), line) }, waitLimit, lookEvery, "%s: %s", line, said)
+	}
+	// The loop comes back for the next event before it waits for it.
+	require.Eventually(t, func() bool {
+		saved, err := os.ReadFile(filepath.Join(n.dir, "checkpoint"))
+		return err == nil && strings.HasSuffix(strings.TrimSpace(said.String()), string(saved)+" vote.created")
+	}, waitLimit, lookEvery, "%s", said)
+
+	url, now := fmt.Sprintf("http://127.0.0.1:%d/hook", port), time.Now()
+	body := []byte(`{"event":"post.created","post":{"title":"Grüße"}}`)
+	require.Equal(t, http.StatusNoContent, attempt(url, now, body, body, guideSecret))
+	require.Equal(t, http.StatusBadRequest, attempt(url, now, body, body, newerSecret))
+	require.Contains(t, said.String(), "New: Grüße")
+}
