@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Earshot, type Event, type EventType, NotFoundError, PreconditionFailedError, ValidationError, webhooks, widgetToken } from "@earshot/sdk";
+import {
+  Earshot,
+  type Event,
+  type EventType,
+  NotFoundError,
+  PreconditionFailedError,
+  ValidationError,
+  webhooks,
+  widgetToken,
+} from "@earshot/sdk";
 import { type Receiver, startReceiver } from "./receiver.js";
 
 /** How often each event comes in this story. */
@@ -118,7 +127,7 @@ async function identifyByToken(): Promise<void> {
   const { organization } = await earshot.me.get();
   const user = { externalUserId: "user-2", email: "grace@example.com", name: "Grace 🚀", mrrCents: 4900, currency: "EUR" };
   const token = await widgetToken({ organizationId: organization.id, secretId: secret.id, secret: secret.secret, user });
-  const address = `${process.env["SERVICE_URL"]}/widget/${organization.slug ?? organization.id}/identify`;
+  const address = `${process.env.SERVICE_URL}/widget/${organization.slug ?? organization.id}/identify`;
   const headers = { origin, "content-type": "application/json" };
   const answer = await fetch(address, { method: "POST", body: JSON.stringify({ token }), headers });
   assert.equal(answer.status, 204, await answer.text());

@@ -8,20 +8,20 @@ export type Body = Record<string, unknown>;
 export function readBody(response: Response, text: string): Body {
   const body = object(parse(text));
   if (response.ok && body && "data" in body) return body;
-  const error = object(body?.["error"]);
+  const error = object(body?.error);
   const problem = problemOf(response, response.ok ? undefined : error);
   throw new (errorClasses.get(problem.code) ?? APIError)(problem);
 }
 
 function problemOf(response: Response, error: Body | undefined): Problem {
   const { headers, status } = response;
-  const known = typeof error?.["code"] === "string" ? error : undefined;
+  const known = typeof error?.code === "string" ? error : undefined;
   const seconds = headers.get("retry-after") ?? "";
   return {
     status,
-    code: known ? String(known["code"]) : `HTTP_${status}`,
-    message: known ? String(known["message"] ?? "") : `an answer with the status ${status} that isn't the service's`,
-    details: (known && object(known["details"])) ?? {},
+    code: known ? String(known.code) : `HTTP_${status}`,
+    message: known ? String(known.message ?? "") : `an answer with the status ${status} that isn't the service's`,
+    details: (known && object(known.details)) ?? {},
     requestId: headers.get("x-request-id"),
     retryAfter: /^\d+$/.test(seconds) ? Number(seconds) : null,
   };

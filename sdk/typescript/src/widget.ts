@@ -22,7 +22,9 @@ export interface WidgetTokenInput {
 export async function widgetToken(input: WidgetTokenInput): Promise<string> {
   const { organizationId, secretId, secret, user, lifetime = 3600, now = Date.now } = input;
   if (!secret || secret === "wgsec_") throw new EarshotError("the secret of the widget is empty");
+  if (!(lifetime > 0 && lifetime <= 3600)) throw new EarshotError("a token is valid for an hour at most");
   const { externalUserId, ...traits } = user;
+  if (!externalUserId) throw new EarshotError("the user has no externalUserId");
   const iat = Math.floor(now() / 1000);
   const claims = { ...traits, sub: externalUserId, iss: organizationId, aud: "widget", iat, exp: iat + lifetime };
   const signed = `${encode({ alg: "HS256", typ: "JWT", kid: secretId })}.${encode(claims)}`;

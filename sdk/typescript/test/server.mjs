@@ -32,7 +32,8 @@ export async function serve(t, answers) {
 function reply(response, { cut, status, headers, body, text }) {
   const bytes = Buffer.from(text ?? JSON.stringify(body) ?? "");
   if (cut === "before") return response.socket.destroy();
-  response.writeHead(status, { ...headers, "Content-Length": bytes.length });
+  // A connection of its own for each: some platforms send again by themselves what an idle connection lost.
+  response.writeHead(status, { Connection: "close", ...headers, "Content-Length": bytes.length });
   if (cut === "inside") return response.write(bytes.subarray(0, bytes.length / 2), () => response.socket.destroy());
   response.end(bytes);
 }

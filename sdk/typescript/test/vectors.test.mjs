@@ -73,7 +73,10 @@ for (const { name, answers, cursor, take, want } of await cases("pages")) {
     };
     assert.equal(await outcome(read()), want.error);
     assert.deepEqual(ids, want.ids);
-    assert.deepEqual(server.requests.map(({ url }) => url.searchParams.get("cursor")), want.cursors);
+    assert.deepEqual(
+      server.requests.map(({ url }) => url.searchParams.get("cursor")),
+      want.cursors,
+    );
     for (const { url } of server.requests) {
       assert.equal(url.pathname, "/v1/boards/brd_1/posts");
       assert.equal(url.searchParams.get("status"), "open");
