@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +30,15 @@ func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
 	require.Contains(t, said, "over HTTP: 18 tools")
 	require.Contains(t, said, "over stdio: 18 tools")
 	require.Contains(t, said, "A wrong key is refused.")
+
+	guide, err := os.ReadFile(filepath.Join(repository, "docs", "mcp.md"))
+	require.NoError(t, err)
+	_, sample, _ := strings.Cut(string(guide), "```js\n")
+	sample, _, _ = strings.Cut(sample, "```")
+	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "agent.mjs"), []byte(sample), 0o600))
+	said = n.mustRun("node", "agent.mjs")
+	require.Contains(t, said, "18 tools")
+	require.Contains(t, said, "Export as PDF: 1 votes")
 
 	var listed struct {
 		Tools []struct {
