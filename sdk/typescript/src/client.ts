@@ -49,7 +49,13 @@ function usableKey(key: string | undefined): string {
   return key;
 }
 
+// The address isn't told: it may hold a password, which no platform's fetch takes.
 function usableAddress(url: string): string {
-  if (!/^https?:\/\/[^/?#]+(\/[^?#]*)?$/.test(url)) throw new EarshotError(`baseUrl is no address: ${url}`);
+  if (!/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(url)) throw new EarshotError("baseUrl is no address such as https://feedback.example.com");
+  try {
+    new URL(url);
+  } catch {
+    throw new EarshotError("baseUrl is no address");
+  }
   return url.replace(/\/+$/, "");
 }

@@ -94,7 +94,8 @@ async function exchange(
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<[Response, string]> {
-  const what = `${init.method} ${url}`;
+  // Without the query, which may tell of persons.
+  const what = `${init.method} ${url.split("?")[0]}`;
   const attempt = new AbortController();
   const cancel = () => attempt.abort(signal?.reason);
   const expire = () => attempt.abort(new TimeoutError(`${what}: no answer within ${timeout} ms`));

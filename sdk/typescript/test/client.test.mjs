@@ -80,9 +80,27 @@ test("what can't be a key or an address is refused at once, without telling the 
     () => new Earshot({ apiKey: "esk_secret\n" }),
     (error) => error instanceof EarshotError && !inspect(error).includes("secret"),
   );
-  for (const baseUrl of ["", "example.com", "ftp://example.com", "https://", "https://example.com?a=b"]) {
+  for (const baseUrl of [
+    "",
+    "example.com",
+    "ftp://example.com",
+    "https://",
+    "https://example.com?a=b",
+    "http://[::1",
+    "https://a:b@example.com",
+  ]) {
     assert.throws(() => new Earshot({ apiKey: "esk_secret", baseUrl }), EarshotError, baseUrl);
   }
+});
+
+test("an error doesn't tell what was asked for", async () => {
+  const { earshot } = client("http://127.0.0.1:1", { maxRetries: 0 });
+  const error = await earshot.contacts
+    .list({ email: "ada@example.com" })
+    .page()
+    .catch((reason) => reason);
+  assert.match(error.message, /^GET http:\/\/127\.0\.0\.1:1\/v1\/contacts: /);
+  assert.doesNotMatch(inspect(error, { depth: 20 }), /ada/);
 });
 
 test("no log of the client or of an error shows the key", async (t) => {
