@@ -126,8 +126,6 @@ var allowed = map[string][]string{
 	// It knows operations by the contract alone.
 	"mcp":    {"api", "internal/problem"},
 	"client": nil,
-	// It knows the contract alone.
-	"sdk/generate": nil,
 	"worker": {
 		"activities", "dispatch", "internal/config", "internal/feedback", "internal/mail", "internal/seal", "internal/send",
 		"internal/store", "internal/telemetry", "workflows",
