@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -98,15 +99,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case doubled:
 		p.pass(r, body)
 	}
-	answer, text := p.pass(r, body)
+	status, header, text := p.pass(r, body)
 	if f == lost {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(answer.StatusCode)
+	w.WriteHeader(status)
 	if f == cut {
 		_, _ = w.Write(text[:len(text)/2])
 		_ = http.NewResponseController(w).Flush()
@@ -116,7 +115,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pass sends a request to the service and reads its answer. Where there is none the client gets none either.
-func (p *proxy) pass(r *http.Request, body []byte) (*http.Response, []byte) {
+func (p *proxy) pass(r *http.Request, body []byte) (status int, header http.Header, text []byte) {
 	onward, err := http.NewRequestWithContext(r.Context(), r.Method, p.to+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -127,9 +126,8 @@ func (p *proxy) pass(r *http.Request, body []byte) (*http.Response, []byte) {
 		panic(http.ErrAbortHandler)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
+	if text, err = io.ReadAll(answer.Body); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	return answer, text
+	return answer.StatusCode, answer.Header, text
 }

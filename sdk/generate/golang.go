@@ -19,7 +19,7 @@ var golangTemplate string
 func golang(api *API) (map[string][]byte, error) {
 	t, err := template.New("go").Funcs(template.FuncMap{
 		"name": goName, "local": goLocal, "typeName": goTypeName, "constant": goConstant,
-		"comment": goComment, "sentence": goSentence,
+		"comment": goComment, "sentence": goSentence, "describe": goDescribe,
 		"member": goMember, "tag": goTag, "param": goParam, "result": goResult, "value": goValue,
 		"answered": goAnswered, "payload": goPayload, "lower": goLowerFirst, "has": goHas,
 	}).Parse(golangTemplate)
@@ -207,6 +207,14 @@ func goComment(indent, text string) string {
 		lines.WriteString(strings.TrimRight(indent+"// "+line, " \n") + "\n")
 	}
 	return lines.String()
+}
+
+// goDescribe is the comment of a type, of which the contract may say nothing.
+func goDescribe(name, doc, otherwise string) string {
+	if doc == "" {
+		return name + " " + otherwise + "."
+	}
+	return name + ": " + doc
 }
 
 // goSentence ends with a full stop.

@@ -85,6 +85,7 @@ func (s *EventsService) follow(ctx context.Context, o FollowOptions, options []C
 		params.Wait = max(1, int64(o.Wait/time.Second))
 	}
 	for {
+		began := time.Now()
 		page, err := s.next(ctx, params, options)
 		if err != nil {
 			return err
@@ -98,10 +99,17 @@ func (s *EventsService) follow(ctx context.Context, o FollowOptions, options []C
 				return fmt.Errorf("earshot: save the place in the feed: %w", err)
 			}
 		}
-		// What the filter has left out need not be looked through again.
-		if moved := params.After == nil || *params.After != page.NextAfter; moved && len(page.Data) == 0 {
+		moved := params.After == nil || *params.After != page.NextAfter
+		switch {
+		case len(page.Data) > 0:
+		case moved: // what the filter has left out need not be looked through again
 			if err := o.Save(ctx, page.NextAfter); err != nil {
 				return fmt.Errorf("earshot: save the place in the feed: %w", err)
+			}
+		case time.Since(began) < time.Duration(params.Wait)*time.Second/2:
+			// So many requests of the organization wait that the service has answered at once.
+			if err := s.core.sleep(ctx, time.Second+s.core.part(time.Second)); err != nil {
+				return err
 			}
 		}
 		params.After = &page.NextAfter

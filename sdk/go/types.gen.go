@@ -268,7 +268,7 @@ type CastVoteRequest struct {
 	CreateContact *bool `json:"createContact,omitzero"`
 }
 
-// CommentBodyInput: The body of a request.
+// CommentBodyInput is the body of a request.
 type CommentBodyInput struct {
 	// A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
 	JSON any `json:"json,omitzero"`
@@ -276,7 +276,7 @@ type CommentBodyInput struct {
 	Text string `json:"text"`
 }
 
-// CreateAPIKeyRequest: The body of a request.
+// CreateAPIKeyRequest is the body of a request.
 type CreateAPIKeyRequest struct {
 	// What the key is named, trimmed.
 	Name string `json:"name"`
@@ -288,7 +288,7 @@ type CreateAPIKeyRequest struct {
 	ExpiresAt Optional[time.Time] `json:"expiresAt,omitzero"`
 }
 
-// CreateBoardRequest: The body of a request.
+// CreateBoardRequest is the body of a request.
 type CreateBoardRequest struct {
 	// The board's name, trimmed.
 	Name string `json:"name"`
@@ -304,7 +304,7 @@ type CreateBoardRequest struct {
 	Moderated *bool `json:"moderated,omitzero"`
 }
 
-// CreateChangelogEntryRequest: The body of a request.
+// CreateChangelogEntryRequest is the body of a request.
 type CreateChangelogEntryRequest struct {
 	// The entry's title, trimmed.
 	Title string `json:"title"`
@@ -331,7 +331,7 @@ type CreateCommentRequest struct {
 	ParentID Optional[string] `json:"parentId,omitzero"`
 }
 
-// CreateContactRequest: The body of a request.
+// CreateContactRequest is the body of a request.
 type CreateContactRequest struct {
 	// The e-mail address. It is trimmed and lower-cased.
 	Email Optional[string] `json:"email,omitzero"`
@@ -349,7 +349,7 @@ type CreateContactRequest struct {
 	ExternalUserID Optional[string] `json:"externalUserId,omitzero"`
 }
 
-// CreateMemberRequest: The body of a request.
+// CreateMemberRequest is the body of a request.
 type CreateMemberRequest struct {
 	// The e-mail address, unique in the organization. It is trimmed and lower-cased.
 	Email string `json:"email"`
@@ -360,7 +360,7 @@ type CreateMemberRequest struct {
 	Role *MemberRole `json:"role,omitzero"`
 }
 
-// CreatePostRequest: The body of a request.
+// CreatePostRequest is the body of a request.
 type CreatePostRequest struct {
 	// The post's title, trimmed.
 	Title string `json:"title"`
@@ -372,7 +372,7 @@ type CreatePostRequest struct {
 	TagIDs []string `json:"tagIds,omitzero"`
 }
 
-// CreateTagRequest: The body of a request.
+// CreateTagRequest is the body of a request.
 type CreateTagRequest struct {
 	// The tag's name, trimmed, unique on its board without regard to case.
 	Name string `json:"name"`
@@ -380,7 +380,7 @@ type CreateTagRequest struct {
 	Color *string `json:"color,omitzero"`
 }
 
-// CreateWebhookRequest: The body of a request.
+// CreateWebhookRequest is the body of a request.
 type CreateWebhookRequest struct {
 	// Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 	// A name that leads to an address inside a network is accepted here and refused at each attempt.
@@ -397,19 +397,19 @@ type CreateWebhookRequest struct {
 	MaxPerSecond Optional[int64] `json:"maxPerSecond,omitzero"`
 }
 
-// DeleteBoardRequest: The body of a request.
+// DeleteBoardRequest is the body of a request.
 type DeleteBoardRequest struct {
 	// The board's name, exactly as it is.
 	ConfirmName string `json:"confirmName"`
 }
 
-// EraseContactRequest: The body of a request.
+// EraseContactRequest is the body of a request.
 type EraseContactRequest struct {
 	// What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
 	Text *ErasedText `json:"text,omitzero"`
 }
 
-// IdentifyContactRequest: The body of a request.
+// IdentifyContactRequest is the body of a request.
 type IdentifyContactRequest struct {
 	// The e-mail address. It is trimmed and lower-cased.
 	Email Optional[string] `json:"email,omitzero"`
@@ -427,13 +427,13 @@ type IdentifyContactRequest struct {
 	ExternalUserID string `json:"externalUserId"`
 }
 
-// IdentifyContactsRequest: The body of a request.
+// IdentifyContactsRequest is the body of a request.
 type IdentifyContactsRequest struct {
 	// Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
 	Contacts []IdentifyContactRequest `json:"contacts"`
 }
 
-// MergePostsRequest: The body of a request.
+// MergePostsRequest is the body of a request.
 type MergePostsRequest struct {
 	// Ids of the posts to merge into this one. Repeated ones count once.
 	SourceIDs []string `json:"sourceIds"`
@@ -447,7 +447,7 @@ type PostBodyInput struct {
 	Text *string `json:"text,omitzero"`
 }
 
-// RecoverWebhookRequest: The body of a request.
+// RecoverWebhookRequest is the body of a request.
 type RecoverWebhookRequest struct {
 	// The first moment of the window.
 	Since time.Time `json:"since"`
@@ -457,31 +457,31 @@ type RecoverWebhookRequest struct {
 	EventType *DeliveryEventType `json:"eventType,omitzero"`
 }
 
-// ReplaceLinkedPostsRequest: The body of a request.
+// ReplaceLinkedPostsRequest is the body of a request.
 type ReplaceLinkedPostsRequest struct {
 	// Ids of all the posts to link, in order. Repeated ones count once.
 	PostIDs []string `json:"postIds"`
 }
 
-// ReplaceWidgetOriginsRequest: The body of a request.
+// ReplaceWidgetOriginsRequest is the body of a request.
 type ReplaceWidgetOriginsRequest struct {
 	// The origins of the pages that may hold the widget.
 	Origins []string `json:"origins"`
 }
 
-// RotateAPIKeyRequest: The body of a request.
+// RotateAPIKeyRequest is the body of a request.
 type RotateAPIKeyRequest struct {
 	// How long the old key stays valid: a day when left out, at most 30 days. 0 ends it within a second.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitzero"`
 }
 
-// RotateWebhookSecretRequest: The body of a request.
+// RotateWebhookSecretRequest is the body of a request.
 type RotateWebhookSecretRequest struct {
 	// How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitzero"`
 }
 
-// UpdateBoardRequest: The body of a request.
+// UpdateBoardRequest is the body of a request.
 type UpdateBoardRequest struct {
 	// The board's name, trimmed.
 	Name *string `json:"name,omitzero"`
@@ -501,7 +501,7 @@ type UpdateBoardRequest struct {
 	Moderated *bool `json:"moderated,omitzero"`
 }
 
-// UpdateChangelogEntryRequest: The body of a request.
+// UpdateChangelogEntryRequest is the body of a request.
 type UpdateChangelogEntryRequest struct {
 	// The entry's title, trimmed.
 	Title *string `json:"title,omitzero"`
@@ -515,12 +515,12 @@ type UpdateChangelogEntryRequest struct {
 	PublishedAt Optional[time.Time] `json:"publishedAt,omitzero"`
 }
 
-// UpdateCommentRequest: The body of a request.
+// UpdateCommentRequest is the body of a request.
 type UpdateCommentRequest struct {
 	Body CommentBodyInput `json:"body"`
 }
 
-// UpdateContactRequest: The body of a request.
+// UpdateContactRequest is the body of a request.
 type UpdateContactRequest struct {
 	// The e-mail address. It is trimmed and lower-cased.
 	Email Optional[string] `json:"email,omitzero"`
@@ -538,7 +538,7 @@ type UpdateContactRequest struct {
 	ExternalUserID Optional[string] `json:"externalUserId,omitzero"`
 }
 
-// UpdateMemberRequest: The body of a request.
+// UpdateMemberRequest is the body of a request.
 type UpdateMemberRequest struct {
 	// The member's name, trimmed. It holds no control characters.
 	Name *string `json:"name,omitzero"`
@@ -547,7 +547,7 @@ type UpdateMemberRequest struct {
 	Role *MemberRole `json:"role,omitzero"`
 }
 
-// UpdateOrganizationRequest: The body of a request.
+// UpdateOrganizationRequest is the body of a request.
 type UpdateOrganizationRequest struct {
 	// The colour of your web pages, kept in lower case; null is that of the service.
 	Color Optional[string] `json:"color,omitzero"`
@@ -562,7 +562,7 @@ type UpdateOrganizationRequest struct {
 	SubscriberMails *bool `json:"subscriberMails,omitzero"`
 }
 
-// UpdatePostRequest: The body of a request.
+// UpdatePostRequest is the body of a request.
 type UpdatePostRequest struct {
 	// The post's title, trimmed.
 	Title *string `json:"title,omitzero"`
@@ -580,7 +580,7 @@ type UpdatePostRequest struct {
 	TagIDs []string `json:"tagIds,omitzero"`
 }
 
-// UpdateTagRequest: The body of a request.
+// UpdateTagRequest is the body of a request.
 type UpdateTagRequest struct {
 	// The tag's name, trimmed, unique on its board without regard to case.
 	Name *string `json:"name,omitzero"`
@@ -588,7 +588,7 @@ type UpdateTagRequest struct {
 	Color *string `json:"color,omitzero"`
 }
 
-// UpdateWebhookRequest: The body of a request.
+// UpdateWebhookRequest is the body of a request.
 type UpdateWebhookRequest struct {
 	// Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
 	// A name that leads to an address inside a network is accepted here and refused at each attempt.
@@ -607,7 +607,7 @@ type UpdateWebhookRequest struct {
 	Enabled *bool `json:"enabled,omitzero"`
 }
 
-// APIKey: What the service answers.
+// APIKey is what the service answers.
 type APIKey struct {
 	// An API key's id.
 	ID string `json:"id"`
@@ -643,7 +643,7 @@ func (o APIKey) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// APIKeyWithSecret: What the service answers.
+// APIKeyWithSecret is what the service answers.
 type APIKeyWithSecret struct {
 	// An API key's id.
 	ID string `json:"id"`
@@ -703,7 +703,7 @@ func (o ApprovedSubmission) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// AuditEntry: What the service answers.
+// AuditEntry is what the service answers.
 type AuditEntry struct {
 	// The id of an entry of the audit trail.
 	ID string `json:"id"`
@@ -778,7 +778,7 @@ func (o AuditEntryResource) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Board: What the service answers.
+// Board is what the service answers.
 type Board struct {
 	// A board's id.
 	ID string `json:"id"`
@@ -820,7 +820,7 @@ func (o Board) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ChangelogEntry: What the service answers.
+// ChangelogEntry is what the service answers.
 type ChangelogEntry struct {
 	// A changelog entry's id.
 	ID string `json:"id"`
@@ -861,7 +861,7 @@ func (o ChangelogEntry) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ChangelogPublishedEvent: What the service answers.
+// ChangelogPublishedEvent is what the service answers.
 type ChangelogPublishedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -921,7 +921,7 @@ func (o Comment) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// CommentCreatedEvent: What the service answers.
+// CommentCreatedEvent is what the service answers.
 type CommentCreatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -945,7 +945,7 @@ func (o CommentCreatedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Contact: What the service answers.
+// Contact is what the service answers.
 type Contact struct {
 	// A contact's id.
 	ID string `json:"id"`
@@ -997,7 +997,7 @@ func (o Contact) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ContactCreatedEvent: What the service answers.
+// ContactCreatedEvent is what the service answers.
 type ContactCreatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -1020,7 +1020,7 @@ func (o ContactCreatedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ContactDeletedEvent: What the service answers.
+// ContactDeletedEvent is what the service answers.
 type ContactDeletedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -1043,7 +1043,7 @@ func (o ContactDeletedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ContactDetail: What the service answers.
+// ContactDetail is what the service answers.
 type ContactDetail struct {
 	// A contact's id.
 	ID string `json:"id"`
@@ -1101,7 +1101,7 @@ func (o ContactDetail) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ContactUpdatedEvent: What the service answers.
+// ContactUpdatedEvent is what the service answers.
 type ContactUpdatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -1126,7 +1126,7 @@ func (o ContactUpdatedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// DeletedResource: What the service answers.
+// DeletedResource is what the service answers.
 type DeletedResource struct {
 	// The id of what was deleted, of the member that was removed, or of the key that was revoked.
 	ID string `json:"id"`
@@ -1146,7 +1146,7 @@ func (o DeletedResource) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Deletion: What the service answers.
+// Deletion is what the service answers.
 type Deletion struct {
 	// The id of what was deleted.
 	ID string `json:"id"`
@@ -1168,7 +1168,7 @@ func (o Deletion) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Delivery: What the service answers.
+// Delivery is what the service answers.
 type Delivery struct {
 	// A delivery's id.
 	ID string `json:"id"`
@@ -1216,7 +1216,7 @@ func (o Delivery) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// DeliveryAttempt: What the service answers.
+// DeliveryAttempt is what the service answers.
 type DeliveryAttempt struct {
 	// Which attempt it was, from 1.
 	Number int64 `json:"number"`
@@ -1248,7 +1248,7 @@ func (o DeliveryAttempt) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// DeliveryDetail: What the service answers.
+// DeliveryDetail is what the service answers.
 type DeliveryDetail struct {
 	// A delivery's id.
 	ID string `json:"id"`
@@ -1307,7 +1307,7 @@ func (o DeliveryDetail) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), extra)
 }
 
-// ErrorBody: What the service answers.
+// ErrorBody is what the service answers.
 type ErrorBody struct {
 	// What went wrong. The introduction has a table. More may be added; handle an unknown one by the status.
 	Code ErrorCode `json:"code"`
@@ -1384,7 +1384,7 @@ func (o ErrorDetails) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// FeedEvent: What the service answers.
+// FeedEvent is what the service answers.
 type FeedEvent struct {
 	// The id of an event, shared by its deliveries to all webhooks and by replays.
 	ID string `json:"id"`
@@ -1419,7 +1419,7 @@ func (o FeedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), extra)
 }
 
-// EventComment: What the service answers.
+// EventComment is what the service answers.
 type EventComment struct {
 	// A comment's id.
 	ID string `json:"id"`
@@ -1521,7 +1521,7 @@ func (o EventDeletedContact) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventEntry: What the service answers.
+// EventEntry is what the service answers.
 type EventEntry struct {
 	// A changelog entry's id.
 	ID string `json:"id"`
@@ -1547,7 +1547,7 @@ func (o EventEntry) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventFeed: What the service answers.
+// EventFeed is what the service answers.
 type EventFeed struct {
 	// The events, first one first.
 	Data []FeedEvent `json:"data"`
@@ -1569,7 +1569,7 @@ func (o EventFeed) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventPost: What the service answers.
+// EventPost is what the service answers.
 type EventPost struct {
 	// A post's id.
 	ID string `json:"id"`
@@ -1597,7 +1597,7 @@ func (o EventPost) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventVote: What the service answers.
+// EventVote is what the service answers.
 type EventVote struct {
 	// A vote's id.
 	ID string `json:"id"`
@@ -1645,7 +1645,7 @@ func (o EventWebhook) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// FieldError: What the service answers.
+// FieldError is what the service answers.
 type FieldError struct {
 	// The member or parameter, for example `body.text` or `events[1]`.
 	Field string `json:"field"`
@@ -1691,7 +1691,7 @@ func (o IdentifiedContact) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ListedVote: What the service answers.
+// ListedVote is what the service answers.
 type ListedVote struct {
 	// A vote's id.
 	ID string `json:"id"`
@@ -1743,7 +1743,7 @@ func (o Me) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Member: What the service answers.
+// Member is what the service answers.
 type Member struct {
 	// The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
 	ID string `json:"id"`
@@ -1774,7 +1774,7 @@ func (o Member) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Organization: What the service answers.
+// Organization is what the service answers.
 type Organization struct {
 	// An organization's id.
 	ID string `json:"id"`
@@ -1802,7 +1802,7 @@ func (o Organization) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// OrganizationSettings: What the service answers.
+// OrganizationSettings is what the service answers.
 type OrganizationSettings struct {
 	// An organization's id.
 	ID string `json:"id"`
@@ -1845,7 +1845,7 @@ func (o OrganizationSettings) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Percentiles: What the service answers.
+// Percentiles is what the service answers.
 type Percentiles struct {
 	// Half of them took no longer; null where there are none.
 	P50 *int64 `json:"p50"`
@@ -1867,7 +1867,7 @@ func (o Percentiles) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Post: What the service answers.
+// Post is what the service answers.
 type Post struct {
 	// A post's id.
 	ID string `json:"id"`
@@ -1920,7 +1920,7 @@ func (o Post) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// PostCreatedEvent: What the service answers.
+// PostCreatedEvent is what the service answers.
 type PostCreatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -1966,7 +1966,7 @@ func (o PostRevenue) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// PostStatusChangedEvent: What the service answers.
+// PostStatusChangedEvent is what the service answers.
 type PostStatusChangedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -1992,7 +1992,7 @@ func (o PostStatusChangedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Recovery: What the service answers.
+// Recovery is what the service answers.
 type Recovery struct {
 	// A recovery's id.
 	ID string `json:"id"`
@@ -2033,7 +2033,7 @@ func (o Recovery) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// RetractedVote: What the service answers.
+// RetractedVote is what the service answers.
 type RetractedVote struct {
 	// The vote that was taken off; null if there was none.
 	ID *string `json:"id"`
@@ -2055,7 +2055,7 @@ func (o RetractedVote) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// RichText: What the service answers.
+// RichText is what the service answers.
 type RichText struct {
 	// A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
 	JSON any `json:"json"`
@@ -2077,7 +2077,7 @@ func (o RichText) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// SubjectRecord: What the service answers.
+// SubjectRecord is what the service answers.
 type SubjectRecord struct {
 	// What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
 	Kind SubjectRecordKind `json:"kind"`
@@ -2099,7 +2099,7 @@ func (o SubjectRecord) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// SubjectRequest: What the service answers.
+// SubjectRequest is what the service answers.
 type SubjectRequest struct {
 	// The id of the receipt of an export or an erasure.
 	ID string `json:"id"`
@@ -2172,7 +2172,7 @@ func (o Submission) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Subscriber: What the service answers.
+// Subscriber is what the service answers.
 type Subscriber struct {
 	// A contact's id.
 	ContactID string `json:"contactId"`
@@ -2200,7 +2200,7 @@ func (o Subscriber) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Tag: What the service answers.
+// Tag is what the service answers.
 type Tag struct {
 	// A tag's id.
 	ID string `json:"id"`
@@ -2230,7 +2230,7 @@ func (o Tag) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// TraitChange: What the service answers.
+// TraitChange is what the service answers.
 type TraitChange struct {
 	// Any JSON value.
 	From any `json:"from"`
@@ -2279,7 +2279,7 @@ func (o User) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Vote: What the service answers.
+// Vote is what the service answers.
 type Vote struct {
 	// A vote's id.
 	ID string `json:"id"`
@@ -2307,7 +2307,7 @@ func (o Vote) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// VoteCreatedEvent: What the service answers.
+// VoteCreatedEvent is what the service answers.
 type VoteCreatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -2331,7 +2331,7 @@ func (o VoteCreatedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Voter: What the service answers.
+// Voter is what the service answers.
 type Voter struct {
 	// A contact's id.
 	ID string `json:"id"`
@@ -2363,7 +2363,7 @@ func (o Voter) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Webhook: What the service answers.
+// Webhook is what the service answers.
 type Webhook struct {
 	// A webhook's id.
 	ID string `json:"id"`
@@ -2411,7 +2411,7 @@ func (o Webhook) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// WebhookHealth: What the service answers.
+// WebhookHealth is what the service answers.
 type WebhookHealth struct {
 	// A webhook's id.
 	WebhookID string `json:"webhookId"`
@@ -2455,7 +2455,7 @@ func (o WebhookHealth) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// WebhookTestEvent: What the service answers.
+// WebhookTestEvent is what the service answers.
 type WebhookTestEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
@@ -2478,7 +2478,7 @@ func (o WebhookTestEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// WebhookWithSecret: What the service answers.
+// WebhookWithSecret is what the service answers.
 type WebhookWithSecret struct {
 	// A webhook's id.
 	ID string `json:"id"`
@@ -2528,7 +2528,7 @@ func (o WebhookWithSecret) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// WidgetOrigins: What the service answers.
+// WidgetOrigins is what the service answers.
 type WidgetOrigins struct {
 	// The origins of the pages that may hold the widget.
 	Origins []string `json:"origins"`
@@ -2548,7 +2548,7 @@ func (o WidgetOrigins) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// WidgetSecret: What the service answers.
+// WidgetSecret is what the service answers.
 type WidgetSecret struct {
 	// The secret's id, which tokens name as `kid`.
 	ID string `json:"id"`
@@ -2570,7 +2570,7 @@ func (o WidgetSecret) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// WidgetSecretWithSecret: What the service answers.
+// WidgetSecretWithSecret is what the service answers.
 type WidgetSecretWithSecret struct {
 	// The secret's id, which tokens name as `kid`.
 	ID string `json:"id"`
