@@ -108,7 +108,7 @@ type callOptions struct {
 	timeout    time.Duration
 	maxRetries int
 	set        http.Header
-	answered   *http.Header
+	answered   *Answer
 }
 
 // IdempotencyKey gives a write a key of your own, 1 to 255 characters, that survives a restart of your
@@ -129,5 +129,12 @@ func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeo
 // MaxRetries is how often the call repeats its request.
 func MaxRetries(n int) CallOption { return func(o *callOptions) { o.maxRetries = n } }
 
-// AnswerHeader stores the headers of the answer, such as its ETag and X-Request-Id.
-func AnswerHeader(into *http.Header) CallOption { return func(o *callOptions) { o.answered = into } }
+// Answer is what an answer has beside its data, such as the ETag and X-Request-Id. The status tells
+// what was made (201) from what was there (200).
+type Answer struct {
+	Status int
+	Header http.Header
+}
+
+// WithAnswer stores what the answer has beside its data.
+func WithAnswer(into *Answer) CallOption { return func(o *callOptions) { o.answered = into } }

@@ -130,11 +130,11 @@ func TestAWriteIsMadeOnlyIfNothingHasChanged(t *testing.T) {
 	s, c := serve(t, nil,
 		answer{Status: 200, Headers: map[string]string{"ETag": `"7"`}, Body: json.RawMessage(`{"data":` + aPost + `}`)},
 		answering(412, `{"error":{"code":"ERR_PRECONDITION_FAILED","message":"It isn't any more."}}`))
-	var header http.Header
-	if _, err := c.Posts.Get(t.Context(), "pst_1", AnswerHeader(&header)); err != nil {
+	var answer Answer
+	if _, err := c.Posts.Get(t.Context(), "pst_1", WithAnswer(&answer)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Posts.Update(t.Context(), "pst_1", UpdatePostRequest{Title: Ptr("B")}, IfMatch(header.Get("ETag")))
+	_, err := c.Posts.Update(t.Context(), "pst_1", UpdatePostRequest{Title: Ptr("B")}, IfMatch(answer.Header.Get("ETag")))
 	if !errors.Is(err, ErrPreconditionFailed) {
 		t.Errorf("it is %v", err)
 	}

@@ -54,7 +54,7 @@ type attempt struct {
 	header      http.Header
 	body        []byte
 	timeout     time.Duration
-	answered    *http.Header
+	answered    *Answer
 }
 
 func (c *core) prepare(r request, options []CallOption) (a attempt, maxRetries int, err error) {
@@ -132,7 +132,7 @@ func (c *core) send(ctx context.Context, a attempt) ([]byte, error) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if a.answered != nil {
-		*a.answered = answer.Header
+		*a.answered = Answer{answer.StatusCode, answer.Header}
 	}
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"time"
@@ -90,12 +89,12 @@ func discuss(ctx context.Context, c *earshot.Client, post *earshot.Post, ada *ea
 	if _, err := c.Votes.Cast(ctx, post.ID, earshot.CastVoteRequest{ContactID: &ada.ID}); err != nil {
 		return err
 	}
-	var header http.Header
-	if _, err := c.Posts.Get(ctx, post.ID, earshot.AnswerHeader(&header)); err != nil {
+	var answer earshot.Answer
+	if _, err := c.Posts.Get(ctx, post.ID, earshot.WithAnswer(&answer)); err != nil {
 		return err
 	}
 	planned := earshot.UpdatePostRequest{Status: earshot.Ptr(earshot.PostStatusPlanned)}
-	_, err := c.Posts.Update(ctx, post.ID, planned, earshot.IfMatch(header.Get("ETag")))
+	_, err := c.Posts.Update(ctx, post.ID, planned, earshot.IfMatch(answer.Header.Get("ETag")))
 	return err
 }
 
