@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +42,25 @@ func TestEachWriteOfTheGoSDKTakesEffectOnceThroughABadNetwork(t *testing.T) {
 	p.serve()
 	goStory(t, p, faultyProxy(t, p.url))
 	happenedOnce(t, p)
+}
+
+func TestTheAgentInGoUsesTheTools(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
+	p.must(http.MethodPost, "/v1/posts/"+p.post()+"/votes", nil)
+	all := samples(t, filepath.Join(repository, "docs", "mcp.md"))
+	at := slices.IndexFunc(all, func(s sample) bool { return s.language == "go" })
+	require.GreaterOrEqual(t, at, 0)
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, []byte(all[at].code), 0o600))
+	agent := exec.CommandContext(t.Context(), "go", "run", file)
+	agent.Dir = repository // whose go.mod has the public SDK
+	agent.Env = append(cleanEnviron(), "EARSHOT_API_KEY="+p.key, "EARSHOT_BASE_URL="+p.url)
+	said, err := agent.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Equal(t, "18 tools\nDark mode: 1 votes\n", string(said))
 }
 
 // goStory runs the SDK's example against a service and returns what it said.
