@@ -15,6 +15,7 @@ import (
 // languages write the model down as files, by their paths below sdk.
 var languages = map[string]func(*API) (map[string][]byte, error){
 	"go":         golang,
+	"python":     python,
 	"typescript": typescript,
 }
 

@@ -1,0 +1,30 @@
+"""Earshot's API: `Earshot` blocks, `AsyncEarshot` is awaited; `earshot.webhooks` receives."""
+
+from . import _generated_errors, types, webhooks
+from ._client import AsyncEarshot, Earshot
+from ._errors import APIConnectionError, APIError, APITimeoutError, EarshotError
+from ._exchange import NOT_GIVEN, Answer, NotGiven
+from ._generated_errors import *  # noqa: F403
+from ._generated_version import VERSION as __version__
+from ._pages import AsyncListing, Listing, Page
+from ._widget import widget_token
+
+__all__ = [
+    "APIConnectionError",
+    "APIError",
+    "APITimeoutError",
+    "Answer",
+    "AsyncEarshot",
+    "AsyncListing",
+    "Earshot",
+    "EarshotError",
+    "Listing",
+    "NOT_GIVEN",
+    "NotGiven",
+    "Page",
+    "__version__",
+    "types",
+    "webhooks",
+    "widget_token",
+]
+__all__ += _generated_errors.__all__

@@ -1,0 +1,76 @@
+"""The two ways to carry out a call: one that blocks, and one that awaits."""
+
+from typing import Awaitable, Callable, TypeVar
+
+import httpx
+
+from ._errors import APITimeoutError
+from ._exchange import Answer, Call, Done, Exchange, Settings
+
+T = TypeVar("T")
+
+
+class Driver:
+    """Sends and waits, and blocks for as long."""
+
+    def __init__(self, settings: Settings, http: httpx.Client, sleep: Callable[[float], None]) -> None:
+        self.settings = settings
+        self.http = http
+        self.sleep = sleep
+
+    def send(self, call: Call[T]) -> T:
+        """Returns what was asked for, or raises an EarshotError."""
+        exchange = Exchange(self.settings, call)
+        while True:
+            try:
+                answer = self._attempt(exchange)
+            except (httpx.RequestError, APITimeoutError) as error:
+                outcome = exchange.lost(error)
+            else:
+                outcome = exchange.heard(answer)
+            if isinstance(outcome, Done):
+                return outcome.value
+            self.sleep(outcome.seconds)
+
+    def _attempt(self, exchange: Exchange[T]) -> Answer:
+        body = exchange.reading()
+        with self.http.stream(
+            exchange.method, exchange.url, headers=exchange.headers, content=exchange.content, timeout=exchange.timeout
+        ) as response:
+            for chunk in response.iter_bytes():
+                body.take(chunk)
+        return body.answer(response.status_code, response.headers)
+
+
+class AsyncDriver:
+    """Sends and waits, and leaves others to run meanwhile."""
+
+    def __init__(
+        self, settings: Settings, http: httpx.AsyncClient, sleep: Callable[[float], Awaitable[None]]
+    ) -> None:
+        self.settings = settings
+        self.http = http
+        self.sleep = sleep
+
+    async def send(self, call: Call[T]) -> T:
+        """Returns what was asked for, or raises an EarshotError."""
+        exchange = Exchange(self.settings, call)
+        while True:
+            try:
+                answer = await self._attempt(exchange)
+            except (httpx.RequestError, APITimeoutError) as error:
+                outcome = exchange.lost(error)
+            else:
+                outcome = exchange.heard(answer)
+            if isinstance(outcome, Done):
+                return outcome.value
+            await self.sleep(outcome.seconds)
+
+    async def _attempt(self, exchange: Exchange[T]) -> Answer:
+        body = exchange.reading()
+        async with self.http.stream(
+            exchange.method, exchange.url, headers=exchange.headers, content=exchange.content, timeout=exchange.timeout
+        ) as response:
+            async for chunk in response.aiter_bytes():
+                body.take(chunk)
+        return body.answer(response.status_code, response.headers)

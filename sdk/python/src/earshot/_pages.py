@@ -1,0 +1,94 @@
+"""Lists, which come in pages."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, AsyncIterator, Callable, Dict, Generic, Iterator, List, Mapping, Optional, Type, TypeVar, cast
+
+from ._decode import decode
+from ._drivers import AsyncDriver, Driver
+from ._exchange import Call
+from ._generated_types import Deletion
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Some items of a list."""
+
+    data: List[T]
+    """The items; a page may hold none although more follow."""
+
+    next_cursor: Optional[str]
+    """Where the next page begins, None at the end. A later list goes on there with it as `cursor`."""
+
+    deleted: Optional[List[Deletion]] = None
+    """What was deleted, in a list that is read to keep a copy in step."""
+
+    sync_cursor: Optional[str] = None
+    """Where to look again for changes, in such a list; pass it as `cursor`."""
+
+    extra: Mapping[str, Any] = field(default_factory=lambda: cast(Dict[str, Any], {}))
+    """Members that came after this version of the SDK, as they came."""
+
+
+def page(item: Type[T]) -> Callable[[Dict[str, Any]], Page[T]]:
+    """Reads an answer that is a page of such items."""
+
+    def read(body: Dict[str, Any]) -> Page[T]:
+        rest = dict(body)
+        return Page(
+            data=cast(List[T], decode(List[item], rest.pop("data"))),
+            next_cursor=rest.pop("nextCursor", None),
+            deleted=cast(Optional[List[Deletion]], decode(List[Deletion], rest.pop("deleted", None))),
+            sync_cursor=rest.pop("syncCursor", None),
+            extra=rest,
+        )
+
+    return read
+
+
+def _after(call: Call[Page[T]], seen: Page[T]) -> Optional[Call[Page[T]]]:
+    if seen.next_cursor is None:
+        return None
+    return replace(call, query={**call.query, "cursor": seen.next_cursor})
+
+
+class Listing(Generic[T]):
+    """A list to iterate over, item by item; nothing is asked for before the first one is wanted."""
+
+    def __init__(self, driver: Driver, call: Call[Page[T]]) -> None:
+        self._driver = driver
+        self._call = call
+
+    def __iter__(self) -> Iterator[T]:
+        for found in self.pages():
+            yield from found.data
+
+    def pages(self) -> Iterator[Page[T]]:
+        """Goes through the list page by page."""
+        call: Optional[Call[Page[T]]] = self._call
+        while call is not None:
+            found = self._driver.send(call)
+            yield found
+            call = _after(call, found)
+
+
+class AsyncListing(Generic[T]):
+    """A list to iterate over by `async for`, item by item; nothing is asked for before the first one is wanted."""
+
+    def __init__(self, driver: AsyncDriver, call: Call[Page[T]]) -> None:
+        self._driver = driver
+        self._call = call
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for found in self.pages():
+            for item in found.data:
+                yield item
+
+    async def pages(self) -> AsyncIterator[Page[T]]:
+        """Goes through the list page by page."""
+        call: Optional[Call[Page[T]]] = self._call
+        while call is not None:
+            found = await self._driver.send(call)
+            yield found
+            call = _after(call, found)
