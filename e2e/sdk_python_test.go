@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit"
+)
+
+// TestThePythonSDK packs the package, holds its sources against the tables of vectors and the type
+// checker, and plays with what an integrator would get.
+func TestThePythonSDK(t *testing.T) {
+	t.Parallel()
+	s := packPythonSDK(t)
+
+	t.Run("does what the tables of vectors say", func(t *testing.T) {
+		t.Parallel()
+		s.of(t, "", "").mustRun("-W", "error", "-m", "unittest", "discover", "--start-directory", filepath.Join(repository, "sdk", "python", "tests"))
+	})
+	t.Run("has types that the strict type checker takes, and that refuse what is wrong", func(t *testing.T) {
+		t.Parallel()
+		n := newNodeProject(t, filepath.Join("..", "sdk", "python", "tests"))
+		n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+		n.mustRun("npm", "run", "types", "--", "--pythonpath", s.python, "--project", filepath.Join(repository, "sdk", "python"))
+	})
+	t.Run("tells the story of the quickstart", func(t *testing.T) {
+		t.Parallel()
+		p := servedToPython(t)
+		require.Contains(t, s.of(t, p.url, p.key).mustRun(example("quickstart.py")), "The story went well.")
+	})
+	t.Run("makes each thing once over a connection that drops, doubles and cuts", func(t *testing.T) {
+		t.Parallel()
+		p := servedToPython(t)
+		require.Contains(t, s.of(t, faultyProxy(t, p.url), p.key).mustRun(example("quickstart.py")), "The story went well.")
+		board := onlyID(t, p, "/v1/boards")
+		onlyID(t, p, "/v1/boards/"+board+"/tags")
+		onlyID(t, p, "/v1/contacts")
+		require.Nil(t, p.first("/v1/webhooks"), "the story removes its webhook")
+		posts := idsOf(t, p, "/v1/boards/"+board+"/posts?sort=votes")
+		require.Len(t, posts, 3)
+		onlyID(t, p, "/v1/posts/"+posts[0]+"/comments")
+		onlyID(t, p, "/v1/posts/"+posts[0]+"/votes")
+		require.Len(t, idsOf(t, p, "/v1/events"), 8, "each thing has happened once")
+	})
+	t.Run("does what its README says", func(t *testing.T) {
+		t.Parallel()
+		p := servedToPython(t)
+		said := s.of(t, p.url, p.key).mustRun("-c", pythonReadme(t))
+		require.Regexp(t, `(?m)^pst_\w+ open 20\d\d\nExport dashboards as PDF 0\nSomebody changed it: ERR_PRECONDITION_FAILED\n1 post\.created\n2 vote\.created\n`, said)
+		require.Contains(t, said, "New: Grüße\n(204, '')\n(400, 'signature')\n")
+		require.Contains(t, said, `Earshot("identify", "eyJ`)
+	})
+	t.Run("has an agent that uses the tools", func(t *testing.T) {
+		t.Parallel()
+		p := servedToPython(t)
+		said := s.of(t, p.url, p.key).mustRun(example("agent.py"), "Dashboards")
+		require.Contains(t, said, "18 tools\nvoted: True\nfound: [('Dashboards as PDF', 1)]\nrefused: ")
+		require.Contains(t, said, "ERR_NOT_FOUND")
+	})
+}
+
+// pythonSDK is an interpreter that has the package.
+type pythonSDK struct {
+	t      *testing.T
+	python string
+	env    []string
+}
+
+// packPythonSDK builds the package in a copy of its sources, and looks at what it has.
+func packPythonSDK(t *testing.T) pythonSDK {
+	t.Helper()
+	s, dir := pythonSDK{t: t, python: pythonThatPacks(t), env: cleanEnviron()}, t.TempDir()
+	source := filepath.Join(repository, "sdk", "python")
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(source, "src"))))
+	for _, name := range []string{"pyproject.toml", "README.md"} {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	s.mustRunIn(dir, "-m", "build", "--no-isolation", "--wheel")
+	wheels, err := filepath.Glob(filepath.Join(dir, "dist", "earshot-*-py3-none-any.whl"))
+	require.NoError(t, err)
+	require.Len(t, wheels, 1)
+	installed := filepath.Join(dir, "installed")
+	s.mustRunIn(dir, "-m", "zipfile", "-e", wheels[0], installed)
+	require.FileExists(t, filepath.Join(installed, "earshot", "py.typed"))
+	require.NoError(t, fs.WalkDir(os.DirFS(installed), ".", func(path string, _ fs.DirEntry, err error) error {
+		require.Regexp(t, `^(\.|earshot(/(\w+\.py|py\.typed))?|earshot-[\d.]+\.dist-info(/\w+(\.txt)?)?)$`, path, "what is published")
+		return err
+	}))
+	s.env = append(s.env, "PYTHONPATH="+installed, "PYTHONDONTWRITEBYTECODE=1")
+	return s
+}
+
+// pythonThatPacks is the first interpreter that has what the package needs to be built and used.
+func pythonThatPacks(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		path, err := exec.LookPath(name)
+		if err == nil && exec.CommandContext(t.Context(), path, "-c", "import httpx, build, setuptools, wheel").Run() == nil {
+			return path
+		}
+	}
+	require.FailNow(t, "this test builds and runs a Python package: "+
+		"`sudo apt-get install python3 python3-httpx python3-build python3-setuptools python3-wheel` or your system's counterpart")
+	return ""
+}
+
+// of is the same in a test of its own, for a service.
+func (s pythonSDK) of(t *testing.T, url, key string) pythonSDK {
+	t.Helper()
+	s.t, s.env = t, append(slices.Clone(s.env), "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+key)
+	return s
+}
+
+// mustRun runs a program to its end, in a directory of its own, and returns what it said.
+func (s pythonSDK) mustRun(args ...string) string {
+	s.t.Helper()
+	return s.mustRunIn(s.t.TempDir(), args...)
+}
+
+func (s pythonSDK) mustRunIn(dir string, args ...string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.python, args...)
+	cmd.Dir, cmd.Env = dir, s.env
+	out, err := cmd.CombinedOutput()
+	require.NoError(s.t, err, "%s %s:\n%s", s.python, strings.Join(args, " "), out)
+	return string(out)
+}
+
+// idsOf are those of the first page of a list.
+func idsOf(t *testing.T, p *program, path string) (ids []string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	answer, err := p.client.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	var page struct{ Data []struct{ ID string } }
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&page))
+	for _, one := range page.Data {
+		ids = append(ids, one.ID)
+	}
+	return ids
+}
+
+// onlyID is the id of the one thing that a list has.
+func onlyID(t *testing.T, p *program, path string) string {
+	t.Helper()
+	ids := idsOf(t, p, path)
+	require.Len(t, ids, 1, path)
+	return ids[0]
+}
+
+func example(name string) string { return filepath.Join(repository, "sdk", "python", "examples", name) }
+
+// servedToPython starts a service that tries deliveries again soon.
+func servedToPython(t *testing.T) *program {
+	t.Helper()
+	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
+	p.serve()
+	return p
+}
+
+// pythonReadme are the README's samples in turn, which make one program, and what calls its receiver.
+func pythonReadme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "sdk", "python", "README.md"))
+	require.NoError(t, err)
+	var lines strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		lines.WriteString(block[1])
+	}
+	require.NotEmpty(t, lines.String())
+	return lines.String() + `
+import hashlib, hmac, time
+body = '{"event":"post.created","post":{"title":"Grüße"}}'.encode()
+t = str(int(time.time()))
+v1 = hmac.new(b"whsec_1", t.encode() + b"." + body, hashlib.sha256).hexdigest()
+print(receive(body, {"x-service-signature": f"t={t},v1={v1}"}, "whsec_1"))
+print(receive(body + b" ", {"x-service-signature": f"t={t},v1={v1}"}, "whsec_1"))
+`
+}
