@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import pickle
 import unittest
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, List
@@ -58,9 +59,7 @@ class Requests(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "zone"):
                     earshot.webhooks.recover("whk_1", since=since.replace(tzinfo=None))
         self.assertEqual({"since": "2026-01-02T03:04:05+02:00"}, server.seen[0].json)
-        self.assertEqual(
-            {"updatedSince": "2026-01-02T03:04:05+02:00", "includeDeleted": "true"}, server.seen[1].query
-        )
+        self.assertEqual({"updatedSince": "2026-01-02T03:04:05+02:00", "includeDeleted": "true"}, server.seen[1].query)
         self.assertEqual(2, len(server.seen))
 
     def test_ids_are_escaped_and_an_empty_one_is_refused_before_anything_is_sent(self) -> None:
@@ -111,6 +110,15 @@ class Requests(unittest.TestCase):
                     said += [str(error), repr(error), repr(vars(error))]
         self.assertEqual(7, len(said))
         self.assertNotIn(KEY, "".join(said))
+
+    def test_errors_pass_through_pools_of_processes(self) -> None:
+        gone = {"code": "ERR_NOT_FOUND", "message": "no", "details": {"field": "postId"}}
+        with Server([{"status": 404, "headers": {"X-Request-Id": "req_1"}, "body": {"error": gone}}]) as server:
+            with Earshot(KEY, server.url) as earshot, self.assertRaises(NotFoundError) as raised:
+                earshot.posts.get("pst_1")
+        for error in (raised.exception, webhooks.VerificationError("signature", "no"), APITimeoutError("late")):
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(error), str(error), vars(error)), (type(again), str(again), vars(again)))
 
 
 class Answers(unittest.TestCase):

@@ -108,7 +108,9 @@ class Feed(unittest.TestCase):
             assert isinstance(follower.error, GoneError)
             self.assertEqual(12, follower.error.details["latest"])
             self.assertEqual(["took 1", "saved 1"], follower.log)
-            follower = Follower([{"status": 403, "body": {"error": {"code": "ERR_SCOPE_INSUFFICIENT", "message": "no"}}}])
+            follower = Follower(
+                [{"status": 403, "body": {"error": {"code": "ERR_SCOPE_INSUFFICIENT", "message": "no"}}}]
+            )
             follower.run(way)
             self.assertIsInstance(follower.error, ScopeInsufficientError)
             self.assertEqual([], follower.clock.waits)

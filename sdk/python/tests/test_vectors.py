@@ -131,18 +131,14 @@ class Vectors(unittest.TestCase):
         take = case.get("take", 1000)
 
         def walk(earshot: Earshot) -> None:
-            posts = earshot.posts.list(
-                "brd_1", status=["open"], tag_ids=["tag_1", "tag_2"], cursor=case.get("cursor")
-            )
+            posts = earshot.posts.list("brd_1", status=["open"], tag_ids=["tag_1", "tag_2"], cursor=case.get("cursor"))
             for post in posts:
                 ids.append(post.id)
                 if len(ids) == take:
                     break
 
         async def awalk(earshot: AsyncEarshot) -> None:
-            posts = earshot.posts.list(
-                "brd_1", status=["open"], tag_ids=["tag_1", "tag_2"], cursor=case.get("cursor")
-            )
+            posts = earshot.posts.list("brd_1", status=["open"], tag_ids=["tag_1", "tag_2"], cursor=case.get("cursor"))
             async for post in posts:
                 ids.append(post.id)
                 if len(ids) == take:

@@ -24,6 +24,10 @@ class Earshot(Resources):
     APIConnectionError where no answer came. What may be repeated is repeated before, and takes effect once. They
     raise a ValueError, and send nothing, for an id that is empty.
 
+    Methods take these too, where they mean something: `timeout` and `max_retries` in place of the client's;
+    `idempotency_key`, a text of your own for what you do, in place of one that is made for the call; `if_match`, the
+    ETag of what you have read; and `on_answer`, which is called with the Answer of each request that succeeded.
+
     Args:
         api_key: The key, `esk_…`; EARSHOT_API_KEY if left out.
         base_url: The service's address; EARSHOT_BASE_URL if left out, or else that of `make up`.

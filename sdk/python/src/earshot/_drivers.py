@@ -45,9 +45,7 @@ class Driver:
 class AsyncDriver:
     """Sends and waits, and leaves others to run meanwhile."""
 
-    def __init__(
-        self, settings: Settings, http: httpx.AsyncClient, sleep: Callable[[float], Awaitable[None]]
-    ) -> None:
+    def __init__(self, settings: Settings, http: httpx.AsyncClient, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.settings = settings
         self.http = http
         self.sleep = sleep

@@ -1,6 +1,7 @@
 """What goes wrong, whatever the contract's code is."""
 
-from typing import Any, Mapping, Optional
+import functools
+from typing import Any, Mapping, Optional, Tuple
 
 # Answers that the same request may get another answer after.
 _PASSING = frozenset((429, 500, 502, 503, 504))
@@ -56,6 +57,11 @@ class APIError(EarshotError):
         self.details = details
         self.request_id = request_id
         self.retry_after = retry_after
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Pools of processes carry errors pickled, and arguments by name aren't pickled by themselves.
+        members = {name: getattr(self, name) for name in APIError.__annotations__}
+        return functools.partial(type(self), **members), ()
 
     def __str__(self) -> str:
         request = f" (request {self.request_id})" if self.request_id else ""

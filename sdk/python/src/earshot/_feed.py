@@ -39,7 +39,8 @@ class _Place:
 
 class _Feed(Protocol):
     @property
-    def _driver(self) -> Driver: ...
+    def _driver(self) -> Driver:
+        ...
 
     def list(
         self,
@@ -48,12 +49,14 @@ class _Feed(Protocol):
         types: Optional[Sequence[model.EventType]] = None,
         wait: Optional[int] = None,
         max_retries: Optional[int] = None,
-    ) -> model.EventFeed: ...
+    ) -> model.EventFeed:
+        ...
 
 
 class _AsyncFeed(Protocol):
     @property
-    def _driver(self) -> AsyncDriver: ...
+    def _driver(self) -> AsyncDriver:
+        ...
 
     async def list(
         self,
@@ -62,7 +65,8 @@ class _AsyncFeed(Protocol):
         types: Optional[Sequence[model.EventType]] = None,
         wait: Optional[int] = None,
         max_retries: Optional[int] = None,
-    ) -> model.EventFeed: ...
+    ) -> model.EventFeed:
+        ...
 
 
 class Following:

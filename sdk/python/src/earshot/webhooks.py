@@ -22,7 +22,8 @@ Check = Literal["secret", "signature", "timestamp", "payload"]
 class Headers(Protocol):
     """Headers as the frameworks have them: a mapping, or anything else with items."""
 
-    def items(self) -> Iterable[Tuple[str, str]]: ...
+    def items(self) -> Iterable[Tuple[str, str]]:
+        ...
 
 
 class VerificationError(EarshotError):
@@ -32,8 +33,11 @@ class VerificationError(EarshotError):
     """Which check it failed: that there is a secret, the signature, that it is recent, or what it says."""
 
     def __init__(self, check: Check, message: str) -> None:
-        super().__init__(message)
+        super().__init__(check, message)
         self.check = check
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 def unwrap(
@@ -57,7 +61,7 @@ def unwrap(
     moment, signatures = _parts(headers)
     expected = hmac.new(secret.encode(), moment.encode() + b"." + raw, hashlib.sha256).hexdigest().encode()
     # All of them are compared, so that the time tells nothing of which one it is.
-    if not any([hmac.compare_digest(given.encode(), expected) for given in signatures]):
+    if not any([hmac.compare_digest(given.encode(errors="replace"), expected) for given in signatures]):
         raise VerificationError("signature", f"{HEADER} has no signature of this body by this secret")
     if abs((time.time() if now is None else now) - int(moment)) > tolerance:
         raise VerificationError("timestamp", f"the signature is more than {tolerance:g} s away from now")
