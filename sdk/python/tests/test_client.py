@@ -12,6 +12,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, List
 from unittest import mock
 
+import httpx
+
 import earshot as package
 from earshot import (
     APIConnectionError,
@@ -203,6 +205,22 @@ class Times(unittest.TestCase):
             with Earshot(KEY, server.url, max_retries=0, now=lambda: next(passed)) as earshot:
                 with self.assertRaisesRegex(APITimeoutError, "within 30 s"):
                     earshot.posts.get("pst_1")
+
+    def test_a_request_that_waits_for_events_has_that_time_on_top(self) -> None:
+        timeouts: List[Any] = []
+
+        class Watched(httpx.HTTPTransport):
+            def handle_request(self, request: httpx.Request) -> httpx.Response:
+                timeouts.append(request.extensions["timeout"]["read"])
+                return super().handle_request(request)
+
+        feed: Dict[str, Any] = {"status": 200, "body": {"data": [], "nextAfter": 0}}
+        with Server([feed] * 3) as server:
+            with Earshot(KEY, server.url, timeout=10, transport=Watched()) as earshot:
+                earshot.events.list()
+                earshot.events.list(wait=30)
+                earshot.events.list(wait=30, timeout=5)
+        self.assertEqual([10, 40, 5], timeouts)
 
     def test_no_service_is_an_error_of_the_connection_that_is_no_timeout(self) -> None:
         with Server([]) as server:

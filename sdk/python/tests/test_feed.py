@@ -95,6 +95,7 @@ class Feed(unittest.TestCase):
             self.assertEqual(["took 1", "saved 1", "took 2"], follower.log)
             waits = follower.clock.waits
             self.assertEqual(14, len(waits))
+            self.assertTrue(0.25 <= waits[0] <= 0.5, waits)
             self.assertTrue(all(4 <= waited <= 8 for waited in waits[5:12]), waits)
             self.assertTrue(120 <= waits[12] <= 121, waits)
             self.assertTrue(0.25 <= waits[13] <= 0.5, "after an answer the waits are short again")
