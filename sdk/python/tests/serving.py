@@ -103,7 +103,8 @@ class Clock:
         self.waits: List[float] = []
 
     def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
+        if seconds > 0:
+            self.waits.append(seconds)
 
     async def asleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
+        self.sleep(seconds)

@@ -211,7 +211,7 @@ class Times(unittest.TestCase):
 
         class Watched(httpx.HTTPTransport):
             def handle_request(self, request: httpx.Request) -> httpx.Response:
-                timeouts.append(request.extensions["timeout"]["read"])
+                timeouts.append(vars(request)["extensions"]["timeout"]["read"])
                 return super().handle_request(request)
 
         feed: Dict[str, Any] = {"status": 200, "body": {"data": [], "nextAfter": 0}}

@@ -86,6 +86,15 @@ class Feed(unittest.TestCase):
 
         self.both(check)
 
+    def test_a_feed_that_does_not_wait_is_asked_again_after_a_pause(self) -> None:
+        def check(way: Callable[[Follower, Server], None]) -> None:
+            follower = Follower([feed(7), feed(9), feed(9), feed(10, 10), feed(11, 11)], enough=2, after=7)
+            follower.run(way)
+            self.assertEqual(2, len(follower.clock.waits), "one for each answer without news")
+            self.assertTrue(all(1 <= waited <= 2 for waited in follower.clock.waits), follower.clock.waits)
+
+        self.both(check)
+
     def test_an_outage_is_waited_out_however_long_it_takes(self) -> None:
         def check(way: Callable[[Follower, Server], None]) -> None:
             asks = {**UNAVAILABLE, "status": 429, "headers": {"Retry-After": "120"}}

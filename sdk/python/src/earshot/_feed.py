@@ -13,14 +13,28 @@ class _Place:
 
     def __init__(self, settings: Settings, after: Optional[int]) -> None:
         self._random = settings.random
+        self._now = settings.now
+        self._asked = 0.0
         self._failures = 0
         self.after = after
         # What needs no saving: it was there at the start, or was saved since.
         self._saved = after or 0
 
+    def ask(self) -> None:
+        """Notes when the feed was asked."""
+        self._asked = self._now()
+
     def read(self) -> None:
         """Notes that the feed answered."""
         self._failures = 0
+
+    def rest(self, page: model.EventFeed) -> float:
+        """Says after how many seconds to ask again.
+
+        Where many of the organization wait already, the service answers at once. Nobody is served by asking again
+        just as fast.
+        """
+        return 0.0 if page.data or self._now() - self._asked >= 1 else 1 + self._random()
 
     def wait(self, error: EarshotError) -> float:
         """Says after how many seconds to ask again; what a repetition can't mend is raised."""
@@ -94,6 +108,7 @@ class Following:
         """
         place = _Place(self._driver.settings, after)
         while True:
+            place.ask()
             try:
                 page = self.list(after=place.after, types=types, wait=wait, max_retries=0)
             except EarshotError as error:
@@ -105,7 +120,9 @@ class Following:
                 if place.saves(event.sequence) and save is not None:
                     save(event.sequence)
             # Beyond its last event a page has passed by those that `types` leaves out.
-            if place.saves(page.next_after) and save is not None:
+            if not place.saves(page.next_after):
+                self._driver.sleep(place.rest(page))
+            elif save is not None:
                 save(page.next_after)
 
 
@@ -134,6 +151,7 @@ class AsyncFollowing:
         """
         place = _Place(self._driver.settings, after)
         while True:
+            place.ask()
             try:
                 page = await self.list(after=place.after, types=types, wait=wait, max_retries=0)
             except EarshotError as error:
@@ -145,7 +163,9 @@ class AsyncFollowing:
                 if place.saves(event.sequence):
                     await _saved(save, event.sequence)
             # Beyond its last event a page has passed by those that `types` leaves out.
-            if place.saves(page.next_after):
+            if not place.saves(page.next_after):
+                await self._driver.sleep(place.rest(page))
+            else:
                 await _saved(save, page.next_after)
 
 
