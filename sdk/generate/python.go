@@ -24,7 +24,7 @@ func python(api *API) (map[string][]byte, error) {
 		"snake": pySnake, "pascal": pascal, "received": pyReceived, "sent": pySent, "docstring": pyDocstring, "quoted": pyQuoted,
 		"envelope": pyEnvelope, "sorted": pyRequiredFirst, "placeholders": pyPlaceholders, "errorClass": pyErrorClass, "errorCodes": pyErrorCodes,
 		"wireBody": pyWireBody, "hidden": pyHidden, "optional": pyOptional, "given": pyGiven, "argument": pyArgument, "anyRequired": pyAnyRequired,
-		"nested": pyNested, "feeds": pyFeeds, "reader": pyReader, "answer": pyAnswer, "arguments": pyArguments,
+		"nested": pyNested, "feeds": pyFeeds, "reader": pyReader, "answer": pyAnswer, "arguments": pyArguments, "summary": pySummary,
 	}).Parse(pythonTemplate)
 	if err != nil {
 		return nil, errors.Wrap(err, "python.tmpl")
@@ -124,6 +124,13 @@ func pyAnswer(async bool, op *Operation) string {
 	default:
 		return pyResult(op)
 	}
+}
+
+func pySummary(op *Operation) string {
+	if op.Deprecated {
+		return op.Summary + ".\n\nDeprecated: the changelog of the API says until when it works."
+	}
+	return op.Summary + "."
 }
 
 // pyArguments are what a method says of each.

@@ -24,7 +24,7 @@ class Me:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Me:
-        """Show whose key this is
+        """Show whose key this is.
 
         Returns the organization, the member that the key acts as, and the key itself. Call it
         first: it proves that the key works, and tells the scope, the plan and the billing state
@@ -55,7 +55,7 @@ class Organization:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.OrganizationSettings:
-        """Read the organization's settings
+        """Read the organization's settings.
 
         Reads the organization that the key belongs to, with what it has set for its web pages.
         """
@@ -83,7 +83,7 @@ class Organization:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.OrganizationSettings:
-        """Change the organization's settings
+        """Change the organization's settings.
 
         Changes the members that you send. They count for web pages within a second. The name and
         the slug are your operator's to change, because they stand in e-mails and addresses.
@@ -138,7 +138,7 @@ class ApiKeys:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.ApiKey]:
-        """List API keys
+        """List API keys.
 
         Lists the organization's keys, oldest first, without the keys themselves. Revoked and
         expired ones are in the list.
@@ -176,7 +176,7 @@ class ApiKeys:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ApiKeyWithSecret:
-        """Make an API key
+        """Make an API key.
 
         Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners
         may do so for anybody, admins for admins and members; anything else is 403 with
@@ -224,7 +224,7 @@ class ApiKeys:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Revoke an API key
+        """Revoke an API key.
 
         Ends the key for good: within a second it is refused everywhere. It stays in the list, with
         `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke
@@ -258,7 +258,7 @@ class ApiKeys:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ApiKeyWithSecret:
-        """Rotate an API key
+        """Rotate an API key.
 
         Makes a new key with the same name, scope, member and rate limit. If the old one has an
         expiry, the new one gets the same lifetime anew. The answer is the only one that ever holds
@@ -309,7 +309,7 @@ class Members:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Member]:
-        """List members
+        """List members.
 
         Lists the organization's members, oldest first. Who was removed isn't in the list.
 
@@ -345,7 +345,7 @@ class Members:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Member:
-        """Add a member
+        """Add a member.
 
         Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys`
         makes one with `memberId`. The role is `member` unless you say otherwise. An e-mail address
@@ -389,7 +389,7 @@ class Members:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Member:
-        """Read a member
+        """Read a member.
 
         Returns one member. Somebody who was removed isn't there.
 
@@ -419,7 +419,7 @@ class Members:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Member:
-        """Change a member's role or name
+        """Change a member's role or name.
 
         The role counts within a second everywhere. With it keys are revoked that one member made
         for another whose keys the maker may not manage any more: what a demoted admin made for
@@ -465,7 +465,7 @@ class Members:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Remove a member
+        """Remove a member.
 
         Removes the member and revokes their API keys, and those that they made for others: within a
         second these are refused everywhere. Posts, votes and comments stay, under the same `userId`
@@ -508,7 +508,7 @@ class Boards:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Board]:
-        """List boards
+        """List boards.
 
         Lists the organization's boards, oldest first.
 
@@ -546,7 +546,7 @@ class Boards:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Board:
-        """Create a board
+        """Create a board.
 
         Makes an empty board that shows its changelog and its roadmap, on no web page unless you say
         `public`. Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is
@@ -591,7 +591,7 @@ class Boards:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Board:
-        """Read a board
+        """Read a board.
 
         Reads one board.
 
@@ -626,7 +626,7 @@ class Boards:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Board:
-        """Change a board
+        """Change a board.
 
         Changes the members that you send. A new name leaves the slug as it is. A slug that another
         board of the organization has gets 409.
@@ -678,7 +678,7 @@ class Boards:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete an empty board
+        """Delete an empty board.
 
         Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does
         no harm: 422 with the rule `match` otherwise. The board has to be empty: posts, changelog
@@ -723,7 +723,7 @@ class Tags:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Tag]:
-        """List a board's tags
+        """List a board's tags.
 
         Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a
         page with `limit` or `cursor`.
@@ -762,7 +762,7 @@ class Tags:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Tag:
-        """Create a tag
+        """Create a tag.
 
         Adds a tag to a board. The name has to be new on the board, without regard to case (409
         otherwise). Without `color` the tag is grey. A board has at most 500 tags; one more is 409
@@ -803,7 +803,7 @@ class Tags:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Tag:
-        """Change a tag
+        """Change a tag.
 
         Renames or recolours a tag. Posts that carry it keep it. A name that another tag of the
         board has gets 409.
@@ -842,7 +842,7 @@ class Tags:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a tag
+        """Delete a tag.
 
         Removes a tag from its board and from every post that carries it. There is no way back.
 
@@ -888,7 +888,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Post]:
-        """List a board's posts
+        """List a board's posts.
 
         Lists the posts of a board. The filters go together: a post has to meet all of those that
         you give. Posts that were merged are in the list, with the status `duplicate`; deleted ones
@@ -953,7 +953,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Post:
-        """Create a post
+        """Create a post.
 
         Puts a post on a board with the status `open` and the caller as its author. Emits
         `post.created`.
@@ -1004,7 +1004,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Post]:
-        """List all posts
+        """List all posts.
 
         Lists the posts of the organization, on all boards. The filters go together: a post has to
         meet all of those that you give. Deleted posts aren't in the list. A contact that the
@@ -1068,7 +1068,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Post:
-        """Read a post
+        """Read a post.
 
         Reads one post with its tags and counts. A post that was merged into another one stays
         readable: its status is `duplicate` and `mergedIntoId` names the other. A deleted post
@@ -1105,7 +1105,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Post:
-        """Change a post
+        """Change a post.
 
         Changes the members that you send. Any status may follow any other; one that differs from
         the present status emits `post.status_changed`, and one that doesn't emits nothing.
@@ -1159,7 +1159,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a post
+        """Delete a post.
 
         Deletes a post. From then on it is gone for every operation, and from the changelog entries
         that link it. Its slug is free again. No event is emitted, and there is no way back.
@@ -1191,7 +1191,7 @@ class Posts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Post:
-        """Merge posts into this one
+        """Merge posts into this one.
 
         Merges other posts of the same board, the sources, into the one in the path, all of them or
         none. Their votes move over, one a voter, and their comments with the replies. Each source
@@ -1243,7 +1243,7 @@ class Votes:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.ListedVote]:
-        """List a post's votes
+        """List a post's votes.
 
         Lists the votes on a post, newest first, those of contacts with who the contact is and what
         they pay. A post that was merged has none: they moved to the post it was merged into.
@@ -1282,7 +1282,7 @@ class Votes:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Vote:
-        """Vote for a post
+        """Vote for a post.
 
         Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing
         changes, nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
@@ -1333,7 +1333,7 @@ class Votes:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.RetractedVote:
-        """Take the vote back
+        """Take the vote back.
 
         Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null,
         so it is safe to repeat. No event is emitted. With `contactId` or `externalUserId`, not
@@ -1384,7 +1384,7 @@ class Comments:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Comment]:
-        """List a post's comments
+        """List a post's comments.
 
         Lists the comments on a post as threads: the oldest top-level comment first, each directly
         followed by its replies, oldest first. Deleted comments are in the list, as tombstones. A
@@ -1438,7 +1438,7 @@ class Comments:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Comment:
-        """Comment on a post
+        """Comment on a post.
 
         Adds a comment by the caller, or a reply if `parentId` names a comment of the same post.
         Replies nest one level: a reply to a reply is 422. Emits `comment.created` for both.
@@ -1485,7 +1485,7 @@ class Comments:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Comment:
-        """Read a comment
+        """Read a comment.
 
         Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a
         deleted post are gone.
@@ -1515,7 +1515,7 @@ class Comments:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Comment:
-        """Edit a comment
+        """Edit a comment.
 
         Replaces the text of a comment as a whole: a body without `json` has none afterwards. This
         is possible for 15 minutes from `createdAt`, unless your deployment sets another time; after
@@ -1552,7 +1552,7 @@ class Comments:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a comment
+        """Delete a comment.
 
         Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`,
         `parentId` and `createdAt`, gets `deletedAt`, and loses its body and its author for good.
@@ -1593,7 +1593,7 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Submission]:
-        """List what waits to be looked at
+        """List what waits to be looked at.
 
         Lists posts and comments that end-users have written on your web pages and that wait until
         you approve or reject them, the oldest first: those of moderated boards, and those with one
@@ -1632,7 +1632,7 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Submission:
-        """Read what waits
+        """Read what waits.
 
         Reads one post or comment that waits. Once it is approved or rejected it isn't there any
         more.
@@ -1660,7 +1660,7 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Reject what waits
+        """Reject what waits.
 
         Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and
         nothing is kept of it but that somebody has rejected it.
@@ -1690,7 +1690,7 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ApprovedSubmission:
-        """Approve what waits
+        """Approve what waits.
 
         Has a post or comment appear as if it was written just now, with its event, and with the
         contact of who has opted in to hear of it. Also while the organization is `publicClosed`. Of
@@ -1733,7 +1733,7 @@ class Changelog:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.ChangelogEntry]:
-        """List a board's changelog
+        """List a board's changelog.
 
         Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones
         are in the list.
@@ -1784,7 +1784,7 @@ class Changelog:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ChangelogEntry:
-        """Create a changelog entry
+        """Create a changelog entry.
 
         Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A
         past or present moment publishes it at once, which emits `changelog.published`; a future one
@@ -1831,7 +1831,7 @@ class Changelog:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ChangelogEntry:
-        """Read a changelog entry
+        """Read a changelog entry.
 
         Reads one changelog entry with the posts that it links, in whichever state it is.
 
@@ -1864,7 +1864,7 @@ class Changelog:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ChangelogEntry:
-        """Change, publish or schedule a changelog entry
+        """Change, publish or schedule a changelog entry.
 
         Changes the members that you send. `body` is replaced as a whole: a body without `json` has
         none afterwards, and one without `text` has an empty text. A slug that another entry of the
@@ -1916,7 +1916,7 @@ class Changelog:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a changelog entry
+        """Delete a changelog entry.
 
         Removes the entry with its links for good; the posts stay. If its publication was pending,
         it is cancelled.
@@ -1949,7 +1949,7 @@ class Changelog:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ChangelogEntry:
-        """Link posts to a changelog entry
+        """Link posts to a changelog entry.
 
         Replaces all the posts that the entry links, in the order that you send; an empty list
         unlinks all. The posts may be of any board of the organization. One that doesn't exist or
@@ -2002,7 +2002,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Contact]:
-        """List contacts
+        """List contacts.
 
         Lists the organization's contacts. The filters go together: a contact has to meet all of
         those that you give.
@@ -2068,7 +2068,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Contact:
-        """Create a contact
+        """Create a contact.
 
         Inserts a contact, always, with the source `admin` and the consent basis `admin_created`,
         and emits `contact.created`. To have a contact found by your own id for it, identify it
@@ -2121,7 +2121,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Contact:
-        """Identify a contact
+        """Identify a contact.
 
         Tells us about one of your end-users by your own id for them. Call it whenever you see them,
         for example on every page load: it is idempotent.
@@ -2174,7 +2174,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> List[model.IdentifiedContact]:
-        """Identify up to 100 contacts
+        """Identify up to 100 contacts.
 
         Tells us about up to 100 of your end-users at once, for an import or a sync: each item has
         the effect of a request to `POST /v1/contacts/identify`, in the order of the list, with its
@@ -2220,7 +2220,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ContactDetail:
-        """Read a contact
+        """Read a contact.
 
         Reads one contact with what it has done. `postCount` is exact. `voteCount` and
         `commentCount` are the contact's own votes and comments, which is exact, and those of
@@ -2258,7 +2258,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Contact:
-        """Change a contact
+        """Change a contact.
 
         Overwrites the members that you send, whatever was there before; null empties one.
         `metadata` is replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and
@@ -2309,7 +2309,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a contact
+        """Delete a contact.
 
         Removes a contact for good and emits `contact.deleted`. The posts that it was attached to
         stay, with `contactId` null.
@@ -2341,7 +2341,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Post]:
-        """List a contact's posts
+        """List a contact's posts.
 
         Lists the posts that the contact is attached to, on all boards, newest first.
 
@@ -2376,7 +2376,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.SubjectRequest:
-        """Export all there is about a person
+        """Export all there is about a person.
 
         Begins to collect all that is kept about the person that a contact is: the contact with its
         traits, its posts, votes and comments, those that have a keyed hash of its e-mail address
@@ -2418,7 +2418,7 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.SubjectRequest:
-        """Erase a person
+        """Erase a person.
 
         Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of
         the person: the keyed hash of the address on votes and comments, the name of the guest as
@@ -2475,7 +2475,7 @@ class SubjectRequests:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.SubjectRequest:
-        """Read the receipt of an export or an erasure
+        """Read the receipt of an export or an erasure.
 
         Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
 
@@ -2503,7 +2503,7 @@ class SubjectRequests:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.SubjectRecord]:
-        """Read what an export has found
+        """Read what an export has found.
 
         Lists the records of an export that is completed: the contact first, then posts, votes,
         comments, and events with their deliveries. All pages together are all there is about the
@@ -2552,7 +2552,7 @@ class Subscribers:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Subscriber]:
-        """List who is told by e-mail
+        """List who is told by e-mail.
 
         Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first,
         with what they chose on the page that each such e-mail links. Whose consent doesn't allow it
@@ -2601,7 +2601,7 @@ class Audit:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.AuditEntry]:
-        """Read the audit trail
+        """Read the audit trail.
 
         Lists who changed what by which key, newest first: every change of boards, tags, posts once
         they are there, changelog entries, contacts by hand, webhooks, API keys, members and the
@@ -2661,7 +2661,7 @@ class Widget:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.WidgetSecret]:
-        """List the widget's secrets
+        """List the widget's secrets.
 
         Lists the secrets that are valid, oldest first, without the secrets themselves. There are
         two at most.
@@ -2695,7 +2695,7 @@ class Widget:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WidgetSecretWithSecret:
-        """Make a secret for the widget
+        """Make a secret for the widget.
 
         Makes a secret with which your server signs the tokens that tell the widget who looks at it.
         The answer is the only one that ever holds the `secret` itself, so store it. The `id` goes
@@ -2730,7 +2730,7 @@ class Widget:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a secret of the widget
+        """Delete a secret of the widget.
 
         Ends the secret for good: tokens that were signed with it are refused from then on. This is
         possible in the read-only billing state too.
@@ -2761,7 +2761,7 @@ class Widget:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WidgetOrigins:
-        """Read the widget's origins
+        """Read the widget's origins.
 
         Returns the origins of the pages that may hold your widget. Without any, no page may.
         """
@@ -2786,7 +2786,7 @@ class Widget:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WidgetOrigins:
-        """Set the widget's origins
+        """Set the widget's origins.
 
         Replaces all the origins of the pages that may hold your widget, and that may identify
         end-users by it; an empty list has no page hold it. It counts within a second.
@@ -2836,7 +2836,7 @@ class Events(AsyncFollowing):
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.EventFeed:
-        """Read the feed of events
+        """Read the feed of events.
 
         Lists everything that happened in the organization, in the order in which it was committed,
         with the payloads that webhooks are sent, whether or not one subscribes. Begin without
@@ -2892,7 +2892,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Webhook]:
-        """List webhooks
+        """List webhooks.
 
         Lists the organization's webhooks, oldest first, without their secrets: all of them in one
         answer, unless you ask for a page with `limit` or `cursor`.
@@ -2932,7 +2932,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WebhookWithSecret:
-        """Register a webhook
+        """Register a webhook.
 
         Registers a URL for events, enabled at once. The answer is the only one that ever holds the
         signing `secret`, so store it. To replace a lost secret, delete the webhook and register a
@@ -2983,7 +2983,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Webhook:
-        """Read a webhook
+        """Read a webhook.
 
         Reads one webhook, without its secret.
 
@@ -3017,7 +3017,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Webhook:
-        """Change a webhook
+        """Change a webhook.
 
         Changes the URL, the events, what is said about it or whether it is enabled. Attempts read
         the URL when they are made, so a corrected one serves the retries of deliveries that are
@@ -3082,7 +3082,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Delete a webhook
+        """Delete a webhook.
 
         Removes the webhook and its log. Deliveries that are pending end without another attempt.
 
@@ -3112,7 +3112,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Delivery:
-        """Send a test event
+        """Send a test event.
 
         Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like
         any other, with retries and a place in the log. There is no body.
@@ -3145,7 +3145,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WebhookWithSecret:
-        """Rotate a webhook's secret
+        """Rotate a webhook's secret.
 
         Makes a new signing secret. The answer is the only one that ever holds it, so store it.
 
@@ -3186,7 +3186,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WebhookHealth:
-        """Read how a webhook is doing
+        """Read how a webhook is doing.
 
         Tells what became of the deliveries that were created in the last 24 hours, how long they
         took, and what is pending now. Of more than 10,000 deliveries in that time the newest 10,000
@@ -3218,7 +3218,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Recovery:
-        """Replay everything that failed
+        """Replay everything that failed.
 
         Replays every delivery of a window that failed for good: from `since` on and before `until`,
         by their `createdAt`. It goes on in the background, at about 100 deliveries a second; read
@@ -3272,7 +3272,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Recovery]:
-        """List a webhook's recoveries
+        """List a webhook's recoveries.
 
         Lists the recoveries of the webhook, newest first, those that ended too.
 
@@ -3307,7 +3307,7 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Recovery:
-        """Read a recovery
+        """Read a recovery.
 
         Reads one recovery, to see how far it is.
 
@@ -3346,7 +3346,7 @@ class Deliveries:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Delivery]:
-        """List a webhook's deliveries
+        """List a webhook's deliveries.
 
         Lists what was sent to the webhook, newest first. The filters go together: a delivery has to
         meet all of those that you give. Read one delivery for its payload and attempts.
@@ -3388,7 +3388,7 @@ class Deliveries:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeliveryDetail:
-        """Read a delivery
+        """Read a delivery.
 
         Reads one delivery with the payload that it carries and every attempt that was made, first
         one first.
@@ -3418,7 +3418,7 @@ class Deliveries:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Delivery:
-        """Replay a delivery
+        """Replay a delivery.
 
         Sends the payload of a delivery once more, whatever became of it: as a new delivery, which
         has an id of its own, names the old one in `replayOf` and gets five attempts. The payload is
