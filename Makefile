@@ -38,6 +38,7 @@ test race fuzz: export EARSHOT_INSTALL := 1
 # gotestsum says again at the end what failed, and why: the output of a package has
 # everything that its parallel tests log.
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
+	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go ./...)
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
 upgrades: withstack ## run the programs of before the last two migrations beside today's, and upgrade under load; needs the history
@@ -112,14 +113,15 @@ vulncheck: linters ## look for known vulnerabilities in the code that the progra
 	@go mod verify
 	@.ci/vulncheck $(BIN)/govulncheck '$(VULNDB)'
 
-generate: ## write ent/db, api/gen and client anew, from ent/schema and api/openapi.yaml
+generate: ## write ent/db, api/gen, client and the SDKs anew, from ent/schema and api/openapi.yaml
 	@go generate ./ent
 	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 	@$(BIN)/oapi-codegen -config api/server.cfg.yaml api/openapi.yaml
 	@$(BIN)/oapi-codegen -config api/client.cfg.yaml api/openapi.yaml
+	@go run ./sdk/generate
 
 # Compares files and not commits, so that it answers before a commit too.
-SUMS := find ent/db api/gen client -type f -exec cksum {} + | LC_ALL=C sort -k 3
+SUMS := find ent/db api/gen client sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py -type f -exec cksum {} + | LC_ALL=C sort -k 3
 generate-check: ## fail if `make generate` changes anything
 	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
 	@$(MAKE) --no-print-directory generate

@@ -273,7 +273,9 @@ SubjectRecordKind = Literal[
     "delivery",
     "subscription",
 ]
-"""What the record is. A `subscription` is what the person chose to be e-mailed about."""
+"""What the record is. A `subscription` is what the person chose to be e-mailed about. More may be
+added.
+"""
 
 SubjectRequestKind = Literal[
     "export",
@@ -1626,7 +1628,9 @@ class RichText:
 @dataclass(frozen=True)
 class SubjectRecord:
     kind: Union[SubjectRecordKind, str]
-    """What the record is. A `subscription` is what the person chose to be e-mailed about."""
+    """What the record is. A `subscription` is what the person chose to be e-mailed about. More may be
+    added.
+    """
 
     record: Dict[str, Any]
     """The record as it was when the export came to it. Its members may become more."""
