@@ -138,10 +138,18 @@ func (c *core) send(ctx context.Context, a attempt) ([]byte, error) {
 	if err != nil {
 		return nil, noAnswer(ctx, limited, err)
 	}
-	if answer.StatusCode/100 != 2 || !json.Valid(body) {
+	if answer.StatusCode/100 != 2 || !hasData(body) {
 		return nil, newError(answer, body)
 	}
 	return body, nil
+}
+
+// hasData tells an answer of the service from one that something before it made up.
+func hasData(body []byte) bool {
+	var answer struct {
+		Data json.RawMessage `json:"data"`
+	}
+	return json.Unmarshal(body, &answer) == nil && len(answer.Data) > 0 && string(answer.Data) != "null"
 }
 
 // noAnswer tells the caller's own cancelling from the end of an attempt.

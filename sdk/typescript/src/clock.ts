@@ -22,7 +22,7 @@ export const systemClock: Clock = {
       const timer = setTimeout(() => {
         signal?.removeEventListener("abort", cancel);
         resolve();
-      }, milliseconds);
+      }, Math.min(milliseconds, 2 ** 31 - 1)); // the longest that timers know
       signal?.addEventListener("abort", cancel, { once: true });
     }),
 };

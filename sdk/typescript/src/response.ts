@@ -7,7 +7,7 @@ export type Body = Record<string, unknown>;
 /** The body of an answer. Throws an APIError where it isn't a success, or isn't what the service answers. */
 export function readBody(response: Response, text: string): Body {
   const body = object(parse(text));
-  if (response.ok && body && "data" in body) return body;
+  if (response.ok && body && body["data"] != null) return body;
   const error = object(body?.error);
   const problem = problemOf(response, response.ok ? undefined : error);
   throw new (errorClasses.get(problem.code) ?? APIError)(problem);

@@ -123,7 +123,7 @@ class Exchange(Generic[T]):
     def heard(self, answer: Answer) -> Union[Wait, Done[T]]:
         """Judges an answer; one that stays an error is raised."""
         body = _parsed(answer.content)
-        if 200 <= answer.status < 300 and "data" in body:
+        if 200 <= answer.status < 300 and body.get("data") is not None:
             if self._call.on_answer is not None:
                 self._call.on_answer(answer)
             return Done(self._call.read(body))
