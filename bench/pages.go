@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,24 +51,30 @@ func (t tenant) showBoard(ctx context.Context, public bool) error {
 
 // read reads a page as a browser asks for it.
 func (p pages) read(ctx context.Context, path string) ([]byte, error) {
+	var page bytes.Buffer
+	err := p.readTo(ctx, path, &page)
+	return page.Bytes(), err
+}
+
+// readTo reads a page to where the reader wants it.
+func (p pages) readTo(ctx context.Context, path string, to io.Writer) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path, nil)
 	if err != nil {
-		return nil, errors.Wrap(err, "make a request")
+		return errors.Wrap(err, "make a request")
 	}
 	r.Header.Set("Accept", "text/html")
 	answer, err := p.http.Do(r)
 	if err != nil {
-		return nil, errors.Wrap(err, "read a page")
+		return errors.Wrap(err, "read a page")
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, errors.Wrap(err, "read a page")
+	if _, err := io.Copy(to, answer.Body); err != nil {
+		return errors.Wrap(err, "read a page")
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, errors.Errorf("read %s: %s", path, answer.Status)
+		return errors.Errorf("read %s: %s", path, answer.Status)
 	}
-	return body, nil
+	return nil
 }
 
 // nextPage is in the link to the next page of a list.
@@ -152,35 +159,42 @@ func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	var beyond []error
+	var page, beside, besideText []time.Duration
 	for range o.runs {
-		page, err := everyPeriod(ctx, pagesRate, p.reading(paths))
-		if err != nil {
-			return err
+		for _, one := range []struct {
+			name string
+			p99s *[]time.Duration
+			take func() (*latencies, error)
+		}{
+			{fmt.Sprintf("%d pages a second, each another one", pagesRate), &page, func() (*latencies, error) { return everyPeriod(ctx, pagesRate, p.reading(paths)) }},
+			{fmt.Sprintf("%d lists of the API a second, alone", besideRate), new([]time.Duration), func() (*latencies, error) { return everyPeriod(ctx, besideRate, ask) }},
+			{fmt.Sprintf("… beside %d who ask for a line of text", readers), &besideText, func() (*latencies, error) { return besideReaders(ctx, p, []string{"/robots.txt"}, ask) }},
+			{fmt.Sprintf("… beside %d readers of pages", readers), &beside, func() (*latencies, error) { return besideReaders(ctx, p, paths, ask) }},
+		} {
+			times, err := one.take()
+			if err != nil {
+				return err
+			}
+			*one.p99s = append(*one.p99s, printReaders(one.name, times))
 		}
-		if printReaders(fmt.Sprintf("%d pages a second, each another one", pagesRate), page) > pageMost {
-			beyond = append(beyond, errors.Errorf("a page's p99 is more than %s", pageMost))
-		}
-		alone, err := everyPeriod(ctx, besideRate, ask)
-		if err != nil {
-			return err
-		}
-		printReaders(fmt.Sprintf("%d lists of the API a second, alone", besideRate), alone)
-		floor, err := besideReaders(ctx, p, []string{"/robots.txt"}, ask)
-		if err != nil {
-			return err
-		}
-		at := printReaders(fmt.Sprintf("… beside %d who ask for a line of text", readers), floor)
-		beside, err := besideReaders(ctx, p, paths, ask)
-		if err != nil {
-			return err
-		}
-		if float64(printReaders(fmt.Sprintf("… beside %d readers of pages", readers), beside)) > readersMost*float64(at) {
-			beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times its value beside as many who ask for nothing", readersMost))
-		}
+	}
+	return tooSlow(medianTime(page), medianTime(beside), medianTime(besideText))
+}
+
+// tooSlow is an error where one of the p99s is more than it may be. They are medians of the runs, because
+// a p99 is made of some twenty answers and swings by half from run to run.
+func tooSlow(page, beside, besideText time.Duration) error {
+	var beyond []error
+	if page > pageMost {
+		beyond = append(beyond, errors.Errorf("a page's p99 is more than %s", pageMost))
+	}
+	if float64(beside) > readersMost*float64(besideText) {
+		beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times its value beside as many who ask for nothing", readersMost))
 	}
 	return errors.Join(beyond...)
 }
+
+func medianTime(of []time.Duration) time.Duration { return slices.Sorted(slices.Values(of))[len(of)/2] }
 
 func everyPeriod(ctx context.Context, rate int, do operation) (*latencies, error) {
 	return openLoop(ctx, rate, readersTime, func(ctx context.Context, i int, _ time.Time) error { return do(ctx, i) })
@@ -200,8 +214,8 @@ func besideReaders(ctx context.Context, p pages, paths []string, ask operation) 
 			own := p
 			own.http = newHTTPClient()
 			defer own.http.CloseIdleConnections()
-			_, err := own.read(ctx, paths[i%len(paths)])
-			return err
+			// Nothing keeps the page: the service is in this process, and what its load allocates slows it.
+			return own.readTo(ctx, paths[i%len(paths)], io.Discard)
 		})
 		ended <- err
 	}()
