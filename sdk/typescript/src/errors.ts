@@ -36,7 +36,7 @@ export class APIError extends EarshotError implements Problem {
   readonly details: ErrorDetails & Record<string, unknown>;
   /** The X-Request-Id, to quote in a report. */
   readonly requestId: string | null;
-  /** The seconds of Retry-After. */
+  /** The seconds of Retry-After; null where it isn't there or is 0. */
   readonly retryAfter: number | null;
 
   /** @internal */

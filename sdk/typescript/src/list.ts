@@ -43,7 +43,7 @@ export class List<T, P extends Page<T>> implements AsyncIterable<T> {
       const page = await this.page({ cursor });
       yield page;
       cursor = page.nextCursor;
-      if (!cursor) return;
+      if (cursor === null) return;
     }
   }
 

@@ -4,7 +4,7 @@ import { webCrypto } from "./crypto.js";
 import { ConnectionError, TimeoutError } from "./errors.js";
 import { version } from "./generated/version.js";
 import { address, type CallOptions, type ConditionalOptions, type Request } from "./request.js";
-import { type Body, readBody } from "./response.js";
+import { data, feed, page, type Reader, readAnswer } from "./response.js";
 import { retryDelay } from "./retry.js";
 
 /** How to reach the service. */
@@ -32,21 +32,21 @@ export class Transport {
 
   /** One thing, which the answer has in `data`. */
   call<T>(request: Request, options?: ConditionalOptions): Call<T> {
-    return new Call(this.#send(request, options, (body) => body.data as T));
+    return new Call(this.#send<T>(request, options, data));
   }
 
   /** A page, which is all of the answer. */
   callPage<P>(request: Request, options?: CallOptions): Call<P> {
-    return new Call(this.#send(request, options, (body) => body as P));
+    return new Call(this.#send<P>(request, options, page));
   }
 
   /** A page of the feed. The seconds that the service is asked to wait aren't part of an attempt's time. */
   callFeed<P>(request: Request & { query: { wait?: number | undefined } | undefined }, options?: CallOptions): Call<P> {
     const timeout = (options?.timeout ?? this.#settings.timeout) + 1000 * (request.query?.wait ?? 0);
-    return this.callPage(request, { ...options, timeout });
+    return new Call(this.#send<P>(request, { ...options, timeout }, feed));
   }
 
-  async #send<T>(request: Request, options: ConditionalOptions = {}, pick: (body: Body) => T): Promise<Answer<T>> {
+  async #send<T>(request: Request, options: ConditionalOptions = {}, read: Reader<T>): Promise<Answer<T>> {
     const { baseUrl, clock, fetch, maxRetries, timeout } = this.#settings;
     const url = address(baseUrl, request);
     // All attempts send the same bytes and the same key.
@@ -55,7 +55,7 @@ export class Transport {
       options.signal?.throwIfAborted();
       try {
         const [response, text] = await exchange(fetch, url, init, options.timeout ?? timeout, options.signal);
-        const data = pick(readBody(response, text));
+        const data = readAnswer(response, text, read);
         const { headers, status } = response;
         return { data, status, headers, etag: headers.get("etag"), requestId: headers.get("x-request-id") };
       } catch (error) {

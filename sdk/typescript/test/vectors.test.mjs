@@ -20,16 +20,21 @@ async function outcome(promise) {
   }
 }
 
+// Whether the clock was asked to wait for as long as a table says.
+function waited(waits, want) {
+  assert.equal(waits.length, want.length, `${waits}`);
+  want.forEach(([least, most], i) => {
+    assert.ok(waits[i] >= least && waits[i] <= most, `${waits[i]} is not from ${least} to ${most}`);
+  });
+}
+
 for (const { name, call, answers, maxRetries, idempotencyKey, want } of await cases("retries")) {
   test(`retries: ${name}`, async (t) => {
     const server = await serve(t, answers);
     const { earshot, waits } = client(server.url);
     assert.equal(await outcome(calls[call](earshot, { maxRetries, idempotencyKey })), want.error);
     assert.equal(server.requests.length, want.requests);
-    assert.equal(waits.length, want.waits.length);
-    want.waits.forEach(([least, most], i) => {
-      assert.ok(waits[i] >= least && waits[i] <= most, `${waits[i]} is not from ${least} to ${most}`);
-    });
+    waited(waits, want.waits);
     const keys = new Set(server.requests.map((request) => request.headers["idempotency-key"]));
     assert.equal(keys.size, 1);
     const [key] = keys;
@@ -82,6 +87,29 @@ for (const { name, answers, cursor, take, want } of await cases("pages")) {
       assert.equal(url.searchParams.get("status"), "open");
       assert.equal(url.searchParams.get("tagIds"), "tag_1,tag_2");
     }
+  });
+}
+
+for (const { name, answers, after, take, want } of await cases("feed")) {
+  test(`feed: ${name}`, async (t) => {
+    const server = await serve(t, answers);
+    const { earshot, waits } = client(server.url);
+    const log = [];
+    const read = async () => {
+      let taken = 0;
+      for await (const { sequence } of earshot.events.follow({ after, save: (n) => void log.push(`saved ${n}`) })) {
+        log.push(`event ${sequence}`);
+        if (++taken === take) break;
+      }
+    };
+    assert.equal(await outcome(read()), want.error);
+    assert.deepEqual(log, want.log);
+    assert.deepEqual(
+      server.requests.map(({ url }) => url.searchParams.get("after")),
+      want.afters.map((n) => (n === null ? null : String(n))),
+    );
+    for (const { url } of server.requests) assert.equal(url.searchParams.get("wait"), "30");
+    waited(waits, want.waits);
   });
 }
 
