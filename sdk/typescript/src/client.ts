@@ -51,11 +51,9 @@ function usableKey(key: string | undefined): string {
 
 // The address isn't told: it may hold a password, which no platform's fetch takes.
 function usableAddress(url: string): string {
-  if (!/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(url)) throw new EarshotError("baseUrl is no address such as https://feedback.example.com");
   try {
-    new URL(url);
-  } catch {
-    throw new EarshotError("baseUrl is no address");
-  }
-  return url.replace(/\/+$/, "");
+    new URL(url); // which leaves out white space
+    if (/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url)) return url.replace(/\/+$/, "");
+  } catch {}
+  throw new EarshotError("baseUrl is no address such as https://feedback.example.com, without a user, a query and a fragment");
 }

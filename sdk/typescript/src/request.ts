@@ -18,8 +18,11 @@ export interface WriteOptions extends CallOptions {
 
 /** What may be said of a call that changes what you have read. */
 export interface ConditionalOptions extends WriteOptions {
-  /** The ETag of what you have read. If it has changed since, the call is rejected with a `PreconditionFailedError`. */
-  ifMatch?: string | undefined;
+  /**
+   * The ETag of what you have read. If it has changed since, the call is rejected with a `PreconditionFailedError`. Where
+   * it is given but empty or undefined, nothing is sent.
+   */
+  ifMatch?: string;
 }
 
 /** A request as the generated methods describe it. */

@@ -1,7 +1,7 @@
 import { type Answer, Call } from "./call.js";
 import type { Clock } from "./clock.js";
 import { webCrypto } from "./crypto.js";
-import { ConnectionError, TimeoutError } from "./errors.js";
+import { ConnectionError, EarshotError, TimeoutError } from "./errors.js";
 import { version } from "./generated/version.js";
 import { address, type CallOptions, type ConditionalOptions, type Request } from "./request.js";
 import { data, feed, page, type Reader, readAnswer } from "./response.js";
@@ -73,7 +73,11 @@ export class Transport {
       "user-agent": `earshot-typescript/${version}`,
     });
     if (request.keyed) headers.set("idempotency-key", options.idempotencyKey ?? (await webCrypto()).randomUUID());
-    if (options.ifMatch !== undefined) headers.set("if-match", options.ifMatch);
+    // An ETag that was lost on its way here must not make a write that goes by nothing.
+    if ("ifMatch" in options) {
+      if (!options.ifMatch) throw new EarshotError("ifMatch is given, but is no ETag");
+      headers.set("if-match", options.ifMatch);
+    }
     const init: RequestInit = { method: request.method, headers, redirect: "manual" };
     if (request.body !== undefined) {
       headers.set("content-type", "application/json");

@@ -40,6 +40,15 @@ test("each call has a key of its own", async (t) => {
   assert.notEqual(first, second);
 });
 
+test("a write isn't sent where the ETag that it goes by was lost", async (t) => {
+  const server = await serve(t, [ok]);
+  const { earshot } = client(server.url);
+  for (const ifMatch of [undefined, null, ""]) {
+    await assert.rejects(earshot.posts.update("pst_1", { title: "A" }, { ifMatch }), EarshotError, `${ifMatch}`);
+  }
+  assert.equal(server.requests.length, 0);
+});
+
 test("an answer's headers come with it, and members that nobody knows stay", async (t) => {
   const server = await serve(t, [{ ...ok, body: { data: { ...post, status: "a later one", weight: 3 } } }]);
   const { data, etag, requestId, status, headers } = await client(server.url).earshot.posts.get("pst_1").withResponse();
@@ -88,6 +97,15 @@ test("what can't be a key or an address is refused at once, without telling the 
     "https://example.com?a=b",
     "http://[::1",
     "https://a:b@example.com",
+    "https://:b@example.com",
+    "https://example.com?",
+    "https://example.com/#part",
+    "http://",
+    "http:///v1",
+    "http://:4280",
+    "http://example.com:99999",
+    "https://example.com\n",
+    "https://exa mple.com",
   ]) {
     assert.throws(() => new Earshot({ apiKey: "esk_secret", baseUrl }), EarshotError, baseUrl);
   }
