@@ -102,7 +102,7 @@ func pyReader(op *Operation) string {
 	case Paged:
 		return "page(model." + op.Result.Object.Name + ")"
 	case Feed:
-		return "whole(model." + op.Page.Name + ")"
+		return "feed(model." + op.Page.Name + ")"
 	default:
 		return "data(" + pyResult(op) + ")"
 	}

@@ -119,10 +119,12 @@ def change(earshot: Earshot, post: types.Post) -> None:
     answers: List[Answer] = []
     read = earshot.posts.get(post.id, on_answer=answers.append)
     assert (read.status, read.vote_count, read.comment_count) == ("open", 1, 1), read
-    planned = earshot.posts.update(post.id, status="planned", if_match=answers[0].etag)
+    etag = answers[0].etag
+    assert etag is not None, answers
+    planned = earshot.posts.update(post.id, status="planned", if_match=etag)
     assert planned.status == "planned" and planned.updated_at > read.updated_at, planned
     try:
-        earshot.posts.update(post.id, status="declined", if_match=answers[0].etag)
+        earshot.posts.update(post.id, status="declined", if_match=etag)
     except PreconditionFailedError:
         print("2. It is planned, and who has read it before can't undo that unknowingly.")
     else:

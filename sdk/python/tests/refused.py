@@ -20,6 +20,8 @@ def requests(earshot: Earshot, status: str, post: types.Post) -> None:
     earshot.posts.update("pst_1", status="planned", tag_ids=("tag_1",))
     earshot.posts.update("pst_1", status="done")  # pyright: ignore[reportArgumentType]
     earshot.posts.update("pst_1", status=status)  # pyright: ignore[reportArgumentType]
+    earshot.posts.update("pst_1", status="planned", if_match='"tag"')
+    earshot.posts.update("pst_1", status="planned", if_match=None)  # pyright: ignore[reportArgumentType]
     earshot.posts.list("brd_1", status=["open"], sort="votes", cursor=None)
     earshot.posts.list("brd_1", status=["closed"])  # pyright: ignore[reportArgumentType]
     earshot.posts.list("brd_1", sort="oldest")  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,7 @@ class Seen:
 
 class Server:
     """Use it as a context. An answer has a status, headers, and a body of JSON or a text; one with `cut` breaks off
-    before it or inside, one with `hang` never comes."""
+    before it or inside, one with `hang` never comes, and one with `trickle` comes byte by byte and never to an end."""
 
     def __init__(self, answers: Sequence[Mapping[str, Any]]) -> None:
         self.seen: List[Seen] = []
@@ -69,6 +69,8 @@ class Server:
                 if answer.get("hang"):
                     server._ended.wait(30)
                     self.close_connection = True
+                elif answer.get("trickle"):
+                    self.trickle()
                 elif answer.get("cut") == "before":
                     self.close_connection = True
                 else:
@@ -87,6 +89,16 @@ class Server:
                     raw = raw[: len(raw) // 2]
                     self.close_connection = True
                 self.wfile.write(raw)
+
+            def trickle(self) -> None:
+                self.close_connection = True
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                try:
+                    for _ in range(100):
+                        server._ended.wait(0.05)
+                        self.wfile.write(b".")
+                except OSError:
+                    pass  # the client has gone
 
             do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = answer
 

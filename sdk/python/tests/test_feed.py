@@ -70,31 +70,6 @@ class Feed(unittest.TestCase):
             with self.subTest(way.__name__):
                 check(way)
 
-    def test_an_event_is_saved_when_the_next_one_is_asked_for(self) -> None:
-        def check(way: Callable[[Follower, Server], None]) -> None:
-            follower = Follower([feed(2, 1, 2), feed(3, 3)], enough=3)
-            self.assertEqual([None, "2"], follower.run(way))
-            self.assertEqual(["took 1", "saved 1", "took 2", "saved 2", "took 3"], follower.log)
-
-        self.both(check)
-
-    def test_it_goes_on_after_what_was_saved_and_what_was_left_out_is_saved_too(self) -> None:
-        def check(way: Callable[[Follower, Server], None]) -> None:
-            follower = Follower([feed(7), feed(9), feed(9), feed(10, 10)], enough=1, after=7)
-            self.assertEqual(["7", "7", "9", "9"], follower.run(way))
-            self.assertEqual(["saved 9", "took 10"], follower.log)
-
-        self.both(check)
-
-    def test_a_feed_that_does_not_wait_is_asked_again_after_a_pause(self) -> None:
-        def check(way: Callable[[Follower, Server], None]) -> None:
-            follower = Follower([feed(7), feed(9), feed(9), feed(10, 10), feed(11, 11)], enough=2, after=7)
-            follower.run(way)
-            self.assertEqual(2, len(follower.clock.waits), "one for each answer without news")
-            self.assertTrue(all(1 <= waited <= 2 for waited in follower.clock.waits), follower.clock.waits)
-
-        self.both(check)
-
     def test_an_outage_is_waited_out_however_long_it_takes(self) -> None:
         def check(way: Callable[[Follower, Server], None]) -> None:
             asks = {**UNAVAILABLE, "status": 429, "headers": {"Retry-After": "120"}}
@@ -124,14 +99,6 @@ class Feed(unittest.TestCase):
             follower.run(way)
             self.assertIsInstance(follower.error, ScopeInsufficientError)
             self.assertEqual([], follower.clock.waits)
-
-        self.both(check)
-
-    def test_a_crash_repeats_at_most_one_event(self) -> None:
-        def check(way: Callable[[Follower, Server], None]) -> None:
-            follower = Follower([feed(3, 1, 2, 3)], enough=2)
-            follower.run(way)
-            self.assertEqual(["took 1", "saved 1", "took 2"], follower.log)
 
         self.both(check)
 

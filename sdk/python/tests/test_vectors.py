@@ -83,13 +83,16 @@ class Vectors(unittest.TestCase):
             else:
                 value, error = outcome(server, clock, lambda earshot: call(earshot, case))
         self.assertEqual(want["requests"], len(server.seen))
-        self.assertEqual(len(want["waits"]), len(clock.waits), clock.waits)
-        for (least, most), waited in zip(want["waits"], clock.waits):
-            self.assertTrue(least <= waited * 1000 <= most, clock.waits)
+        self.waited(want["waits"], clock)
         self.assertEqual(want.get("error"), code(error))
         self.assertEqual(want.get("ok", False), isinstance(value, types.Post))
         self.keys(case, [seen.headers.get("idempotency-key") for seen in server.seen])
         self.assertEqual(1, len({seen.body for seen in server.seen}), "repetitions send the same bytes")
+
+    def waited(self, want: List[Tuple[int, int]], clock: Clock) -> None:
+        self.assertEqual(len(want), len(clock.waits), clock.waits)
+        for (least, most), waited in zip(want, clock.waits):
+            self.assertTrue(least <= waited * 1000 <= most, clock.waits)
 
     def keys(self, case: Case, keys: List[Optional[str]]) -> None:
         self.assertEqual(1, len(set(keys)), keys)
@@ -152,6 +155,42 @@ class Vectors(unittest.TestCase):
         self.assertEqual(want["cursors"], [seen.query.get("cursor") for seen in server.seen])
         for seen in server.seen:
             self.assertEqual(("open", "tag_1,tag_2"), (seen.query["status"], seen.query["tagIds"]))
+
+    def test_how_the_feed_is_followed_and_what_is_saved(self) -> None:
+        self.each("feed", self.feed)
+
+    def feed(self, case: Case, asynchronous: bool) -> None:
+        log: List[str] = []
+
+        def save(sequence: int) -> None:
+            log.append(f"saved {sequence}")
+
+        async def asave(sequence: int) -> None:
+            save(sequence)
+
+        def enough(event: types.Event) -> bool:
+            log.append(f"event {event.sequence}")
+            return sum(line.startswith("event") for line in log) == case.get("take")
+
+        def follow(earshot: Earshot) -> None:
+            for event in earshot.events.follow(after=case.get("after"), save=save):
+                if enough(event):
+                    break
+
+        async def afollow(earshot: AsyncEarshot) -> None:
+            async for event in earshot.events.follow(after=case.get("after"), save=asave):
+                if enough(event):
+                    break
+
+        clock, want = Clock(), case["want"]
+        with Server(case["answers"]) as server:
+            _, error = aoutcome(server, clock, afollow) if asynchronous else outcome(server, clock, follow)
+        self.assertEqual(want["log"], log)
+        self.assertEqual(want.get("error"), code(error))
+        afters = [None if after is None else str(after) for after in want["afters"]]
+        self.assertEqual(afters, [seen.query.get("after") for seen in server.seen])
+        self.assertEqual({"30"}, {seen.query["wait"] for seen in server.seen})
+        self.waited(want["waits"], clock)
 
     def test_what_unwrap_believes(self) -> None:
         for case in cases("signatures"):

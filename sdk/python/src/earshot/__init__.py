@@ -3,10 +3,11 @@
 from . import _generated_errors, types, webhooks
 from ._client import AsyncEarshot, Earshot
 from ._errors import APIConnectionError, APIError, APITimeoutError, EarshotError
-from ._exchange import NOT_GIVEN, Answer, NotGiven
+from ._exchange import Answer
 from ._generated_errors import *  # noqa: F403
 from ._generated_version import VERSION as __version__
 from ._pages import AsyncListing, Listing, Page
+from ._request import NOT_GIVEN, NotGiven
 from ._widget import widget_token
 
 __all__ = [

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import random as randomness
+import re
 import time
 from typing import Awaitable, Callable, Optional
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -22,7 +24,7 @@ class Earshot(Resources):
 
     Methods raise an EarshotError: an APIError where the service refused, of a class for each code, an
     APIConnectionError where no answer came. What may be repeated is repeated before, and takes effect once. They
-    raise a ValueError, and send nothing, for an id that is empty.
+    raise a ValueError, and send nothing, for an id that is empty, or an `if_match` that is None or empty.
 
     Methods take these too, where they mean something: `timeout` and `max_retries` in place of the client's;
     `idempotency_key`, a text of your own for what you do, in place of one that is made for the call; `if_match`, the
@@ -31,7 +33,9 @@ class Earshot(Resources):
     Args:
         api_key: The key, `esk_…`; EARSHOT_API_KEY if left out.
         base_url: The service's address; EARSHOT_BASE_URL if left out, or else that of `make up`.
-        timeout: How many seconds an attempt may take; a call can set its own.
+        timeout: How many seconds an attempt may take; a call can set its own. httpx bounds each wait for the network
+            and not their sum: headers that come byte by byte may take longer, and the last wait for a body may begin
+            just before the time is over. AsyncEarshot bounds the whole attempt.
         max_retries: How often a request is repeated at most; a call can set its own.
         transport: What httpx sends requests with, in place of the network.
         sleep, now, random: The clock: waits for so many seconds, tells seconds that only grow, and a number from
@@ -68,7 +72,7 @@ class Earshot(Resources):
 class AsyncEarshot(AsyncResources):
     """The API, by calls to await. To cancel the task ends a call, or the wait between two attempts, at once.
 
-    Arguments and errors are those of Earshot.
+    Arguments and errors are those of Earshot. `timeout` bounds an attempt from its beginning to its end.
     """
 
     def __init__(
@@ -113,6 +117,19 @@ def _settings(
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EarshotError("the API key has characters that no key has, such as a line's end")
     url = (os.environ.get("EARSHOT_BASE_URL") or _LOCAL) if base_url is None else base_url
-    if not url.startswith(("http://", "https://")):
-        raise EarshotError("base_url begins with http:// or https://")
+    if not _is_address(url):
+        # Not told, because it may hold a password.
+        raise EarshotError(
+            "base_url is no address such as https://feedback.example.com, without a user, a query and a fragment"
+        )
     return Settings(key, url.rstrip("/"), timeout, max_retries, random, now)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        httpx.URL(url)
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and parts.port != 0
+    except (httpx.InvalidURL, ValueError):  # of the host, its brackets, or the port
+        return False
+    return usable and re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", url, re.IGNORECASE) is not None

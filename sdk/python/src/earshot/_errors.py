@@ -38,7 +38,7 @@ class APIError(EarshotError):
     """X-Request-Id, to quote when you report a problem."""
 
     retry_after: Optional[int]
-    """After how many seconds the service wants to be asked again."""
+    """After how many seconds the service wants to be asked again; None where it doesn't say, or says 0."""
 
     def __init__(
         self,

@@ -1,33 +1,19 @@
 """One call without its input and output: what to send, what an answer means, and how long to wait."""
 
-import enum
 import json
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Type, TypeVar, Union, cast
-from urllib.parse import quote, urlencode
+from typing import Any, Callable, Dict, Generic, Mapping, Optional, Type, TypeVar, Union, cast
 
 import httpx
 
-from ._decode import decode, wire
+from ._decode import decode
 from ._errors import APIConnectionError, APIError, APITimeoutError, EarshotError, passing
 from ._generated_errors import CLASSES
 from ._generated_version import VERSION
+from ._request import NOT_GIVEN, NotGiven, encoded, header, query
 
 T = TypeVar("T")
-
-
-class NotGiven(enum.Enum):
-    """A member of a request that is left out, which is another thing than null."""
-
-    NOT_GIVEN = "NOT_GIVEN"
-
-    def __repr__(self) -> str:
-        return self.value
-
-
-NOT_GIVEN = NotGiven.NOT_GIVEN
 
 
 @dataclass(frozen=True)
@@ -63,12 +49,14 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    read: Callable[[Dict[str, Any]], T]
+    read: Callable[[Dict[str, Any]], Optional[T]]
+    """Reads an answer; None says that it isn't the service's."""
+
     query: Mapping[str, Any] = field(default_factory=lambda: cast(Dict[str, Any], {}))
     body: Optional[Mapping[str, Any]] = None
     keyed: bool = False
     idempotency_key: Optional[str] = None
-    if_match: Optional[str] = None
+    if_match: Union[str, NotGiven] = NOT_GIVEN
     timeout: Optional[float] = None
     max_retries: Optional[int] = None
     on_answer: Optional[OnAnswer] = None
@@ -109,26 +97,27 @@ class Exchange(Generic[T]):
         self._retries = settings.max_retries if call.max_retries is None else call.max_retries
         self._attempts = 1
         self.method = call.method
-        self.url = settings.base_url + call.path + _query(call.query)
+        self.url = settings.base_url + call.path + query(call.query)
         self.headers = _headers(settings, call)
-        self.content = None if call.body is None else _json(call.body)
-        # Where the service waits for something to come, this is its time and not that of an attempt.
-        patience = settings.timeout + float(call.query.get("wait") or 0)
-        self.timeout = patience if call.timeout is None else call.timeout
-
-    def reading(self) -> "Reading":
-        """Begins an attempt, whose time runs from now on."""
-        return Reading(self._settings.now, self.timeout)
+        self.content = None if call.body is None else encoded(call.body)
+        # How long the service is asked to wait for something to come isn't part of an attempt's time.
+        wait = float(call.query.get("wait") or 0)
+        self.timeout = (settings.timeout if call.timeout is None else call.timeout) + wait
 
     def heard(self, answer: Answer) -> Union[Wait, Done[T]]:
         """Judges an answer; one that stays an error is raised."""
         body = _parsed(answer.content)
-        if 200 <= answer.status < 300 and body.get("data") is not None:
+        value = self._call.read(body) if 200 <= answer.status < 300 else None
+        if value is not None:
             if self._call.on_answer is not None:
                 self._call.on_answer(answer)
-            return Done(self._call.read(body))
+            return Done(value)
         error = _refusal(answer, body)
         return self._again(error, error.retry_after)
+
+    def late(self) -> APITimeoutError:
+        """Says that the time of an attempt is over."""
+        return APITimeoutError(f"{self.method} {self._call.path}: no whole answer within {self.timeout:g} s")
 
     def lost(self, error: Union[httpx.RequestError, APITimeoutError]) -> Wait:
         """Judges that no answer came; the last time it is raised."""
@@ -146,26 +135,6 @@ class Exchange(Generic[T]):
         return Wait(pause(self._attempts - 1, retry_after, self._settings.random))
 
 
-class Reading:
-    """The body of an answer as it comes in. httpx bounds each wait for bytes, and this their sum."""
-
-    def __init__(self, now: Callable[[], float], timeout: float) -> None:
-        self._now = now
-        self._timeout = timeout
-        self._until = now() + timeout
-        self._chunks: List[bytes] = []
-
-    def take(self, chunk: bytes) -> None:
-        """Takes some bytes, as long as there is time."""
-        self._chunks.append(chunk)
-        if self._now() > self._until:
-            raise APITimeoutError(f"the answer didn't come to its end within {self._timeout:g} s")
-
-    def answer(self, status: int, headers: httpx.Headers) -> Answer:
-        """Is the whole."""
-        return Answer(status, headers, b"".join(self._chunks))
-
-
 def pause(retry: int, retry_after: Optional[int], random: Callable[[], float]) -> float:
     """Says how many seconds to wait before a retry, which are counted from 1.
 
@@ -177,31 +146,20 @@ def pause(retry: int, retry_after: Optional[int], random: Callable[[], float]) -
     return most / 2 + random() * most / 2
 
 
-def path(template: str, **ids: str) -> str:
-    """Puts ids into a path. One that would lead to another path is refused."""
-    for name, value in ids.items():
-        if value in ("", ".", ".."):
-            raise ValueError(f"{name} is {value!r}, which is no id")
-    return template.format(*(quote(value, safe="") for value in ids.values()))
-
-
-def members(value: Any) -> Any:
-    """Writes the names of an object of a request, or of each of a list, as the contract does."""
-    if isinstance(value, Mapping):
-        return {wire(name): member for name, member in cast(Mapping[str, Any], value).items()}
-    if isinstance(value, (list, tuple)):
-        return [members(item) for item in cast(List[Any], value)]
-    return value
-
-
-def data(result: Type[T]) -> Callable[[Dict[str, Any]], T]:
+def data(result: Type[T]) -> Callable[[Dict[str, Any]], Optional[T]]:
     """Reads an answer that has one thing in `data`."""
-    return lambda body: cast(T, decode(result, body["data"]))
+    return lambda body: cast(Optional[T], decode(result, body.get("data")))
 
 
-def whole(result: Type[T]) -> Callable[[Dict[str, Any]], T]:
-    """Reads an answer whose other members matter too."""
-    return lambda body: cast(T, decode(result, body))
+def feed(result: Type[T]) -> Callable[[Dict[str, Any]], Optional[T]]:
+    """Reads a page of the feed, which always says where to go on."""
+
+    def read(body: Dict[str, Any]) -> Optional[T]:
+        # Of type int in truth: True is an int, too.
+        whole = isinstance(body.get("data"), list) and type(body.get("nextAfter")) is int
+        return cast(T, decode(result, body)) if whole else None
+
+    return read
 
 
 def _headers(settings: Settings, call: Call[Any]) -> Dict[str, str]:
@@ -213,45 +171,11 @@ def _headers(settings: Settings, call: Call[Any]) -> Dict[str, str]:
     if call.body is not None:
         headers["Content-Type"] = "application/json"
     if call.keyed:
-        headers["Idempotency-Key"] = _text("idempotency_key", call.idempotency_key) or str(uuid.uuid4())
-    if call.if_match is not None:
-        headers["If-Match"] = _text("if_match", call.if_match) or ""
+        own = call.idempotency_key
+        headers["Idempotency-Key"] = str(uuid.uuid4()) if own is None else header("idempotency_key", own)
+    if call.if_match is not NOT_GIVEN:
+        headers["If-Match"] = header("if_match", call.if_match)
     return headers
-
-
-def _text(name: str, value: Optional[str]) -> Optional[str]:
-    if value is not None and not (value and value.isascii() and value.isprintable()):
-        raise ValueError(f"{name} can't be sent: it is empty, or has characters that a header doesn't take")
-    return value
-
-
-def _query(query: Mapping[str, Any]) -> str:
-    given = [(name, _parameter(value)) for name, value in query.items() if value is not None]
-    return "?" + urlencode(given, quote_via=quote, safe=",") if given else ""
-
-
-def _parameter(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return _moment(value)
-    if isinstance(value, (list, tuple)):
-        return ",".join(cast(List[str], value))
-    return str(value)
-
-
-def _json(body: Mapping[str, Any]) -> bytes:
-    given = {name: value for name, value in body.items() if value is not NOT_GIVEN}
-    text = json.dumps(given, default=_moment, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode()
-
-
-def _moment(value: Any) -> str:
-    if not isinstance(value, datetime):
-        raise TypeError(f"{type(value).__name__} can't be sent as JSON")
-    if value.tzinfo is None:
-        raise ValueError("a datetime without a zone is no moment: pass tzinfo, such as timezone.utc")
-    return value.isoformat()
 
 
 def _parsed(content: bytes) -> Dict[str, Any]:
@@ -275,5 +199,6 @@ def _refusal(answer: Answer, body: Mapping[str, Any]) -> APIError:
         message=str(error.get("message") or "the answer isn't the service's: it has no error as the contract has it"),
         details=cast(Dict[str, Any], details) if isinstance(details, dict) else {},
         request_id=answer.request_id,
-        retry_after=int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else None,
+        # 0 would have everybody ask again without a pause.
+        retry_after=int(wanted) or None if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else None,
     )

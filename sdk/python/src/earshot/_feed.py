@@ -18,7 +18,7 @@ class _Place:
         self._failures = 0
         self.after = after
         # What needs no saving: it was there at the start, or was saved since.
-        self._saved = after or 0
+        self._saved = after
 
     def ask(self) -> None:
         """Notes when the feed was asked."""
@@ -46,8 +46,9 @@ class _Place:
     def saves(self, sequence: int) -> bool:
         """Goes on to an event, and says whether it is to be saved."""
         self.after = sequence
-        moved = sequence > self._saved
-        self._saved = max(self._saved, sequence)
+        moved = self._saved is None or sequence > self._saved
+        if moved:
+            self._saved = sequence
         return moved
 
 

@@ -31,14 +31,17 @@ class Page(Generic[T]):
     """Members that came after this version of the SDK, as they came."""
 
 
-def page(item: Type[T]) -> Callable[[Dict[str, Any]], Page[T]]:
-    """Reads an answer that is a page of such items."""
+def page(item: Type[T]) -> Callable[[Dict[str, Any]], Optional[Page[T]]]:
+    """Reads a page of such items. One without a cursor says nothing about the list's end, where the cursor is null."""
 
-    def read(body: Dict[str, Any]) -> Page[T]:
+    def read(body: Dict[str, Any]) -> Optional[Page[T]]:
         rest = dict(body)
+        items, cursor = rest.pop("data", None), rest.pop("nextCursor", "")
+        if not isinstance(items, list) or cursor == "" or not isinstance(cursor, (str, type(None))):
+            return None
         return Page(
-            data=cast(List[T], decode(List[item], rest.pop("data"))),
-            next_cursor=rest.pop("nextCursor", None),
+            data=cast(List[T], decode(List[item], items)),
+            next_cursor=cursor,
             deleted=cast(Optional[List[Deletion]], decode(List[Deletion], rest.pop("deleted", None))),
             sync_cursor=rest.pop("syncCursor", None),
             extra=rest,
