@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -55,8 +54,8 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("earshot: the API key has a character that no key has, such as a line's end")
 	}
 	base := strings.TrimRight(cmp.Or(o.BaseURL, os.Getenv("EARSHOT_BASE_URL"), defaultBaseURL), "/")
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("earshot: the base URL %q isn't one", base)
+	if wrong := checkBase(base); wrong != "" {
+		return nil, errors.New("earshot: the base URL " + wrong)
 	}
 	c := &core{
 		base:       base,
@@ -77,6 +76,24 @@ func New(o Options) (*Client, error) {
 		c.random = rand.Float64
 	}
 	return newClient(c), nil
+}
+
+// checkBase says what is wrong with a base URL, without what is in it, which may be a password.
+func checkBase(base string) string {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return "is no URL"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "doesn't begin with http:// or https://"
+	case u.Hostname() == "":
+		return "has no host"
+	case u.User != nil:
+		return "has a user, who isn't sent: the API key is"
+	case strings.ContainsAny(base, "?#"):
+		return "has a query or a fragment, which a path can't follow"
+	}
+	return ""
 }
 
 // core is what all resources share.
@@ -111,8 +128,8 @@ type callOptions struct {
 	answered   *Answer
 }
 
-// IdempotencyKey gives a write a key of your own, 1 to 255 characters, that survives a restart of your
-// program. Without it each call has a new one.
+// IdempotencyKey gives a write a key of your own, 1 to 255 printable characters of ASCII, that survives
+// a restart of your program. Without it each call has a new one.
 func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.set.Set(idempotencyHeader, key) }
 }

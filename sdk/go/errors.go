@@ -46,11 +46,14 @@ func (c ErrorCode) Error() string { return string(c) }
 
 // ConnectionError says that there was no answer, or not all of it. A write may have taken effect.
 type ConnectionError struct {
+	request string // its method and path
 	cause   error
 	timeout bool
 }
 
-func (e *ConnectionError) Error() string { return "earshot: no answer: " + e.cause.Error() }
+func (e *ConnectionError) Error() string {
+	return "earshot: no answer to " + e.request + ": " + e.cause.Error()
+}
 
 // Unwrap is what the connection said.
 func (e *ConnectionError) Unwrap() error { return e.cause }

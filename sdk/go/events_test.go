@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,18 +80,54 @@ func TestTheFeedIsFollowedThroughOutagesUntilAnErrorThatStays(t *testing.T) {
 	}
 }
 
-func TestAnEventWhoseConsumerDoesNotComeBackIsNotSaved(t *testing.T) {
+func TestTheFeedIsFollowedAsTheTableSays(t *testing.T) {
 	t.Parallel()
-	_, c := serve(t, nil, feed(2, 1, 2))
-	var saved []int64
-	options := FollowOptions{After: Ptr[int64](0), Save: func(_ context.Context, n int64) error { saved = append(saved, n); return nil }}
-	for event, err := range c.Events.Follow(t.Context(), options) {
-		if err != nil || event.Sequence == 2 {
-			break
+	type vector struct {
+		Name    string
+		After   *int64
+		Take    int
+		Answers []answer
+		Want    struct {
+			Log    []string
+			Afters []*int64
+			Waits  [][2]int
+			Error  string
 		}
 	}
-	if !slices.Equal(saved, []int64{1}) {
-		t.Errorf("%v were saved", saved)
+	for _, v := range vectors[vector](t, "feed") {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			s, c := serve(t, nil, v.Answers...)
+			log, given, failed := []string{}, 0, ""
+			save := func(_ context.Context, n int64) error { log = append(log, fmt.Sprint("saved ", n)); return nil }
+			for event, err := range c.Events.Follow(t.Context(), FollowOptions{After: v.After, Save: save}) {
+				if err != nil {
+					failed = outcome(err)
+					continue // an error is the last
+				}
+				log = append(log, fmt.Sprint("event ", event.Sequence))
+				if given++; given == v.Take {
+					break
+				}
+			}
+			if !slices.Equal(log, v.Want.Log) || failed != v.Want.Error {
+				t.Errorf("it went %v, then %q", log, failed)
+			}
+			s.checkWaits(t, v.Want.Waits)
+			requests, _ := s.came()
+			if len(requests) != len(v.Want.Afters) {
+				t.Fatalf("there were %d requests", len(requests))
+			}
+			for i, after := range v.Want.Afters {
+				want := url.Values{"wait": {"30"}}
+				if after != nil {
+					want.Set("after", strconv.FormatInt(*after, 10))
+				}
+				if requests[i].URL.RawQuery != want.Encode() {
+					t.Errorf("request %d has the query %s", i, requests[i].URL.RawQuery)
+				}
+			}
+		})
 	}
 }
 

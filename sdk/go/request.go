@@ -14,7 +14,10 @@ import (
 	"time"
 )
 
-const idempotencyHeader = "Idempotency-Key"
+const (
+	idempotencyHeader = "Idempotency-Key"
+	longestKey        = 255
+)
 
 // request is what a method asks for.
 type request struct {
@@ -24,13 +27,13 @@ type request struct {
 	body         any
 	wait         time.Duration // how long the service may take longer than it needs, as it is asked to
 	keyed        bool
+	kind         kind
 }
 
-// url is the request's address. An empty id would make it another operation's, and so would one
+// filled is the path with the ids. An empty one would make it another operation's, and so would one
 // that is a path's . or .. to whatever stands before the service.
-func (r request) url(base string) (string, error) {
+func (r request) filled() (string, error) {
 	var text strings.Builder
-	text.WriteString(base)
 	rest := r.path
 	for _, id := range r.ids {
 		before, place, _ := strings.Cut(rest, "{")
@@ -41,20 +44,17 @@ func (r request) url(base string) (string, error) {
 		text.WriteString(before + url.PathEscape(id))
 		rest = after
 	}
-	text.WriteString(rest)
-	if len(r.query) > 0 {
-		text.WriteString("?" + r.query.Encode())
-	}
-	return text.String(), nil
+	return text.String() + rest, nil
 }
 
 // attempt is one request of a call; all of them are equal.
 type attempt struct {
-	method, url string
-	header      http.Header
-	body        []byte
-	timeout     time.Duration
-	answered    *Answer
+	method, path, url string
+	header            http.Header
+	body              []byte
+	timeout           time.Duration
+	answered          *Answer
+	kind              kind
 }
 
 func (c *core) prepare(r request, options []CallOption) (a attempt, maxRetries int, err error) {
@@ -65,11 +65,18 @@ func (c *core) prepare(r request, options []CallOption) (a attempt, maxRetries i
 	for _, option := range options {
 		option(&o)
 	}
+	if err := checkHeaders(o.set); err != nil {
+		return a, 0, err
+	}
 	o.set.Set("Accept", "application/json")
 	o.set.Set("User-Agent", "earshot-go/"+Version)
-	a = attempt{method: r.method, header: o.set, timeout: o.timeout + r.wait, answered: o.answered}
-	if a.url, err = r.url(c.base); err != nil {
+	a = attempt{method: r.method, header: o.set, timeout: o.timeout + r.wait, answered: o.answered, kind: r.kind}
+	if a.path, err = r.filled(); err != nil {
 		return a, 0, err
+	}
+	a.url = c.base + a.path
+	if len(r.query) > 0 {
+		a.url += "?" + r.query.Encode()
 	}
 	if r.body != nil {
 		if a.body, err = json.Marshal(r.body); err != nil {
@@ -78,6 +85,21 @@ func (c *core) prepare(r request, options []CallOption) (a attempt, maxRetries i
 		o.set.Set("Content-Type", "application/json")
 	}
 	return a, o.maxRetries, nil
+}
+
+// checkHeaders refuses what net/http would tell as a connection that failed, or a service as malformed.
+// A condition that is empty would be none.
+func checkHeaders(h http.Header) error {
+	for name := range h {
+		value := h.Get(name)
+		if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return fmt.Errorf("earshot: the %s is empty, or has a character that isn't printable ASCII", name)
+		}
+	}
+	if n := len(h.Get(idempotencyHeader)); n > longestKey {
+		return fmt.Errorf("earshot: the %s has %d characters, and may have %d", idempotencyHeader, n, longestKey)
+	}
+	return nil
 }
 
 // newKey is a UUID of random bits.
@@ -122,13 +144,13 @@ func (c *core) send(ctx context.Context, a attempt) ([]byte, error) {
 	defer cancel()
 	r, err := http.NewRequestWithContext(limited, a.method, a.url, bytes.NewReader(a.body))
 	if err != nil {
-		return nil, fmt.Errorf("earshot: %w", err)
+		return nil, fmt.Errorf("earshot: request %s %s: %w", a.method, a.path, bare(err))
 	}
 	r.Header = a.header.Clone()
 	c.authorize(r)
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return nil, noAnswer(ctx, limited, err)
+		return nil, a.noAnswer(ctx, limited, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if a.answered != nil {
@@ -136,57 +158,31 @@ func (c *core) send(ctx context.Context, a attempt) ([]byte, error) {
 	}
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return nil, noAnswer(ctx, limited, err)
+		return nil, a.noAnswer(ctx, limited, err)
 	}
-	if answer.StatusCode/100 != 2 || !hasData(body) {
+	if answer.StatusCode/100 != 2 || !a.kind.of(body) {
 		return nil, newError(answer, body)
 	}
 	return body, nil
 }
 
-// hasData tells an answer of the service from one that something before it made up.
-func hasData(body []byte) bool {
-	var answer struct {
-		Data json.RawMessage `json:"data"`
-	}
-	return json.Unmarshal(body, &answer) == nil && len(answer.Data) > 0 && string(answer.Data) != "null"
-}
-
 // noAnswer tells the caller's own cancelling from the end of an attempt.
-func noAnswer(ctx, limited context.Context, err error) error {
+func (a attempt) noAnswer(ctx, limited context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("earshot: %w", ctx.Err())
 	}
 	if limited.Err() != nil {
-		return &ConnectionError{cause: errors.New("it didn't come in time"), timeout: true}
+		return &ConnectionError{a.method + " " + a.path, errors.New("it didn't come in time"), true}
 	}
-	return &ConnectionError{cause: err}
+	return &ConnectionError{a.method + " " + a.path, bare(err), false}
 }
 
-// whole decodes an answer.
-func whole[T any](ctx context.Context, c *core, r request, options []CallOption) (into T, err error) {
-	body, err := c.do(ctx, r, options)
-	if err != nil {
-		return into, err
+// bare is an error of net/http without the address, whose query may tell of persons.
+func bare(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
 	}
-	if err := json.Unmarshal(body, &into); err != nil {
-		return into, fmt.Errorf("earshot: the answer of %s %s isn't as expected: %w", r.method, r.path, err)
-	}
-	return into, nil
-}
-
-// data decodes what an answer has in `data`.
-func data[T any](ctx context.Context, c *core, r request, options []CallOption) (into T, err error) {
-	envelope, err := whole[struct {
-		Data *T `json:"data"`
-	}](ctx, c, r, options)
-	if err != nil {
-		return into, err
-	}
-	if envelope.Data == nil {
-		return into, fmt.Errorf("earshot: the answer of %s %s has no data", r.method, r.path)
-	}
-	return *envelope.Data, nil
+	return err
 }
 
 // join is how a query has a list.

@@ -120,7 +120,7 @@ func (p ListAPIKeysParams) query() url.Values {
 // Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
 // are in the list.
 func (s *APIKeysService) List(ctx context.Context, params ListAPIKeysParams, options ...CallOption) List[APIKey] {
-	r := request{method: "GET", path: "/v1/api-keys", query: params.query()}
+	r := request{method: "GET", path: "/v1/api-keys", query: params.query(), kind: kindPage}
 	return List[APIKey]{ctx, s.core, r, options}
 }
 
@@ -193,7 +193,7 @@ func (p ListMembersParams) query() url.Values {
 //
 // Lists the organization's members, oldest first. Who was removed isn't in the list.
 func (s *MembersService) List(ctx context.Context, params ListMembersParams, options ...CallOption) List[Member] {
-	r := request{method: "GET", path: "/v1/members", query: params.query()}
+	r := request{method: "GET", path: "/v1/members", query: params.query(), kind: kindPage}
 	return List[Member]{ctx, s.core, r, options}
 }
 
@@ -276,7 +276,7 @@ func (p ListBoardsParams) query() url.Values {
 //
 // Lists the organization's boards, oldest first.
 func (s *BoardsService) List(ctx context.Context, params ListBoardsParams, options ...CallOption) List[Board] {
-	r := request{method: "GET", path: "/v1/boards", query: params.query()}
+	r := request{method: "GET", path: "/v1/boards", query: params.query(), kind: kindPage}
 	return List[Board]{ctx, s.core, r, options}
 }
 
@@ -349,7 +349,7 @@ func (p ListTagsParams) query() url.Values {
 // Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
 // `cursor`.
 func (s *TagsService) List(ctx context.Context, boardID string, params ListTagsParams, options ...CallOption) List[Tag] {
-	r := request{method: "GET", path: "/v1/boards/{boardId}/tags", ids: []string{boardID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/boards/{boardId}/tags", ids: []string{boardID}, query: params.query(), kind: kindPage}
 	return List[Tag]{ctx, s.core, r, options}
 }
 
@@ -453,7 +453,7 @@ func (p ListPostsParams) query() url.Values {
 //
 // The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
 func (s *PostsService) List(ctx context.Context, boardID string, params ListPostsParams, options ...CallOption) List[Post] {
-	r := request{method: "GET", path: "/v1/boards/{boardId}/posts", ids: []string{boardID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/boards/{boardId}/posts", ids: []string{boardID}, query: params.query(), kind: kindPage}
 	return List[Post]{ctx, s.core, r, options}
 }
 
@@ -533,7 +533,7 @@ func (p ListAllPostsParams) query() url.Values {
 // another time. Who asks for them with an older `syncCursor` gets 410 `ERR_GONE`, and so does everybody with one
 // from before the database was restored from a backup: read the list anew, without a cursor, and remove what doesn't come.
 func (s *PostsService) ListAll(ctx context.Context, params ListAllPostsParams, options ...CallOption) List[Post] {
-	r := request{method: "GET", path: "/v1/posts", query: params.query()}
+	r := request{method: "GET", path: "/v1/posts", query: params.query(), kind: kindPage}
 	return List[Post]{ctx, s.core, r, options}
 }
 
@@ -616,7 +616,7 @@ func (p ListVotesParams) query() url.Values {
 // Lists the votes on a post, newest first, those of contacts with who the contact is and what they pay. A post
 // that was merged has none: they moved to the post it was merged into.
 func (s *VotesService) List(ctx context.Context, postID string, params ListVotesParams, options ...CallOption) List[ListedVote] {
-	r := request{method: "GET", path: "/v1/posts/{postId}/votes", ids: []string{postID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/posts/{postId}/votes", ids: []string{postID}, query: params.query(), kind: kindPage}
 	return List[ListedVote]{ctx, s.core, r, options}
 }
 
@@ -711,7 +711,7 @@ func (p ListCommentsParams) query() url.Values {
 // With `updatedSince` or `includeDeleted` the comments come in the order of their changes instead, and deleted
 // ones aren't among them: with `includeDeleted` they come as `deleted`. Keep the `syncCursor`, as `GET /v1/posts` tells.
 func (s *CommentsService) List(ctx context.Context, postID string, params ListCommentsParams, options ...CallOption) List[Comment] {
-	r := request{method: "GET", path: "/v1/posts/{postId}/comments", ids: []string{postID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/posts/{postId}/comments", ids: []string{postID}, query: params.query(), kind: kindPage}
 	return List[Comment]{ctx, s.core, r, options}
 }
 
@@ -797,7 +797,7 @@ func (p ListSubmissionsParams) query() url.Values {
 // no other list, no count, no search, no event and on no page. At most 1,000 wait, 20 of one person; further ones are refused where
 // they are written.
 func (s *SubmissionsService) List(ctx context.Context, params ListSubmissionsParams, options ...CallOption) List[Submission] {
-	r := request{method: "GET", path: "/v1/submissions", query: params.query()}
+	r := request{method: "GET", path: "/v1/submissions", query: params.query(), kind: kindPage}
 	return List[Submission]{ctx, s.core, r, options}
 }
 
@@ -871,7 +871,7 @@ func (p ListChangelogParams) query() url.Values {
 // With `updatedSince` or `includeDeleted` they come in the order of their changes instead. Keep the `syncCursor`, as
 // `GET /v1/posts` tells.
 func (s *ChangelogService) List(ctx context.Context, boardID string, params ListChangelogParams, options ...CallOption) List[ChangelogEntry] {
-	r := request{method: "GET", path: "/v1/boards/{boardId}/changelog", ids: []string{boardID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/boards/{boardId}/changelog", ids: []string{boardID}, query: params.query(), kind: kindPage}
 	return List[ChangelogEntry]{ctx, s.core, r, options}
 }
 
@@ -1013,7 +1013,7 @@ func (p ListContactsParams) query() url.Values {
 // The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That `lastSeenAt` advances is no
 // change there.
 func (s *ContactsService) List(ctx context.Context, params ListContactsParams, options ...CallOption) List[Contact] {
-	r := request{method: "GET", path: "/v1/contacts", query: params.query()}
+	r := request{method: "GET", path: "/v1/contacts", query: params.query(), kind: kindPage}
 	return List[Contact]{ctx, s.core, r, options}
 }
 
@@ -1062,7 +1062,7 @@ func (s *ContactsService) Identify(ctx context.Context, body IdentifyContactRequ
 // no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
 // come to 8 MiB of metadata: send it in a list of its own.
 func (s *ContactsService) IdentifyBatch(ctx context.Context, body IdentifyContactsRequest, options ...CallOption) ([]IdentifiedContact, error) {
-	r := request{method: "POST", path: "/v1/contacts/identify/batch", body: body}
+	r := request{method: "POST", path: "/v1/contacts/identify/batch", body: body, kind: kindList}
 	return data[[]IdentifiedContact](ctx, s.core, r, options)
 }
 
@@ -1123,7 +1123,7 @@ func (p ListContactPostsParams) query() url.Values {
 //
 // Lists the posts that the contact is attached to, on all boards, newest first.
 func (s *ContactsService) ListPosts(ctx context.Context, contactID string, params ListContactPostsParams, options ...CallOption) List[Post] {
-	r := request{method: "GET", path: "/v1/contacts/{contactId}/posts", ids: []string{contactID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/contacts/{contactId}/posts", ids: []string{contactID}, query: params.query(), kind: kindPage}
 	return List[Post]{ctx, s.core, r, options}
 }
 
@@ -1205,7 +1205,7 @@ func (p ListSubjectRecordsParams) query() url.Values {
 //
 // Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
 func (s *SubjectRequestsService) ListRecords(ctx context.Context, subjectRequestID string, params ListSubjectRecordsParams, options ...CallOption) List[SubjectRecord] {
-	r := request{method: "GET", path: "/v1/subject-requests/{subjectRequestId}/records", ids: []string{subjectRequestID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/subject-requests/{subjectRequestId}/records", ids: []string{subjectRequestID}, query: params.query(), kind: kindPage}
 	return List[SubjectRecord]{ctx, s.core, r, options}
 }
 
@@ -1237,7 +1237,7 @@ func (p ListSubscribersParams) query() url.Values {
 // on the page that each such e-mail links. Whose consent doesn't allow it isn't here, nor who has no address. Only
 // the person changes a choice; the organization switches the e-mails on and off as a whole.
 func (s *SubscribersService) List(ctx context.Context, params ListSubscribersParams, options ...CallOption) List[Subscriber] {
-	r := request{method: "GET", path: "/v1/subscribers", query: params.query()}
+	r := request{method: "GET", path: "/v1/subscribers", query: params.query(), kind: kindPage}
 	return List[Subscriber]{ctx, s.core, r, options}
 }
 
@@ -1299,7 +1299,7 @@ func (p ListAuditParams) query() url.Values {
 // What end-users do, which is far more, is in the feed of events instead: identify, new posts, votes,
 // new comments and the edits of these aren't here.
 func (s *AuditService) List(ctx context.Context, params ListAuditParams, options ...CallOption) List[AuditEntry] {
-	r := request{method: "GET", path: "/v1/audit", query: params.query()}
+	r := request{method: "GET", path: "/v1/audit", query: params.query(), kind: kindPage}
 	return List[AuditEntry]{ctx, s.core, r, options}
 }
 
@@ -1329,7 +1329,7 @@ func (p ListWidgetSecretsParams) query() url.Values {
 //
 // Lists the secrets that are valid, oldest first, without the secrets themselves. There are two at most.
 func (s *WidgetService) ListSecrets(ctx context.Context, params ListWidgetSecretsParams, options ...CallOption) List[WidgetSecret] {
-	r := request{method: "GET", path: "/v1/widget/secrets", query: params.query()}
+	r := request{method: "GET", path: "/v1/widget/secrets", query: params.query(), kind: kindPage}
 	return List[WidgetSecret]{ctx, s.core, r, options}
 }
 
@@ -1428,7 +1428,7 @@ func (p ListEventsParams) query() url.Values {
 // backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
 // no feed: 403 with `details.reason = "event_feed_off"`.
 func (s *EventsService) List(ctx context.Context, params ListEventsParams, options ...CallOption) (*EventFeed, error) {
-	r := request{method: "GET", path: "/v1/events", query: params.query(), wait: time.Duration(params.Wait) * time.Second}
+	r := request{method: "GET", path: "/v1/events", query: params.query(), wait: time.Duration(params.Wait) * time.Second, kind: kindFeed}
 	return whole[*EventFeed](ctx, s.core, r, options)
 }
 
@@ -1459,7 +1459,7 @@ func (p ListWebhooksParams) query() url.Values {
 // Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
 // ask for a page with `limit` or `cursor`.
 func (s *WebhooksService) List(ctx context.Context, params ListWebhooksParams, options ...CallOption) List[Webhook] {
-	r := request{method: "GET", path: "/v1/webhooks", query: params.query()}
+	r := request{method: "GET", path: "/v1/webhooks", query: params.query(), kind: kindPage}
 	return List[Webhook]{ctx, s.core, r, options}
 }
 
@@ -1592,7 +1592,7 @@ func (p ListRecoveriesParams) query() url.Values {
 //
 // Lists the recoveries of the webhook, newest first, those that ended too.
 func (s *WebhooksService) ListRecoveries(ctx context.Context, webhookID string, params ListRecoveriesParams, options ...CallOption) List[Recovery] {
-	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/recoveries", ids: []string{webhookID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/recoveries", ids: []string{webhookID}, query: params.query(), kind: kindPage}
 	return List[Recovery]{ctx, s.core, r, options}
 }
 
@@ -1646,7 +1646,7 @@ func (p ListDeliveriesParams) query() url.Values {
 // Lists what was sent to the webhook, newest first. The filters go together: a delivery has to meet all of
 // those that you give. Read one delivery for its payload and attempts.
 func (s *DeliveriesService) List(ctx context.Context, webhookID string, params ListDeliveriesParams, options ...CallOption) List[Delivery] {
-	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/deliveries", ids: []string{webhookID}, query: params.query()}
+	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/deliveries", ids: []string{webhookID}, query: params.query(), kind: kindPage}
 	return List[Delivery]{ctx, s.core, r, options}
 }
 

@@ -29,7 +29,7 @@ func mendable(err error) bool {
 	case http.StatusConflict:
 		return e.Code == ErrIdempotencyInProgress
 	}
-	return e.Status/100 == 2 // something between here and the service answered without JSON
+	return e.Status/100 == 2 // something between here and the service answered in its place
 }
 
 // backoff is how long to wait after attempt n, the first of which is 0, and whether there is a point in it.

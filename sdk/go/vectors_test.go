@@ -73,16 +73,25 @@ func TestRequestsAreRepeatedAsTheTableSays(t *testing.T) {
 				t.Errorf("it came to %s, not %s", got, want)
 			}
 			requests, _ := s.came()
-			if len(requests) != v.Want.Requests || len(s.waits) != len(v.Want.Waits) {
+			if len(requests) != v.Want.Requests {
 				t.Fatalf("%d requests after waits of %v", len(requests), s.waits)
 			}
-			for i, between := range v.Want.Waits {
-				if ms := int(s.waits[i].Milliseconds()); ms < between[0] || ms > between[1] {
-					t.Errorf("wait %d is %s", i, s.waits[i])
-				}
-			}
+			s.checkWaits(t, v.Want.Waits)
 			checkKeys(t, requests, v.Call == "create", v.Want.Key)
 		})
+	}
+}
+
+// checkWaits wants as many waits as the table has, each between two numbers of milliseconds.
+func (s *service) checkWaits(t *testing.T, want [][2]int) {
+	t.Helper()
+	if len(s.waits) != len(want) {
+		t.Fatalf("the waits are %v", s.waits)
+	}
+	for i, between := range want {
+		if ms := int(s.waits[i].Milliseconds()); ms < between[0] || ms > between[1] {
+			t.Errorf("wait %d is %s", i, s.waits[i])
+		}
 	}
 }
 

@@ -1,0 +1,63 @@
+package earshot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// kind says what an answer of the service looks like.
+type kind int
+
+const (
+	kindObject kind = iota // in `data`
+	kindList
+	kindPage // a list with nextCursor
+	kindFeed // a list with nextAfter
+)
+
+// of tells an answer of the service from one that something before it made up.
+func (k kind) of(body []byte) bool {
+	var answer map[string]json.RawMessage
+	if json.Unmarshal(body, &answer) != nil || answer["data"] == nil {
+		return false
+	}
+	if k == kindObject {
+		return answer["data"][0] == '{'
+	}
+	if answer["data"][0] != '[' {
+		return false
+	}
+	switch k {
+	case kindPage:
+		var cursor *string
+		return json.Unmarshal(answer["nextCursor"], &cursor) == nil && (cursor == nil || *cursor != "")
+	case kindFeed:
+		var after *int64
+		return json.Unmarshal(answer["nextAfter"], &after) == nil && after != nil
+	}
+	return true
+}
+
+// whole decodes an answer.
+func whole[T any](ctx context.Context, c *core, r request, options []CallOption) (into T, err error) {
+	body, err := c.do(ctx, r, options)
+	if err != nil {
+		return into, err
+	}
+	if err := json.Unmarshal(body, &into); err != nil {
+		return into, fmt.Errorf("earshot: the answer of %s %s isn't as expected: %w", r.method, r.path, err)
+	}
+	return into, nil
+}
+
+// data decodes what an answer has in `data`.
+func data[T any](ctx context.Context, c *core, r request, options []CallOption) (into T, err error) {
+	envelope, err := whole[struct {
+		Data T `json:"data"`
+	}](ctx, c, r, options)
+	if err != nil {
+		return into, err
+	}
+	return envelope.Data, nil
+}
