@@ -90,8 +90,8 @@ browser: withstack ## play public boards, and the widget on another site, in Chr
 
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
-	@go vet ./...
-	@$(BIN)/golangci-lint run
+	@go vet ./... && go vet -C sdk/go ./...
+	@$(BIN)/golangci-lint run && cd sdk/go && $(CURDIR)/$(BIN)/golangci-lint run
 	@$(BIN)/workflowcheck -test=false ./workflows
 
 image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
@@ -117,11 +117,10 @@ generate: ## write ent/db, api/gen, client and the SDKs anew, from ent/schema an
 	@go generate ./ent
 	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 	@$(BIN)/oapi-codegen -config api/server.cfg.yaml api/openapi.yaml
-	@$(BIN)/oapi-codegen -config api/client.cfg.yaml api/openapi.yaml
 	@go run ./sdk/generate
 
 # Compares files and not commits, so that it answers before a commit too.
-SUMS := find ent/db api/gen client sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py -type f -exec cksum {} + | LC_ALL=C sort -k 3
+SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py -type f -exec cksum {} + | LC_ALL=C sort -k 3
 generate-check: ## fail if `make generate` changes anything
 	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
 	@$(MAKE) --no-print-directory generate

@@ -5,9 +5,8 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 
-	earshot "earshot/client"
+	earshot "earshot/sdk/go"
 )
 
 // ofABatch are the most that a batch may have.
@@ -19,16 +18,13 @@ func (t tenant) identifyBatch(ctx context.Context, externalIDs []string, fresh b
 	for i, id := range externalIDs {
 		items[i] = contactOf(id)
 	}
-	answer, err := t.api.IdentifyContactsWithResponse(ctx, earshot.IdentifyContactsRequest{Contacts: items})
+	results, err := t.api.Contacts.IdentifyBatch(ctx, earshot.IdentifyContactsRequest{Contacts: items})
 	if err != nil {
 		return errors.Wrap(err, "identify a batch")
 	}
-	if answer.JSON200 == nil {
-		return errors.Errorf("identify a batch: %s: %s", answer.Status(), answer.Body)
-	}
-	for i, r := range answer.JSON200.Data {
+	for i, r := range results {
 		if r.Contact == nil || *r.Created != fresh {
-			return errors.Errorf("identify a batch: %s of %s", answer.Body, externalIDs[i])
+			return errors.Errorf("identify a batch: %+v of %s", r, externalIDs[i])
 		}
 		if err := into.note(externalIDs[i], r.Contact.ID); err != nil {
 			return err
@@ -39,10 +35,7 @@ func (t tenant) identifyBatch(ctx context.Context, externalIDs []string, fresh b
 
 func contactOf(externalID string) earshot.IdentifyContactRequest {
 	return earshot.IdentifyContactRequest{
-		ExternalUserID: externalID,
-		ContactTraits: earshot.ContactTraits{
-			Name: nullable.NewNullableWithValue("Bench"), Email: nullable.NewNullableWithValue(externalID + "@example.com"),
-		},
+		ExternalUserID: externalID, Name: earshot.Some("Bench"), Email: earshot.Some(externalID + "@example.com"),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-faster/errors"
 
-	earshot "earshot/client"
+	earshot "earshot/sdk/go"
 )
 
 // pages are those of the seeded board, which is public while they are read. Readers have no key.
@@ -39,12 +39,8 @@ func (s *stack) openPages(ctx context.Context) (p pages, hide func() error, err 
 }
 
 func (t tenant) showBoard(ctx context.Context, public bool) error {
-	answer, err := t.api.UpdateBoardWithResponse(ctx, t.board, earshot.UpdateBoardRequest{Public: &public})
-	if err != nil {
+	if _, err := t.api.Boards.Update(ctx, t.board, earshot.UpdateBoardRequest{Public: &public}); err != nil {
 		return errors.Wrap(err, "change who may read the board")
-	}
-	if answer.JSON200 == nil {
-		return errors.Errorf("change who may read the board: %s: %s", answer.Status(), answer.Body)
 	}
 	return nil
 }

@@ -12,10 +12,9 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 
-	earshot "earshot/client"
 	"earshot/internal/publicid"
+	earshot "earshot/sdk/go"
 )
 
 // post makes one without a number: its slug would be taken in the next round,
@@ -25,42 +24,38 @@ func (t tenant) post(ctx context.Context, board string) (id string, err error) {
 }
 
 func (t tenant) createPost(ctx context.Context, board, title string) (id string, err error) {
-	answer, err := t.api.CreatePostWithResponse(ctx, board, earshot.CreatePostRequest{Title: title})
+	made, err := t.api.Posts.Create(ctx, board, earshot.CreatePostRequest{Title: title})
 	if err != nil {
 		return "", errors.Wrap(err, "create a post")
 	}
-	if answer.JSON201 == nil {
-		return "", errors.Errorf("create a post: %s: %s", answer.Status(), answer.Body)
-	}
-	return answer.JSON201.Data.ID, nil
+	return made.ID, nil
 }
 
 func (t tenant) comment(ctx context.Context, on string) (id string, err error) {
-	answer, err := t.api.CreateCommentWithResponse(ctx, on, earshot.CreateCommentRequest{
+	made, err := t.api.Comments.Create(ctx, on, earshot.CreateCommentRequest{
 		Body: earshot.CommentBodyInput{Text: "Me too, and in landscape."},
 	})
 	if err != nil {
 		return "", errors.Wrap(err, "comment")
 	}
-	if answer.JSON201 == nil {
-		return "", errors.Errorf("comment: %s: %s", answer.Status(), answer.Body)
-	}
-	return answer.JSON201.Data.ID, nil
+	return made.ID, nil
 }
 
 // vote is the first one of the key's member on the post.
 func (t tenant) vote(ctx context.Context, on, key string) (id string, err error) {
-	answer, err := t.api.CastVoteWithBodyWithResponse(ctx, on, "", nil, func(_ context.Context, r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer "+key)
-		return nil
-	})
+	api, err := newClient(t.base, key, t.http)
+	if err != nil {
+		return "", err
+	}
+	var answer earshot.Answer
+	made, err := api.Votes.Cast(ctx, on, earshot.CastVoteRequest{}, earshot.WithAnswer(&answer))
 	if err != nil {
 		return "", errors.Wrap(err, "vote")
 	}
-	if answer.JSON201 == nil {
-		return "", errors.Errorf("vote: %s: %s", answer.Status(), answer.Body)
+	if answer.Status != http.StatusCreated {
+		return "", errors.Errorf("vote: the member has voted before, by %s", made.ID)
 	}
-	return answer.JSON201.Data.ID, nil
+	return made.ID, nil
 }
 
 // identified are contacts by the caller's own id.
@@ -84,51 +79,37 @@ func (d *identified) note(externalID, id string) error {
 func (t tenant) identify(ctx context.Context, externalID, plan string, fresh bool, into *identified) error {
 	in := contactOf(externalID)
 	if plan != "" {
-		in.Plan = nullable.NewNullableWithValue(plan)
+		in.Plan = earshot.Some(plan)
 	}
-	answer, err := t.api.IdentifyContactWithResponse(ctx, in)
+	var answer earshot.Answer
+	known, err := t.api.Contacts.Identify(ctx, in, earshot.WithAnswer(&answer))
 	if err != nil {
 		return errors.Wrap(err, "identify")
 	}
-	if fresh && answer.JSON201 != nil {
-		return into.note(externalID, answer.JSON201.Data.ID)
+	if fresh != (answer.Status == http.StatusCreated) {
+		return errors.Errorf("identify: %d for %s", answer.Status, externalID)
 	}
-	if !fresh && answer.JSON200 != nil {
-		return into.note(externalID, answer.JSON200.Data.ID)
-	}
-	return errors.Errorf("identify: %s: %s", answer.Status(), answer.Body)
+	return into.note(externalID, known.ID)
 }
 
 // contact makes one that nobody knows.
 func (t tenant) contact(ctx context.Context) error {
-	answer, err := t.api.CreateContactWithResponse(ctx, earshot.CreateContactRequest{
-		ExternalUserID: nullable.NewNullableWithValue(uuid.NewString()),
-	})
-	if err != nil {
+	if _, err := t.api.Contacts.Create(ctx, earshot.CreateContactRequest{ExternalUserID: earshot.Some(uuid.NewString())}); err != nil {
 		return errors.Wrap(err, "create a contact")
-	}
-	if answer.JSON201 == nil {
-		return errors.Errorf("create a contact: %s: %s", answer.Status(), answer.Body)
 	}
 	return nil
 }
 
 // register makes a webhook and returns what removes it.
-func (t tenant) register(ctx context.Context, url string, event earshot.EventType) (made earshot.WebhookWithSecret, remove func(), err error) {
-	answer, err := t.api.CreateWebhookWithResponse(ctx, earshot.CreateWebhookRequest{
-		URL: url, Events: []earshot.EventType{event},
-	})
+func (t tenant) register(ctx context.Context, url string, event earshot.EventType) (made *earshot.WebhookWithSecret, remove func(), err error) {
+	made, err = t.api.Webhooks.Create(ctx, earshot.CreateWebhookRequest{URL: url, Events: []earshot.EventType{event}})
 	if err != nil {
-		return made, nil, errors.Wrap(err, "register the webhook")
+		return nil, nil, errors.Wrap(err, "register the webhook")
 	}
-	if answer.JSON201 == nil {
-		return made, nil, errors.Errorf("register the webhook: %s: %s", answer.Status(), answer.Body)
-	}
-	made = answer.JSON201.Data
 	return made, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		_, _ = t.api.DeleteWebhookWithResponse(ctx, made.ID)
+		_, _ = t.api.Webhooks.Delete(ctx, made.ID)
 	}, nil
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-faster/errors"
 
-	"earshot/client"
 	"earshot/e2e/faults/outside"
+	earshot "earshot/sdk/go"
 )
 
 const (
@@ -72,23 +72,14 @@ func (r *run) newOutsiders(ctx context.Context) (*outsiders, error) {
 
 // openBoard gives a tenant a public board with a post.
 func (r *run) openBoard(ctx context.Context, t *tenant) (site outside.Site, place outside.Place, err error) {
-	public := true
-	board, err := t.api.CreateBoardWithResponse(ctx, client.CreateBoardRequest{Name: "Interactions", Public: &public})
+	b, err := t.api.Boards.Create(ctx, earshot.CreateBoardRequest{Name: "Interactions", Public: earshot.Ptr(true)})
 	if err != nil {
 		return site, place, errors.Wrap(err, "create a public board")
 	}
-	if board.JSON200 == nil {
-		return site, place, errors.Errorf("create a public board: %s: %s", board.Status(), board.Body)
-	}
-	b := board.JSON200.Data
-	made, err := t.api.CreatePostWithResponse(ctx, b.ID, client.CreatePostRequest{Title: "Dark mode"})
+	post, err := t.api.Posts.Create(ctx, b.ID, earshot.CreatePostRequest{Title: "Dark mode"})
 	if err != nil {
 		return site, place, errors.Wrap(err, "create a post")
 	}
-	if made.JSON201 == nil {
-		return site, place, errors.Errorf("create a post: %s: %s", made.Status(), made.Body)
-	}
-	post := made.JSON201.Data
 	site = outside.Site{URL: r.stack.url, Origin: publicOrigin, Home: "/b/" + b.OrganizationID}
 	at := site.Home + "/" + b.Slug
 	return site, outside.Place{Board: b.ID, On: post.ID, BoardPath: at, PostPath: at + "/" + post.Slug}, nil

@@ -10,12 +10,11 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
-	"github.com/oapi-codegen/nullable"
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"earshot/client"
 	"earshot/e2e/faults/receiver"
+	earshot "earshot/sdk/go"
 	"earshot/workflows"
 )
 
@@ -34,22 +33,12 @@ func (r *run) recover(ctx context.Context) error {
 		return err
 	}
 	r.behave(r.fails, receiver.Healthy)
-	enabled := true
-	patched, err := r.broken.api.UpdateWebhookWithResponse(ctx, r.fails.id.String(), client.UpdateWebhookRequest{Enabled: &enabled})
-	if err != nil {
+	webhooks, id := r.broken.api.Webhooks, r.fails.id.String()
+	if _, err := webhooks.Update(ctx, id, earshot.UpdateWebhookRequest{Enabled: earshot.Ptr(true)}); err != nil {
 		return errors.Wrap(err, "enable the webhook")
 	}
-	if patched.JSON200 == nil {
-		return errors.Errorf("enable the webhook: %s", patched.Status())
-	}
-	accepted, err := r.broken.api.RecoverWebhookWithResponse(ctx, r.fails.id.String(), client.RecoverWebhookRequest{
-		Since: time.Now().Add(-time.Hour),
-	})
-	if err != nil {
+	if _, err := webhooks.Recover(ctx, id, earshot.RecoverWebhookRequest{Since: time.Now().Add(-time.Hour)}); err != nil {
 		return errors.Wrap(err, "ask for a recovery")
-	}
-	if accepted.JSON202 == nil {
-		return errors.Errorf("ask for a recovery: %s", accepted.Status())
 	}
 	return nil
 }
@@ -68,16 +57,11 @@ func (r *run) awaitMails(ctx context.Context) error {
 
 // schedule makes a changelog entry that is published at a moment.
 func (t *tenant) schedule(ctx context.Context, at time.Time) (written, error) {
-	made, err := t.api.CreateChangelogEntryWithResponse(ctx, t.board, client.CreateChangelogEntryRequest{
-		Title: "News", PublishedAt: nullable.NewNullableWithValue(at),
-	})
+	made, err := t.api.Changelog.Create(ctx, t.board, earshot.CreateChangelogEntryRequest{Title: "News", PublishedAt: earshot.Some(at)})
 	if err != nil {
 		return written{}, errors.Wrap(err, "schedule an entry")
 	}
-	if made.JSON201 == nil {
-		return written{}, errors.Errorf("schedule an entry: %s", made.Status())
-	}
-	return written{made.JSON201.Data.ID, published}, nil
+	return written{made.ID, published}, nil
 }
 
 // Rows of two months ago: ids carry their moment in their first 48 bits, and the

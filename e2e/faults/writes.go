@@ -3,13 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 
-	"github.com/go-faster/errors"
-	"github.com/oapi-codegen/nullable"
-
-	"earshot/client"
 	"earshot/e2e/faults/check"
+	earshot "earshot/sdk/go"
 )
 
 // written is a change that was acknowledged.
@@ -48,11 +44,11 @@ func (w task) words(of string) string {
 }
 
 // withKey sends the key.
-func (w task) withKey(_ context.Context, q *http.Request) error {
-	if w.key != "" {
-		q.Header.Set("Idempotency-Key", w.key)
+func (w task) withKey() []earshot.CallOption {
+	if w.key == "" {
+		return nil
 	}
-	return nil
+	return []earshot.CallOption{earshot.IdempotencyKey(w.key)}
 }
 
 // write does a task of the load; an error says that it isn't known whether it was done.
@@ -61,7 +57,7 @@ func (w task) withKey(_ context.Context, q *http.Request) error {
 func (t *tenant) write(ctx context.Context, w task) (written, error) {
 	switch {
 	case w.number%4 == 0:
-		return t.writePost(ctx, w.words("idea"), w.withKey)
+		return t.writePost(ctx, w.words("idea"), w.withKey()...)
 	case w.number%4 == 1 && w.on != "":
 		return t.writeComment(ctx, w)
 	case w.key != "":
@@ -70,41 +66,36 @@ func (t *tenant) write(ctx context.Context, w task) (written, error) {
 	return t.identify(ctx, w.number)
 }
 
-func (t *tenant) writePost(ctx context.Context, title string, with ...client.RequestEditorFn) (written, error) {
-	made, err := t.api.CreatePostWithResponse(ctx, t.board, client.CreatePostRequest{Title: title}, with...)
+func (t *tenant) writePost(ctx context.Context, title string, with ...earshot.CallOption) (written, error) {
+	var answer earshot.Answer
+	made, err := t.api.Posts.Create(ctx, t.board, earshot.CreatePostRequest{Title: title}, append(with, earshot.WithAnswer(&answer))...)
 	if err != nil {
 		return written{}, err
 	}
-	if made.JSON201 == nil {
-		return written{}, errors.New(made.Status())
-	}
-	t.countReplayed(made.HTTPResponse)
+	t.countReplayed(answer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.post = made.JSON201.Data.ID
+	t.post = made.ID
 	return written{t.post, postCreated}, nil
 }
 
 // countReplayed counts answers of requests that had taken effect before.
-func (t *tenant) countReplayed(r *http.Response) {
-	if r.Header.Get("Idempotent-Replayed") != "" {
+func (t *tenant) countReplayed(a earshot.Answer) {
+	if a.Header.Get("Idempotent-Replayed") != "" {
 		t.replayed.Add(1)
 	}
 }
 
 // createContact makes a contact that nothing but the key keeps from being made twice.
 func (t *tenant) createContact(ctx context.Context, w task) (written, error) {
-	made, err := t.api.CreateContactWithResponse(ctx, client.CreateContactRequest{
-		ContactTraits: client.ContactTraits{Name: nullable.NewNullableWithValue(w.words("person"))},
-	}, w.withKey)
+	var answer earshot.Answer
+	made, err := t.api.Contacts.Create(ctx, earshot.CreateContactRequest{Name: earshot.Some(w.words("person"))},
+		append(w.withKey(), earshot.WithAnswer(&answer))...)
 	if err != nil {
 		return written{}, err
 	}
-	if made.JSON201 == nil {
-		return written{}, errors.New(made.Status())
-	}
-	t.countReplayed(made.HTTPResponse)
-	return written{made.JSON201.Data.ID, contactCreated}, nil
+	t.countReplayed(answer)
+	return written{made.ID, contactCreated}, nil
 }
 
 func (t *tenant) lastPost() string {
@@ -114,32 +105,21 @@ func (t *tenant) lastPost() string {
 }
 
 func (t *tenant) writeComment(ctx context.Context, w task) (written, error) {
-	made, err := t.api.CreateCommentWithResponse(ctx, w.on, client.CreateCommentRequest{
-		Body: client.CommentBodyInput{Text: w.words("comment")},
-	}, w.withKey)
+	var answer earshot.Answer
+	made, err := t.api.Comments.Create(ctx, w.on, earshot.CreateCommentRequest{
+		Body: earshot.CommentBodyInput{Text: w.words("comment")},
+	}, append(w.withKey(), earshot.WithAnswer(&answer))...)
 	if err != nil {
 		return written{}, err
 	}
-	if made.JSON201 == nil {
-		return written{}, errors.New(made.Status())
-	}
-	t.countReplayed(made.HTTPResponse)
-	return written{made.JSON201.Data.ID, commentCreated}, nil
+	t.countReplayed(answer)
+	return written{made.ID, commentCreated}, nil
 }
 
 func (t *tenant) identify(ctx context.Context, i int) (written, error) {
-	made, err := t.api.IdentifyContactWithResponse(ctx, client.IdentifyContactRequest{
-		ExternalUserID: fmt.Sprintf("user-%d", i),
-	})
+	made, err := t.api.Contacts.Identify(ctx, earshot.IdentifyContactRequest{ExternalUserID: fmt.Sprintf("user-%d", i)})
 	if err != nil {
 		return written{}, err
 	}
-	switch {
-	case made.JSON201 != nil:
-		return written{made.JSON201.Data.ID, contactCreated}, nil
-	case made.JSON200 != nil: // its first answer was lost
-		return written{made.JSON200.Data.ID, contactCreated}, nil
-	default:
-		return written{}, errors.New(made.Status())
-	}
+	return written{made.ID, contactCreated}, nil // or it was, and the answer was lost
 }

@@ -124,8 +124,7 @@ var allowed = map[string][]string{
 		"internal/widget",
 	},
 	// It knows operations by the contract alone.
-	"mcp":    {"api", "internal/problem"},
-	"client": nil,
+	"mcp": {"api", "internal/problem"},
 	"worker": {
 		"activities", "dispatch", "internal/config", "internal/feedback", "internal/mail", "internal/seal", "internal/send",
 		"internal/store", "internal/telemetry", "workflows",

@@ -19,7 +19,7 @@ import (
 // handWritten reports whether a recipe has to name a file: code and contract, but not
 // what is generated, tests, and what looks at the service from outside.
 func handWritten(path string) bool {
-	for _, dir := range []string{"ent/db/", "ent/migrations/", "api/gen/", "client/", "bench/", "e2e/", "examples/", "sdk/", "tools/", "internal/testkit/"} {
+	for _, dir := range []string{"ent/db/", "ent/migrations/", "api/gen/", "bench/", "e2e/", "examples/", "sdk/", "tools/", "internal/testkit/"} {
 		if strings.HasPrefix(path, dir) {
 			return false
 		}

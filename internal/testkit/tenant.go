@@ -11,7 +11,6 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
 
-	earshot "earshot/client"
 	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/publicid"
@@ -24,11 +23,9 @@ type Tenant struct {
 	Owner        *db.User
 	// Key has the scope read:write, ReadKey the scope read.
 	Key, ReadKey string
-	// Client is the generated one, with Key; every answer is held against the
-	// contract.
-	Client *earshot.ClientWithResponses
 
-	App  *App
+	App *App
+	// http holds every answer against the contract.
 	http *http.Client
 }
 
@@ -45,12 +42,6 @@ func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
 	n := &Tenant{Organization: org, Owner: owner, App: a, http: &http.Client{Transport: Contract(t)}}
 	n.Key = n.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read:write"})
 	n.ReadKey = n.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read"})
-	n.Client, err = earshot.NewClientWithResponses(a.URL, earshot.WithHTTPClient(n.http),
-		earshot.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-			r.Header.Set("Authorization", "Bearer "+n.Key)
-			return nil
-		}))
-	require.NoError(t, err)
 	return n
 }
 
