@@ -41,7 +41,7 @@ test: withstack gotestsum ## run every test beside a Postgres and a Temporal of 
 	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go ./...)
 	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
 
-upgrades: withstack ## run the programs of before the last two migrations beside today's, and upgrade under load; needs the history
+upgrades: withstack ## run the programs of before the last two migrations beside today's, upgrade under load, and try the SDKs of the last release and of today; needs the history; BASE=commit names another release of the SDKs
 	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
 
 # What has goroutines of its own. The detector makes everything several times as slow, so

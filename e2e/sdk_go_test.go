@@ -21,7 +21,7 @@ func TestTheGoSDKTellsTheStory(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
-	said := goStory(t, p, p.url)
+	said := goStory(t, repository, p, p.url)
 	for _, line := range []string{
 		"pages of posts: 2",
 		"post: Export dashboards as PDF planned 1 1", "post: Dark mode open 0 0", "post: Keyboard shortcuts open 0 0",
@@ -40,7 +40,7 @@ func TestEachWriteOfTheGoSDKTakesEffectOnceThroughABadNetwork(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
-	goStory(t, p, faultyProxy(t, p.url))
+	goStory(t, repository, p, faultyProxy(t, p.url))
 	happenedOnce(t, p)
 }
 
@@ -63,12 +63,12 @@ func TestTheAgentInGoUsesTheTools(t *testing.T) {
 	require.Equal(t, "18 tools\nDark mode: 1 votes\n", string(said))
 }
 
-// goStory runs the SDK's example against a service and returns what it said.
-func goStory(t *testing.T, p *program, url string) string {
+// goStory runs the example of the SDK in a state of the repository against a service and returns what it said.
+func goStory(t *testing.T, root string, p *program, url string) string {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "story")
-	build := exec.Command("go", "build", "-C", filepath.Join(repository, "sdk", "go"), "-o", program, "./examples/story")
+	build := exec.Command("go", "build", "-C", filepath.Join(root, "sdk", "go"), "-o", program, "./examples/story")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)

@@ -22,7 +22,7 @@ import (
 // checker, and plays with what an integrator would get.
 func TestThePythonSDK(t *testing.T) {
 	t.Parallel()
-	s := packPythonSDK(t)
+	s := packPythonSDK(t, repository)
 
 	t.Run("does what the tables of vectors say", func(t *testing.T) {
 		t.Parallel()
@@ -37,12 +37,12 @@ func TestThePythonSDK(t *testing.T) {
 	t.Run("tells the story of the quickstart", func(t *testing.T) {
 		t.Parallel()
 		p := servedToPython(t)
-		require.Contains(t, s.of(t, p.url, p.key).mustRun(example("quickstart.py")), "The story went well.")
+		s.story(t, p, p.url)
 	})
 	t.Run("makes each thing once over a connection that drops, doubles and cuts", func(t *testing.T) {
 		t.Parallel()
 		p := servedToPython(t)
-		require.Contains(t, s.of(t, faultyProxy(t, p.url), p.key).mustRun(example("quickstart.py")), "The story went well.")
+		s.story(t, p, faultyProxy(t, p.url))
 		board := onlyID(t, p, "/v1/boards")
 		onlyID(t, p, "/v1/boards/"+board+"/tags")
 		onlyID(t, p, "/v1/contacts")
@@ -64,27 +64,28 @@ func TestThePythonSDK(t *testing.T) {
 	t.Run("has an agent that uses the tools", func(t *testing.T) {
 		t.Parallel()
 		p := servedToPython(t)
-		said := s.of(t, p.url, p.key).mustRun(example("agent.py"), "Dashboards")
+		said := s.of(t, p.url, p.key).mustRun(s.example("agent.py"), "Dashboards")
 		require.Contains(t, said, "18 tools\nvoted: True\nfound: [('Dashboards as PDF', 1)]\nrefused: ")
 		require.Contains(t, said, "ERR_NOT_FOUND")
 	})
 }
 
-// pythonSDK is an interpreter that has the package.
+// pythonSDK is an interpreter that has the package of a directory.
 type pythonSDK struct {
 	t      *testing.T
+	source string
 	python string
 	env    []string
 }
 
-// packPythonSDK builds the package in a copy of its sources, and looks at what it has.
-func packPythonSDK(t *testing.T) pythonSDK {
+// packPythonSDK builds the package of a state of the repository in a copy of its sources, and looks at what it has.
+func packPythonSDK(t *testing.T, root string) pythonSDK {
 	t.Helper()
-	s, dir := pythonSDK{t: t, python: pythonThatPacks(t), env: cleanEnviron()}, t.TempDir()
-	source := filepath.Join(repository, "sdk", "python")
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(source, "src"))))
+	s := pythonSDK{t: t, source: filepath.Join(root, "sdk", "python"), python: pythonThatPacks(t), env: cleanEnviron()}
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(s.source, "src"))))
 	for _, name := range []string{"pyproject.toml", "README.md"} {
-		text, err := os.ReadFile(filepath.Join(source, name))
+		text, err := os.ReadFile(filepath.Join(s.source, name))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
@@ -166,7 +167,13 @@ func onlyID(t *testing.T, p *program, path string) string {
 	return ids[0]
 }
 
-func example(name string) string { return filepath.Join(repository, "sdk", "python", "examples", name) }
+func (s pythonSDK) example(name string) string { return filepath.Join(s.source, "examples", name) }
+
+// story tells the story of the quickstart to a service.
+func (s pythonSDK) story(t *testing.T, p *program, url string) {
+	t.Helper()
+	require.Contains(t, s.of(t, url, p.key).mustRun(s.example("quickstart.py")), "The story went well.")
+}
 
 // servedToPython starts a service that tries deliveries again soon.
 func servedToPython(t *testing.T) *program {

@@ -23,19 +23,17 @@ import (
 // integrator would get.
 func TestTheTypeScriptSDK(t *testing.T) {
 	t.Parallel()
-	archive := packTypeScriptSDK(t)
+	archive := packTypeScriptSDK(t, repository, "test")
 
 	t.Run("tells the story of the quickstart", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
-		n := newSDKProject(t, archive, p, p.url)
-		require.Contains(t, n.mustRun("node", "built/story.js"), "The story went well.")
+		typeScriptStory(t, repository, archive, p, p.url)
 	})
 	t.Run("makes each thing once over a connection that drops, doubles and cuts", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
-		n := newSDKProject(t, archive, p, faultyProxy(t, p.url))
-		require.Contains(t, n.mustRun("node", "built/story.js"), "The story went well.")
+		typeScriptStory(t, repository, archive, p, faultyProxy(t, p.url))
 		board, _ := p.first("/v1/boards")["id"].(string)
 		post, _ := p.first("/v1/boards/" + board + "/posts?sort=votes")["id"].(string)
 		for path, want := range map[string]int{
@@ -49,7 +47,7 @@ func TestTheTypeScriptSDK(t *testing.T) {
 	t.Run("does what its README says", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
-		n := newSDKProject(t, archive, p, p.url)
+		n := newSDKProject(t, repository, archive, p, p.url)
 		runReadme(t, n)
 	})
 }
@@ -57,9 +55,14 @@ func TestTheTypeScriptSDK(t *testing.T) {
 // serveStories starts a service that tries deliveries again soon.
 func serveStories(t *testing.T) *program {
 	t.Helper()
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
+	p := newProgram(t, testkit.Database(t), storySettings(t)...)
 	p.serve()
 	return p
+}
+
+func storySettings(t *testing.T) []string {
+	t.Helper()
+	return append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")
 }
 
 // page is the first page of a list.
@@ -76,16 +79,23 @@ func (p *program) page(path string) []map[string]any {
 	return page.Data
 }
 
-// packTypeScriptSDK builds and tests the package in a copy, and returns the archive that would be published.
-func packTypeScriptSDK(t *testing.T) string {
+// typeScriptStory tells the story of the quickstart to a service.
+func typeScriptStory(t *testing.T, root, archive string, p *program, url string) {
+	t.Helper()
+	require.Contains(t, newSDKProject(t, root, archive, p, url).mustRun("node", "built/story.js"), "The story went well.")
+}
+
+// packTypeScriptSDK makes the package of a state of the repository in a copy, by one of its scripts that
+// build it, and returns the archive that would be published.
+func packTypeScriptSDK(t *testing.T, root, script string) string {
 	t.Helper()
 	n := newNodeProject(t, filepath.Join("..", "sdk", "typescript"))
-	root := t.TempDir()
-	copySources(t, filepath.Join(repository, "sdk", "vectors"), filepath.Join(root, "vectors"))
-	n.dir = filepath.Join(root, "typescript")
-	copySources(t, filepath.Join(repository, "sdk", "typescript"), n.dir)
+	dir := t.TempDir()
+	copySources(t, filepath.Join(root, "sdk", "vectors"), filepath.Join(dir, "vectors"))
+	n.dir = filepath.Join(dir, "typescript")
+	copySources(t, filepath.Join(root, "sdk", "typescript"), n.dir)
 	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
-	t.Log(regexp.MustCompile(`(?m)^(# (tests|fail)|dist:).*`).FindAllString(n.mustRun("npm", "test"), -1))
+	t.Log(regexp.MustCompile(`(?m)^(# (tests|fail)|dist:).*`).FindAllString(n.mustRun("npm", "run", script), -1))
 
 	var packed []struct {
 		Filename string
@@ -128,10 +138,10 @@ func copySources(t *testing.T, from, to string) {
 }
 
 // newSDKProject is a project of an integrator, with the packed SDK and the README's program, compiled.
-func newSDKProject(t *testing.T, archive string, p *program, url string) *nodeProject {
+func newSDKProject(t *testing.T, root, archive string, p *program, url string) *nodeProject {
 	t.Helper()
-	n := newNodeProject(t, "sdk_typescript", "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+p.key, "SERVICE_URL="+p.url)
-	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "readme.ts"), []byte(readmeProgram(t)), 0o600))
+	n := newNodeProject(t, filepath.Join(root, "e2e", "sdk_typescript"), "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+p.key, "SERVICE_URL="+p.url)
+	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "readme.ts"), []byte(readmeProgram(t, root)), 0o600))
 	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
 	n.mustRun("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", archive)
 	n.mustRun("npx", "tsc")
@@ -139,9 +149,9 @@ func newSDKProject(t *testing.T, archive string, p *program, url string) *nodePr
 }
 
 // readmeProgram are the README's samples in turn, which make one program.
-func readmeProgram(t *testing.T) string {
+func readmeProgram(t *testing.T, root string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "sdk", "typescript", "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, "sdk", "typescript", "README.md"))
 	require.NoError(t, err)
 	var program strings.Builder
 	for _, block := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllStringSubmatch(string(text), -1) {

@@ -44,14 +44,20 @@ func git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// needsHistory skips the test where there is none.
+func needsHistory(t *testing.T) {
+	t.Helper()
+	shallow, err := exec.Command("git", "-C", repository, "rev-parse", "--is-shallow-repository").Output()
+	if err != nil || strings.TrimSpace(string(shallow)) != "false" {
+		t.Skip("NOT TESTED: there is no history here to take the release before from; clone without --depth")
+	}
+}
+
 // before finds the release before the migration that is so many from the last: the commit
 // of the main line before the one that brought it, and HEAD where it isn't committed yet.
 func before(t *testing.T, back int) release {
 	t.Helper()
-	shallow, err := exec.Command("git", "-C", repository, "rev-parse", "--is-shallow-repository").Output()
-	if err != nil || strings.TrimSpace(string(shallow)) != "false" {
-		t.Skip("NOT TESTED: there is no history here to build the release before from; clone without --depth")
-	}
+	needsHistory(t)
 	names, err := fs.Glob(migrations.FS, "*.sql")
 	require.NoError(t, err)
 	for ; ; back++ {
@@ -74,11 +80,11 @@ func before(t *testing.T, back int) release {
 	}
 }
 
-// build builds a release from the history.
-func (r *release) build(t *testing.T) {
+// unpack returns a directory with what the release had at the paths, or with everything.
+func (r *release) unpack(t *testing.T, paths ...string) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
-	archive := exec.Command("git", "-C", repository, "archive", r.commit)
+	dir = t.TempDir()
+	archive := exec.Command("git", append([]string{"-C", repository, "archive", r.commit}, paths...)...)
 	unpack := exec.Command("tar", "-x", "-C", dir)
 	var err error
 	unpack.Stdin, err = archive.StdoutPipe()
@@ -86,11 +92,29 @@ func (r *release) build(t *testing.T) {
 	require.NoError(t, archive.Start())
 	require.NoError(t, unpack.Run())
 	require.NoError(t, archive.Wait())
+	return dir
+}
+
+// build builds a release from the history.
+func (r *release) build(t *testing.T) {
+	t.Helper()
+	dir := r.unpack(t)
 	r.binary = filepath.Join(dir, "earshot-before")
-	build := exec.Command("go", "build", "-o", r.binary, "./cmd/earshot")
+	// Without the directory's name in it, what was compiled once counts in another directory, too.
+	build := exec.Command("go", "build", "-trimpath", "-o", r.binary, "./cmd/earshot")
 	build.Dir = dir
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+}
+
+// prepare makes the schema as the release knows it, and an organization with a key.
+func (r release) prepare(f *fleet) {
+	f.t.Helper()
+	r.command(f, "migrate")
+	r.command(f, "org", "create", "Acme")
+	var made struct{ Key string }
+	require.NoError(f.t, json.Unmarshal(r.command(f, "key", "create", "--json"), &made))
+	f.key = made.Key
 }
 
 // command runs one of the release and returns what it printed.
@@ -268,11 +292,7 @@ func upgrade(t *testing.T, old release) {
 	failFirst(receiver)
 	f := &fleet{program: *configured(t, testkit.EmptyDatabase(t),
 		append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)}
-	old.command(f, "migrate")
-	old.command(f, "org", "create", "Acme")
-	var made struct{ Key string }
-	require.NoError(t, json.Unmarshal(old.command(f, "key", "create", "--json"), &made))
-	f.key = made.Key
+	old.prepare(f)
 	require.EqualValues(t, old.without, f.schema().Pending, "the old program leaves the schema where it was")
 	oldAPI, url := f.api(old.binary)
 	f.url = url
