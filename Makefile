@@ -113,26 +113,28 @@ vulncheck: linters ## look for known vulnerabilities in the code that the progra
 	@go mod verify
 	@.ci/vulncheck $(BIN)/govulncheck '$(VULNDB)'
 
-generate: ## write ent/db, api/gen, client and the SDKs anew, from ent/schema and api/openapi.yaml
+generate: ## write ent/db, api/gen and the SDKs anew, from ent/schema and api/openapi.yaml
 	@go generate ./ent
 	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 	@$(BIN)/oapi-codegen -config api/server.cfg.yaml api/openapi.yaml
 	@go run ./sdk/generate
 
 # Compares files and not commits, so that it answers before a commit too.
-SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py -type f -exec cksum {} + | LC_ALL=C sort -k 3
+SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md -type f -exec cksum {} + | LC_ALL=C sort -k 3
 generate-check: ## fail if `make generate` changes anything
 	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
 	@$(MAKE) --no-print-directory generate
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
 		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
 
-contract-check: oasdiff ## fail if the contract breaks clients of the last release, but for what api/breaking-changes.txt names; BASE=commit compares with another state
+contract-check: oasdiff ## fail if the contract breaks clients of the last release, but for what api/breaking-changes.txt names, or if api/CHANGELOG.md doesn't tell the differences; BASE=commit compares with another state
 	@go test -C tools/contract -count=1 ./...
 	@.ci/contract breaking $(BIN)/oasdiff
+	@.ci/contract current $(BIN)/oasdiff $(BIN)/changelog
 
-contract-changelog: oasdiff ## print what is different in the contract since the last release, as Markdown
-	@.ci/contract changelog $(BIN)/oasdiff
+contract-changelog: oasdiff ## write what is different in the contract since the last release into api/CHANGELOG.md and the SDKs
+	@.ci/contract changelog $(BIN)/oasdiff $(BIN)/changelog
+	@go run ./sdk/generate
 
 migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
@@ -165,6 +167,7 @@ linters:
 
 oasdiff:
 	@go build -C tools/contract -o $(CURDIR)/$(BIN)/ tool
+	@go build -C tools/contract -o $(CURDIR)/$(BIN)/ ./changelog
 
 promtool:
 	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool

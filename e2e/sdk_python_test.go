@@ -58,6 +58,8 @@ func TestThePythonSDK(t *testing.T) {
 		p := servedToPython(t)
 		said := s.of(t, p.url, p.key).mustRun("-c", pythonReadme(t))
 		require.Regexp(t, `(?m)^pst_\w+ open 20\d\d\nExport dashboards as PDF 0\nSomebody changed it: ERR_PRECONDITION_FAILED\n1 post\.created\n2 vote\.created\n`, said)
+		about := s.of(t, "", "").mustRun("-c", "import importlib.metadata; print(importlib.metadata.metadata('earshot').get_payload())")
+		require.Contains(t, about, "\n# Changelog\n", "what is new comes with the package")
 		require.Contains(t, said, "New: Grüße\n(204, '')\n(400, 'signature')\n")
 		require.Contains(t, said, `Earshot("identify", "eyJ`)
 	})
@@ -84,12 +86,14 @@ func packPythonSDK(t *testing.T, root string) pythonSDK {
 	s := pythonSDK{t: t, source: filepath.Join(root, "sdk", "python"), python: pythonThatPacks(t), env: cleanEnviron()}
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(s.source, "src"))))
-	for _, name := range []string{"pyproject.toml", "README.md"} {
-		text, err := os.ReadFile(filepath.Join(s.source, name))
+	texts, err := filepath.Glob(filepath.Join(s.source, "*.md"))
+	require.NoError(t, err)
+	for _, file := range append(texts, filepath.Join(s.source, "pyproject.toml")) {
+		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o600))
 	}
-	s.mustRunIn(dir, "-m", "build", "--no-isolation", "--wheel")
+	s.mustRunIn(dir, "-m", "build", "--no-isolation") // the archive of sources, and the wheel from that
 	wheels, err := filepath.Glob(filepath.Join(dir, "dist", "earshot-*-py3-none-any.whl"))
 	require.NoError(t, err)
 	require.Len(t, wheels, 1)

@@ -48,6 +48,7 @@ func TestTheTypeScriptSDK(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
 		n := newSDKProject(t, repository, archive, p, p.url)
+		require.FileExists(t, filepath.Join(n.dir, "node_modules", "@earshot", "sdk", "CHANGELOG.md"), "what is new comes with the package")
 		runReadme(t, n)
 	})
 }
@@ -107,7 +108,7 @@ func packTypeScriptSDK(t *testing.T, root, script string) string {
 	require.NoError(t, err, "%s", printed)
 	require.NoError(t, json.Unmarshal(printed, &packed), "%s", printed)
 	for _, file := range packed[0].Files {
-		require.Regexp(t, `^(README\.md|package\.json|dist/.*\.(js|d\.ts))$`, file.Path, "what is published")
+		require.Regexp(t, `^(README\.md|CHANGELOG\.md|package\.json|dist/.*\.(js|d\.ts))$`, file.Path, "what is published")
 	}
 	return filepath.Join(n.dir, packed[0].Filename)
 }

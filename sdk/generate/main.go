@@ -38,11 +38,16 @@ func generate(contract, out string) error {
 	if err != nil {
 		return errors.Wrap(err, "understand the contract")
 	}
+	changelog, err := os.ReadFile(filepath.Join(filepath.Dir(contract), "CHANGELOG.md"))
+	if err != nil {
+		return errors.Wrap(err, "read what is new")
+	}
 	for _, language := range slices.Sorted(maps.Keys(languages)) {
 		files, err := languages[language](api)
 		if err != nil {
 			return errors.Wrap(err, language)
 		}
+		files[filepath.Join(language, "CHANGELOG.md")] = changelog // because a package has only what is below its directory
 		for path, text := range files {
 			if err := os.WriteFile(filepath.Join(out, path), text, 0o644); err != nil { //nolint:gosec // source code, which everybody may read
 				return errors.Wrap(err, language)

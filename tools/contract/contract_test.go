@@ -12,7 +12,9 @@ import (
 )
 
 const before = `openapi: 3.1.0
-info: {title: Test, version: 1.0.0}
+info:
+  title: Test
+  version: 1.0.0
 paths:
   /v1/boards:
     get:
@@ -33,14 +35,23 @@ func repository(t *testing.T) (dir string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".ci", "contract"), script, 0o700)) //nolint:gosec // a script
 	write(t, dir, "openapi.yaml", before)
 	write(t, dir, "breaking-changes.txt", "")
-	for _, args := range [][]string{
-		{"init", "--quiet"}, {"add", "."},
-		{"-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "--quiet", "-m", "Release"}, {"tag", "v1.0.0"},
-	} {
-		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	write(t, dir, "CHANGELOG.md", "# Changelog\n\n## 1.0.0\n\nThe first release.\n")
+	git(t, dir, "init", "--quiet")
+	commit(t, dir)
+	git(t, dir, "tag", "v1.0.0")
 	return dir
+}
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+func commit(t *testing.T, dir string) {
+	t.Helper()
+	git(t, dir, "add", ".")
+	git(t, dir, "-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "--quiet", "-m", "Commit")
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -53,7 +64,10 @@ func compare(t *testing.T, dir, what string) (printed string, err error) {
 	t.Helper()
 	oasdiff, err := exec.Command("go", "tool", "-n", "oasdiff").Output()
 	require.NoError(t, err)
-	out, err := exec.Command(filepath.Join(dir, ".ci", "contract"), what, strings.TrimSpace(string(oasdiff))).CombinedOutput()
+	changelog := filepath.Join(t.TempDir(), "changelog")
+	out, err := exec.Command("go", "build", "-o", changelog, "./changelog").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.Command(filepath.Join(dir, ".ci", "contract"), what, strings.TrimSpace(string(oasdiff)), changelog).CombinedOutput()
 	return string(out), err
 }
 
@@ -63,9 +77,6 @@ func TestAnAdditionBreaksNobody(t *testing.T) {
 	write(t, dir, "openapi.yaml", before+"  /v1/posts:\n    get:\n      responses:\n        '200': {description: Posts.}\n")
 	out, err := compare(t, dir, "breaking")
 	require.NoError(t, err, out)
-	out, err = compare(t, dir, "changelog")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "GET /v1/posts")
 }
 
 func TestABreakingChangeFailsUntilItIsAllowedByName(t *testing.T) {
