@@ -63,6 +63,60 @@ func TestTheAgentInGoUsesTheTools(t *testing.T) {
 	require.Equal(t, "18 tools\nDark mode: 1 votes\n", string(said))
 }
 
+func TestTheGoSDKDoesWhatTheGuideSays(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p.serve()
+	followsTheGuide(t, func(program, dir string, env []string) string {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(goGuideBegins+program+"return nil\n}\n"), 0o600))
+		var said []byte
+		for _, args := range [][]string{
+			{"mod", "init", "guide"},
+			{"mod", "edit", "-replace", "earshot/sdk/go=" + filepath.Join(repository, "sdk", "go")},
+			{"get", "earshot/sdk/go"},
+			{"run", "."},
+		} {
+			cmd := exec.CommandContext(t.Context(), "go", args...)
+			cmd.Dir = dir
+			cmd.Env = append(append(cleanEnviron(), "EARSHOT_API_KEY="+p.key, "EARSHOT_BASE_URL="+p.url), env...)
+			var err error
+			said, err = cmd.CombinedOutput()
+			require.NoError(t, err, "go %v: %s", args, said)
+		}
+		return string(said)
+	}, "go", `
+headers := http.Header{"X-Service-Signature": {os.Getenv("SIGNATURE")}}
+for _, body := range []string{os.Getenv("BODY"), os.Getenv("BODY") + " "} {
+	fmt.Println("answered", receive([]byte(body), headers, os.Getenv("WEBHOOK_SECRET")))
+}
+`)
+}
+
+// goGuideBegins is what stands around the guide's samples, which are parts of a function.
+const goGuideBegins = `package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	earshot "earshot/sdk/go"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+`
+
 // goStory runs the example of the SDK in a state of the repository against a service and returns what it said.
 func goStory(t *testing.T, root string, p *program, url string) string {
 	t.Helper()

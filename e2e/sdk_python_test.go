@@ -63,6 +63,20 @@ func TestThePythonSDK(t *testing.T) {
 		require.Contains(t, said, "New: Grüße\n(204, '')\n(400, 'signature')\n")
 		require.Contains(t, said, `Earshot("identify", "eyJ`)
 	})
+	t.Run("does what the guide says", func(t *testing.T) {
+		t.Parallel()
+		p := servedToPython(t)
+		followsTheGuide(t, func(program, dir string, env []string) string {
+			s := s.of(t, p.url, p.key)
+			s.env = append(s.env, env...)
+			return s.mustRunIn(dir, "-c", program)
+		}, "python", `
+import os
+headers = {"X-Service-Signature": os.environ["SIGNATURE"]}
+for body in (os.environ["BODY"], os.environ["BODY"] + " "):
+    print("answered", receive(body.encode(), headers, os.environ["WEBHOOK_SECRET"]))
+`)
+	})
 	t.Run("has an agent that uses the tools", func(t *testing.T) {
 		t.Parallel()
 		p := servedToPython(t)

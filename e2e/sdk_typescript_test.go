@@ -51,6 +51,23 @@ func TestTheTypeScriptSDK(t *testing.T) {
 		require.FileExists(t, filepath.Join(n.dir, "node_modules", "@earshot", "sdk", "CHANGELOG.md"), "what is new comes with the package")
 		runReadme(t, n)
 	})
+	t.Run("does what the guide says", func(t *testing.T) {
+		t.Parallel()
+		p := serveStories(t)
+		n := newSDKProject(t, repository, archive, p, p.url)
+		followsTheGuide(t, func(program, dir string, env []string) string {
+			require.NoError(t, os.WriteFile(filepath.Join(n.dir, "guide.ts"), []byte(program), 0o600))
+			n.mustRun("npx", "tsc")
+			compiled := filepath.Join(n.dir, "built", "guide.js")
+			n.dir, n.env = dir, append(n.env, env...)
+			return n.mustRun("node", compiled)
+		}, "ts", `
+const headers = { "X-Service-Signature": process.env.SIGNATURE ?? "" };
+for (const body of [process.env.BODY ?? "", process.env.BODY + " "]) {
+  console.log("answered", await receive(Buffer.from(body), headers, process.env.WEBHOOK_SECRET ?? ""));
+}
+`)
+	})
 }
 
 // serveStories starts a service that tries deliveries again soon.

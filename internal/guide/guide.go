@@ -27,7 +27,7 @@ const (
 
 // order is that of the table of contents. The first is the page at Root.
 var order = []string{
-	"getting-started", "authentication", "errors", "pagination", "idempotency", "rate-limits",
+	"getting-started", "sdks", "authentication", "errors", "pagination", "idempotency", "rate-limits",
 	"webhooks", "verifying-webhooks", "privacy", "versioning", "changelog",
 }
 
