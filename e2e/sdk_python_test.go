@@ -28,6 +28,10 @@ func TestThePythonSDK(t *testing.T) {
 		t.Parallel()
 		s.of(t, "", "").mustRun("-W", "error", "-m", "unittest", "discover", "--start-directory", filepath.Join(repository, "sdk", "python", "tests"))
 	})
+	t.Run("has nothing that the linter finds", func(t *testing.T) {
+		t.Parallel()
+		s.of(t, "", "").mustRunIn(s.source, "-m", "flake8", "src", "tests", "examples")
+	})
 	t.Run("has types that the strict type checker takes, and that refuse what is wrong", func(t *testing.T) {
 		t.Parallel()
 		n := newNodeProject(t, filepath.Join("..", "sdk", "python", "tests"))
@@ -127,12 +131,12 @@ func pythonThatPacks(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		path, err := exec.LookPath(name)
-		if err == nil && exec.CommandContext(t.Context(), path, "-c", "import httpx, build, setuptools, wheel").Run() == nil {
+		if err == nil && exec.CommandContext(t.Context(), path, "-c", "import httpx, build, setuptools, wheel, flake8").Run() == nil {
 			return path
 		}
 	}
 	require.FailNow(t, "this test builds and runs a Python package: "+
-		"`sudo apt-get install python3 python3-httpx python3-build python3-setuptools python3-wheel` or your system's counterpart")
+		"`sudo apt-get install python3 python3-httpx python3-build python3-setuptools python3-wheel flake8` or your system's counterpart")
 	return ""
 }
 

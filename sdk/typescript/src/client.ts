@@ -54,6 +54,8 @@ function usableAddress(url: string): string {
   try {
     new URL(url); // which leaves out white space
     if (/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url)) return url.replace(/\/+$/, "");
-  } catch {}
+  } catch {
+    // as below
+  }
   throw new EarshotError("baseUrl is no address such as https://feedback.example.com, without a user, a query and a fragment");
 }
