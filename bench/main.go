@@ -86,7 +86,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	measure := func(ctx context.Context) error { return run(ctx, o) }
+	if flag.Arg(0) == readersProcess {
+		measure = func(ctx context.Context) error { return beReaders(ctx, os.Stdin) }
+	}
+	if err := measure(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

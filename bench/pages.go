@@ -3,13 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-faster/errors"
 
@@ -120,101 +117,4 @@ func (p pages) reading(paths []string) operation {
 		}
 		return nil
 	}
-}
-
-const (
-	// readers come within the time, each with a connection of its own.
-	readers     = 10_000
-	readersTime = 20 * time.Second
-	// What the API is asked meanwhile, and what its p99 may be beside readers of pages, as a multiple
-	// of its value beside as many who ask for a line of text: connections, and who makes them, take
-	// their time of the same processors whatever they are for.
-	besideRate  = 100
-	readersMost = 1.5
-	// What a page may take of which nobody has asked in the last second.
-	pagesRate = 50
-	pageMost  = 20 * time.Millisecond
-)
-
-// measureReaders prints how long a page takes, and how long a list of the API alone and beside
-// readers of public pages. It returns an error where one is slower than it may be.
-func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
-	if _, err := s.once(ctx, o, subject{seeded: true, run: func(context.Context) (measured, error) { return measured{}, nil }}); err != nil {
-		return err
-	}
-	p, hide, err := s.openPages(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, hide()) }()
-	paths, err := p.some(ctx, pagesRate+pagesRate/2) // by then none is kept any more
-	if err != nil {
-		return err
-	}
-	_, ask, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(""))
-	if err != nil {
-		return err
-	}
-	var page, beside, besideText []time.Duration
-	for range o.runs {
-		for _, one := range []struct {
-			name string
-			p99s *[]time.Duration
-			take func() (*latencies, error)
-		}{
-			{fmt.Sprintf("%d pages a second, each another one", pagesRate), &page, func() (*latencies, error) { return everyPeriod(ctx, pagesRate, p.reading(paths)) }},
-			{fmt.Sprintf("%d lists of the API a second, alone", besideRate), new([]time.Duration), func() (*latencies, error) { return everyPeriod(ctx, besideRate, ask) }},
-			{fmt.Sprintf("… beside %d who ask for a line of text", readers), &besideText, func() (*latencies, error) { return besideReaders(ctx, p, []string{"/robots.txt"}, ask) }},
-			{fmt.Sprintf("… beside %d readers of pages", readers), &beside, func() (*latencies, error) { return besideReaders(ctx, p, paths, ask) }},
-		} {
-			times, err := one.take()
-			if err != nil {
-				return err
-			}
-			*one.p99s = append(*one.p99s, printReaders(one.name, times))
-		}
-	}
-	return tooSlow(medianTime(page), medianTime(beside), medianTime(besideText))
-}
-
-// tooSlow is an error where one of the p99s is more than it may be. They are medians of the runs, because
-// a p99 is made of some twenty answers and swings by half from run to run.
-func tooSlow(page, beside, besideText time.Duration) error {
-	var beyond []error
-	if page > pageMost {
-		beyond = append(beyond, errors.Errorf("a page's p99 is more than %s", pageMost))
-	}
-	if float64(beside) > readersMost*float64(besideText) {
-		beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times its value beside as many who ask for nothing", readersMost))
-	}
-	return errors.Join(beyond...)
-}
-
-func medianTime(of []time.Duration) time.Duration { return slices.Sorted(slices.Values(of))[len(of)/2] }
-
-func everyPeriod(ctx context.Context, rate int, do operation) (*latencies, error) {
-	return openLoop(ctx, rate, readersTime, func(ctx context.Context, i int, _ time.Time) error { return do(ctx, i) })
-}
-
-func printReaders(name string, l *latencies) (p99 time.Duration) {
-	p99 = l.quantile(0.99)
-	fmt.Printf("%-44s p50 %9s  p99 %9s  max %9s\n", name, brief(l.quantile(0.5)), brief(p99), brief(l.quantile(1)))
-	return p99
-}
-
-// besideReaders asks the API while readers come, each to one of the pages.
-func besideReaders(ctx context.Context, p pages, paths []string, ask operation) (*latencies, error) {
-	ended := make(chan error, 1)
-	go func() {
-		_, err := everyPeriod(ctx, readers/int(readersTime.Seconds()), func(ctx context.Context, i int) error {
-			own := p
-			own.http = newHTTPClient()
-			defer own.http.CloseIdleConnections()
-			// Nothing keeps the page: the service is in this process, and what its load allocates slows it.
-			return own.readTo(ctx, paths[i%len(paths)], io.Discard)
-		})
-		ended <- err
-	}()
-	times, err := everyPeriod(ctx, besideRate, ask)
-	return times, errors.Join(err, <-ended)
 }
