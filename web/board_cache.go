@@ -10,8 +10,8 @@ import (
 )
 
 // What pages show beside what they are about is the same for all of a board: the organization with
-// its logo, the board with its tags. It is read once a second for all of them, as a page is for its
-// readers; a page is kept no longer than what it was made of. Who acts has it read anew.
+// its logo, the board with its tags. It is read once for all that are made within a moment. Who acts
+// has it read anew.
 
 // workspace is whose pages they are.
 type workspace struct {
@@ -49,25 +49,21 @@ func newBoardCache() boardCache {
 	}
 }
 
-// ofThisSecond is what has the key, read within the last second.
-func ofThisSecond[T any](ctx context.Context, v *visit, of *expiringCache[T], key string, read func(context.Context) (T, error)) (T, error) {
+// shared is what has the key, read within the last moment.
+func shared[T any](ctx context.Context, v *visit, of *expiringCache[T], key string, read func(context.Context) (T, error)) (T, error) {
 	if v.anew {
 		return read(ctx)
 	}
-	found, until, err := of.get(ctx, key, func(ctx context.Context) (T, time.Time, error) {
-		until := time.Now().Add(fresh)
+	return of.get(ctx, key, func(ctx context.Context) (T, time.Time, error) {
+		until := time.Now().Add(boardFresh)
 		found, err := read(ctx)
 		return found, until, err
 	})
-	if err == nil && (v.until.IsZero() || until.Before(v.until)) {
-		v.until = until
-	}
-	return found, err
 }
 
 // find finds the organization of the address, and when its logo was changed.
 func (p *Pages) find(ctx context.Context, v *visit, name string) error {
-	found, err := ofThisSecond(ctx, v, p.workspaces, name, func(ctx context.Context) (found workspace, err error) {
+	found, err := shared(ctx, v, p.workspaces, name, func(ctx context.Context) (found workspace, err error) {
 		if found.Organization, err = p.Access.Workspace(ctx, name); err != nil {
 			return found, err
 		}
@@ -81,7 +77,7 @@ func (p *Pages) find(ctx context.Context, v *visit, name string) error {
 // onBoard finds the board of the address, and its tags.
 func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
 	slug := v.path("board")
-	found, err := ofThisSecond(ctx, v, p.boards, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
+	found, err := shared(ctx, v, p.boards, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
 		if found.Board, err = p.Feedback.PublicBoard(ctx, slug); err != nil {
 			return found, err
 		}

@@ -29,8 +29,6 @@ type answer struct {
 	policy string
 	// readers are the origins of the pages of others that may read it; nil is that it isn't for them.
 	readers []string
-	// until is when something that it was made of is to be read again; zero is a second from then on.
-	until time.Time
 	// of is whose page it is.
 	of publicid.Organization
 	// private is for one reader. Only such an answer has what follows: where to go, and what the
@@ -46,9 +44,13 @@ func newAnswer(status int, mediaType string, body []byte) *answer {
 }
 
 const (
-	// fresh is how long a page is given to further readers, and so how long one is still there
-	// that has just become private.
-	fresh = time.Second
+	// A page is never older than a second with all that it shows, so one that has just become
+	// private is still there for a second at most: what the pages of a board have in common is read
+	// again after boardFresh, and a page is made again pageFresh after that. If a page were kept only
+	// as long as its board, all pages of a board would expire at once and be made in one burst, and
+	// the API would wait for the processors meanwhile.
+	boardFresh = 200 * time.Millisecond
+	pageFresh  = time.Second - boardFresh
 	// maxKept is what all that are kept come to: some hundred pages, of which few are read at a time.
 	maxKept = 16 << 20
 	// slotWait is what a reader still waits for.
@@ -87,21 +89,15 @@ func (c *cache) forActs() *cache {
 	return &cache{slots: make(chan struct{}, max(1, cap(c.slots)/2)), wait: c.wait, refused: c.refused}
 }
 
-// get is the answer with the key: one that was made within the last second, the one that is
-// being made, or a new one.
+// get is the answer with the key: one that was just made, the one that is being made, or a new one.
 func (c *cache) get(ctx context.Context, key string, produce func(context.Context) (*answer, error)) (*answer, error) {
-	a, _, err := c.answers.get(ctx, key, func(ctx context.Context) (a *answer, until time.Time, err error) {
+	return c.answers.get(ctx, key, func(ctx context.Context) (a *answer, until time.Time, err error) {
 		a, err = c.inSlot(ctx, func(ctx context.Context) (*answer, error) {
-			until = time.Now().Add(fresh) // of what is read from now on
-			a, err := produce(ctx)
-			if a != nil && !a.until.IsZero() {
-				until = a.until
-			}
-			return a, err
+			until = time.Now().Add(pageFresh) // of what is read from now on
+			return produce(ctx)
 		})
 		return a, until, err
 	})
-	return a, err
 }
 
 func (c *cache) inSlot(ctx context.Context, produce func(context.Context) (*answer, error)) (*answer, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
 	"earshot/internal/memory"
 )
 
@@ -46,7 +47,7 @@ func TestAPageThatManyReadIsMadeOnceASecond(t *testing.T) {
 			all.Go(func() { require.Equal(t, "1", read()) })
 		}
 		all.Wait()
-		time.Sleep(fresh - 101*time.Millisecond)
+		time.Sleep(pageFresh - 101*time.Millisecond)
 		require.Equal(t, "1", read())
 		time.Sleep(time.Millisecond)
 		require.Equal(t, "2", read(), "it counts from when the first began to be made")
@@ -135,41 +136,37 @@ func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
 	require.NotContains(t, w.Body.String(), "secret")
 }
 
-func TestAPageIsKeptNoLongerThanWhatItWasMadeOf(t *testing.T) {
+func TestAPageIsNeverOlderThanASecondWithWhatItWasMadeOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, boards := newCache(Options{Slots: 2}), newBoardCache().boards
-		var read, made int
-		get := func(page string) string {
-			v := &visit{}
+		began := time.Now()
+		// A page says when what it shows was read.
+		get := func(page string) (read time.Duration) {
 			a, err := c.get(t.Context(), page, func(ctx context.Context) (*answer, error) {
-				made++
-				_, err := ofThisSecond(ctx, v, boards, "board", func(context.Context) (shownOn, error) {
-					read++
-					return shownOn{}, nil
+				b, err := shared(ctx, new(visit), boards, "board", func(context.Context) (shownOn, error) {
+					return shownOn{Board: &db.Board{Name: time.Since(began).String()}}, nil
 				})
 				require.NoError(t, err)
-				a, err := answering(fmt.Sprint(read))(ctx)
-				a.until = v.until
-				return a, err
+				return answering(b.Name)(ctx)
 			})
 			require.NoError(t, err)
-			return string(a.body)
+			read, err = time.ParseDuration(string(a.body))
+			require.NoError(t, err)
+			return read
 		}
-		require.Equal(t, "1", get("first"))
-		time.Sleep(fresh / 2)
-		require.Equal(t, "1", get("second"), "what pages have in common is read once")
-		require.Equal(t, 2, made)
-		time.Sleep(fresh / 2)
-		require.Equal(t, "2", get("second"), "half a second old, and a whole one with what it shows")
-		require.Equal(t, "2", get("first"))
-		require.Equal(t, 4, made)
-		require.Equal(t, 2, read)
-		_, err := ofThisSecond(t.Context(), &visit{anew: true}, boards, "board", func(context.Context) (shownOn, error) {
-			read++
-			return shownOn{}, nil
+		require.Zero(t, get("first"))
+		time.Sleep(boardFresh - 1)
+		require.Zero(t, get("second"), "what pages have in common is read once")
+		time.Sleep(pageFresh - boardFresh + 1)
+		require.Equal(t, pageFresh, get("first"))
+		require.Zero(t, get("second"), "the pages of a board are made again one by one")
+		time.Sleep(time.Second - pageFresh)
+		require.Positive(t, get("second"), "what it shows was read a second ago")
+		anew, err := shared(t.Context(), &visit{anew: true}, boards, "board", func(context.Context) (shownOn, error) {
+			return shownOn{Board: &db.Board{Name: "as it is"}}, nil
 		})
 		require.NoError(t, err)
-		require.Equal(t, 3, read, "who acts sees what is")
+		require.Equal(t, "as it is", anew.Name, "who acts sees what is")
 	})
 }

@@ -37,10 +37,10 @@ func newExpiringCache[T any](most int, sizeOf func(T) (size int, keep bool)) *ex
 	return &expiringCache[T]{sizeOf: sizeOf, most: most, recent: list.New(), by: map[string]*list.Element{}}
 }
 
-// get is what has the key, and until when it may be given to others.
-func (m *expiringCache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Time, error)) (T, time.Time, error) {
+// get is what has the key.
+func (m *expiringCache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Time, error)) (T, error) {
 	if found := m.find(key); found != nil {
-		return found.value, found.until, nil
+		return found.value, nil
 	}
 	found, err, _ := m.flight.Do(key, func() (any, error) {
 		// It is for all who wait, so none of them may cancel it.
@@ -56,10 +56,9 @@ func (m *expiringCache[T]) get(ctx context.Context, key string, read func(contex
 	})
 	if err != nil {
 		var none T
-		return none, time.Time{}, err
+		return none, err
 	}
-	one := found.(*expiring[T])
-	return one.value, one.until, nil
+	return found.(*expiring[T]).value, nil
 }
 
 func (m *expiringCache[T]) find(key string) *expiring[T] {

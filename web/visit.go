@@ -32,12 +32,11 @@ type visit struct {
 	// query is what counts of the address's query.
 	query url.Values
 	org   *db.Organization
-	// logo is when the organization's was changed, tags are those of the board, and until is when one
-	// of these, or the two themselves, are to be read again. Anew is that they were read for this visit.
-	logo  *time.Time
-	tags  []*db.Tag
-	until time.Time
-	anew  bool
+	// logo is when the organization's was changed, and tags are those of the board. Anew is that they
+	// are read for this visit.
+	logo *time.Time
+	tags []*db.Tag
+	anew bool
 	// memory is for large rows of the page.
 	memory *page.Reservation
 	// cookie is what the browser keeps, and visitor who is known by it; nil is nobody. Pages that
@@ -124,7 +123,7 @@ func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answ
 	}
 	a, err := produce(ctx, v)
 	if a != nil && v.org != nil {
-		a.of, a.until = v.org.ID, v.until
+		a.of = v.org.ID
 	}
 	return a, err
 }
