@@ -170,3 +170,12 @@ func TestAPageIsNeverOlderThanASecondWithWhatItWasMadeOf(t *testing.T) {
 		require.Equal(t, "as it is", anew.Name, "who acts sees what is")
 	})
 }
+
+func TestReadersLeaveHalfOfTheProcessorsAndMostConnectionsToTheAPI(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 1, slotsOf(1, 20), "without a slot there would be no pages")
+	require.Equal(t, 1, slotsOf(2, 20))
+	require.Equal(t, 4, slotsOf(8, 20))
+	require.Equal(t, 5, slotsOf(64, 20))
+	require.Equal(t, 1, slotsOf(8, 3))
+}
