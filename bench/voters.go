@@ -55,7 +55,16 @@ func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int)
 	if err != nil {
 		return nil, err
 	}
-	return keys, nil
+	return keys, s.analyzeVoters(ctx)
+}
+
+// analyzeVoters has the database know at once how many voters there are. By itself it would learn of
+// it some minutes later, and until then find the key of each request by reading all keys.
+func (s *stack) analyzeVoters(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, "VACUUM (ANALYZE) users, api_keys"); err != nil {
+		return errors.Wrap(err, "have the database know the voters")
+	}
+	return nil
 }
 
 // removeVoters takes the voters away, with their votes, and the counts of these.
@@ -99,9 +108,5 @@ func (s *stack) active(ctx context.Context, of publicid.Organization) error {
 	if err != nil {
 		return errors.Wrap(err, "note the use of the voters' keys")
 	}
-	// They came all at once, and the database would learn of it some minutes later.
-	if _, err := s.pool.Exec(ctx, "VACUUM (ANALYZE) users, api_keys"); err != nil {
-		return errors.Wrap(err, "have the database know the voters")
-	}
-	return nil
+	return s.analyzeVoters(ctx)
 }
