@@ -36,10 +36,11 @@ build: ## build .earshot/bin/earshot
 test race fuzz: export EARSHOT_INSTALL := 1
 
 # gotestsum says again at the end what failed, and why: the output of a package has
-# everything that its parallel tests log.
+# everything that its parallel tests log. e2e takes six to ten minutes beside the other
+# packages on two cores, and Go's own limit is ten.
 test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
 	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go ./...)
-	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 upgrades: withstack ## run the programs of before the last two migrations beside today's, upgrade under load, and try the SDKs of the last release and of today; needs the history; BASE=commit names another release of the SDKs
 	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e

@@ -156,11 +156,12 @@ func beReaders(ctx context.Context, told io.Reader) error {
 	if err := json.NewDecoder(told).Decode(&c); err != nil {
 		return errors.Wrap(err, "read where the readers go")
 	}
-	times, err := everyPeriod(ctx, readers/int(readEvery.Seconds()), func(ctx context.Context, i int) error {
+	times, err := everyPeriod(ctx, readers/int(readEvery.Seconds()), func(ctx context.Context, _ int) error {
 		own := pages{http: newHTTPClient(), base: c.Base}
 		defer own.http.CloseIdleConnections()
 		// Any of them, as readers do: in turn, all would become old one behind the other.
-		return own.readTo(ctx, c.Paths[rand.IntN(len(c.Paths))], io.Discard)
+		path := c.Paths[rand.IntN(len(c.Paths))] //nolint:gosec // who reads what is no secret
+		return own.readTo(ctx, path, io.Discard)
 	})
 	if err != nil {
 		return err
