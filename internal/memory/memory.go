@@ -64,9 +64,9 @@ const (
 	Process = Connections + Bodies + Decoding + Answers + Pages + Attempts + Starts + Runs + Program
 )
 
-// gcPercent is how much the heap grows, by what is in use, before it is collected. Go's 100 has
-// a process with 15 MiB in use collect four times a second under a usual load, 10 to 30 ms each,
-// in which requests wait for processors; the limit keeps the larger heap to the budget.
+// gcPercent is by how much of what is in use, in percent, the heap grows before it is collected.
+// Go's 100 has a process with 15 MiB in use collect four times a second under a usual load, 10 to
+// 30 ms each, in which requests wait for processors. The limit keeps the larger heap to the budget.
 const gcPercent = 400
 
 // Limit has the garbage collector keep to the budget and be rare within it, unless GOMEMLIMIT
