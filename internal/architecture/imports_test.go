@@ -30,7 +30,8 @@ var allowed = map[string][]string{
 	"internal/batch":       nil,
 	"internal/tokenbucket": nil,
 	"internal/config":      {"webhook"}, // the retry schedule
-	"internal/devstack":    nil,
+	"internal/needs":       nil,
+	"internal/devstack":    {"internal/needs"},
 	"internal/etag":        nil,
 	"internal/memory":      nil,
 	"internal/problem":     nil,
@@ -131,8 +132,9 @@ var allowed = map[string][]string{
 	},
 	// What puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},
-	"internal/devstack/withstack": {"internal/devstack"},
+	"internal/devstack/withstack": {"internal/devstack", "internal/needs"},
 	"internal/testkit":            {"..."},
+	"internal/testkit/tier/...":   {"internal/needs", "internal/testkit/tier"},
 	"bench/...":                   {"..."},
 	"e2e/...":                     {"..."},
 	"internal/architecture":       nil,

@@ -1,0 +1,79 @@
+// Package tier says which tests `make test` leaves to `make test-all`, and which tools a
+// test needs.
+package tier
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"earshot/internal/needs"
+)
+
+// quick is the time below which a test has no reason to wait for `make test-all`. Tests
+// are marked from two seconds on; CI complains from one, because its machine may be faster.
+const quick = time.Second
+
+// NotRun begins the message of a test that was skipped for want of a tool. `make test`
+// finds these messages and lists them at its end.
+const NotRun = "NOT RUN: needs "
+
+// Slow leaves the test to `make test-all`, with the reason for its length. It stands in
+// the test's first line. It is for tests of two seconds and more. In CI a marked
+// test that takes less than one second fails, because it belongs to `make test`.
+func Slow(t testing.TB, reason string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("only in make test-all: %s", reason)
+	}
+	if !inCI() {
+		return
+	}
+	began := time.Now()
+	t.Cleanup(func() {
+		if took := time.Since(began); took < quick && !t.Skipped() && !t.Failed() {
+			t.Errorf("this test takes %s, which make test can afford: remove tier.Slow", took.Round(time.Millisecond))
+		}
+	})
+}
+
+// Needs skips the test where one of the tools is missing. In CI, which installs all of
+// them, it fails the test.
+func Needs(t testing.TB, tools ...string) {
+	t.Helper()
+	present := needs.Present(t.Context())
+	for _, name := range tools {
+		if tool := needs.Named(name); !slices.Contains(present, name) {
+			if inCI() {
+				t.Fatalf("%s is missing, and CI leaves out no test: %s", name, needs.Command([]needs.Tool{tool}))
+			}
+			t.Skip(NotRun + name)
+		}
+	}
+}
+
+// inCI reads what every system of CI sets.
+func inCI() bool {
+	ci, _ := strconv.ParseBool(os.Getenv("CI"))
+	return ci
+}
+
+// Properties sets how many cases each property of a package is tried with by `make test`,
+// and with how many steps, for its TestMain. Without it -short divides the cases by five
+// and the steps by two and says nothing. Flags on the command line win.
+func Properties(cases, steps int) {
+	flag.Parse()
+	if !testing.Short() {
+		return // the defaults of rapid: 100 cases and 30 steps
+	}
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]int{"rapid.checks": cases * 5, "rapid.steps": steps * 2} {
+		if !given[name] && flag.Lookup(name) != nil {
+			_ = flag.Set(name, strconv.Itoa(value)) // a number that is one
+		}
+	}
+}
