@@ -48,8 +48,17 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 
 type postPlace = func(*store.ListedPost) []string
 
-// postPlaces finds a page of posts, and says where a post of it stands in the list.
+// postPlaces finds a page of posts, and says where a post of it stands in the list. A search that the database
+// can not read finds nothing.
 func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
+	found, place, err := s.foundPlaces(ctx, on, in)
+	if store.UnreadableSearch(err) {
+		return page.Page[*store.ListedPost]{}, in.place, nil
+	}
+	return found, place, err
+}
+
+func (s *Service) foundPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
@@ -502,6 +503,8 @@ func searchedSyntax(t *testing.T, n *tenant) {
 		"dark -payment": "Dark", "dark -night": "Mode", "mode -dark": "", `mode -"dark mode"`: "Mode",
 		"export or shortcut": "Keyboard Exporting", "export OR pdf night": "Exporting",
 		"-dark -export -shortcut": "反馈 Ärger", "night or ages": "Mode Dark",
+		// A dash of several hyphens excludes nothing, and of several exclusions in a row one counts.
+		"dark --- payment": "Mode", "--dark": "Dark Mode", "dark--payment": "Mode", "dark - - -payment": "Dark", "dark- -payment": "Dark",
 	})
 }
 
@@ -534,10 +537,30 @@ func searchedAnything(t *testing.T, n *tenant) {
 	for _, q := range []string{
 		`"`, `""`, `"dark`, `dark"`, "-", "--", "-\"", "or", "or or", "dark or", "or dark", "&", "|", "!", "()", "dark & !mode", "a:*", "dark:AB",
 		"<->", "dark <-> mode", "\\", "'", "''; DROP TABLE posts; --", "%", "_", "*", "{a}", "$1", "🎉", "e\u0301", "\u200b", "\x01", "\u2028",
+		strings.Repeat("-", 33), strings.Repeat("- ", 100), strings.Repeat("-!", 100), strings.Repeat("-<", 100), strings.Repeat("-\u2003", 100),
 		"C++", "ctrl-k", "<b>", "a@b.c", "https://example.com/a?b=c#d", "1.5e300", "-1", "/usr/lib", "ａ",
 	} {
 		n.shown(t, board+"/posts?q="+url.QueryEscape(q), "title")
 		n.shown(t, board+"/posts?sort=votes&q="+url.QueryEscape(q), "title")
+	}
+}
+
+// The service cleans the words before the database reads them. Here the database gets words
+// that it refuses all the same.
+func TestASearchThatTheDatabaseCanNotReadFindsNothing(t *testing.T) {
+	t.Parallel()
+	database := testkit.Database(t)
+	n := &tenant{testkit.Start(t, testkit.Options{DatabaseURL: database}).Tenant(t)}
+	board := n.library(t)
+	require.Len(t, n.shown(t, board+"/posts?q=dark", "title"), 2)
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), `CREATE OR REPLACE FUNCTION searchable(written text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS
+		$$ SELECT repeat('-', 33) || written $$`)
+	require.NoError(t, err)
+	for _, sort := range []string{"", "&sort=votes"} {
+		require.Empty(t, n.shown(t, board+"/posts?q=dark"+sort, "title"))
 	}
 }
 

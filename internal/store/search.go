@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"regexp"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"earshot/ent/db/contact"
 	"earshot/ent/db/post"
@@ -42,6 +44,32 @@ var conditions = map[Part]string{
 	NotTitle: "d.words @@ w.wanted AND NOT d.title @@ w.wanted",
 }
 
+var (
+	hyphens = regexp.MustCompile(`-{2,}`)
+	// Postgres skips what stands between these hyphens, and takes each of them for a NOT.
+	exclusions = regexp.MustCompile(`-(?:[^\pL\pM\pN"-]+-)+`)
+)
+
+// searched is a search that websearch_to_tsquery can read. It stacks one NOT on the other for consecutive
+// hyphens, and returns an error at the 33rd. A row of hyphens is a dash here, or a rule of Markdown, and
+// excludes nothing; of several exclusions of the same word one counts.
+func searched(q string) string {
+	return exclusions.ReplaceAllString(hyphens.ReplaceAllString(q, " "), " -")
+}
+
+// The error of websearch_to_tsquery has no SQLSTATE of its own, only that of all internal errors. Postgres
+// does not translate the messages of these.
+const (
+	internalError = "XX000"
+	stackTooSmall = "tsquery stack too small"
+)
+
+// UnreadableSearch reports whether an error says that Postgres could not read the words of a search.
+func UnreadableSearch(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.Code == internalError && failed.Message == stackTooSmall
+}
+
 // What is wanted, worked out once for a statement, goes between the two.
 const (
 	wantedSQL    = "(SELECT (SELECT websearch_to_tsquery('english', searchable("
@@ -56,7 +84,7 @@ func PostMatches(q string, in Part) predicate.Post {
 			// One row's document by its key, and not a join, which the planner
 			// would turn round.
 			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, " + wantedSQL).
-				Arg(q).WriteString(wantedEndSQL + " WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
+				Arg(searched(q)).WriteString(wantedEndSQL + " WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
 		}))
 	}
 }
@@ -76,7 +104,7 @@ func FirstFound[P ~func(*sql.Selector)](n int, of []P, order, q string) func(*sq
 		// Skipping none keeps the planner from turning the join round.
 		found.AppendFromExpr(sql.ExprFunc(func(b *sql.Builder) {
 			b.WriteString("LATERAL (SELECT d.title @@ w.wanted AS " + InTitle + " FROM post_documents d, " + wantedSQL).
-				Arg(q).WriteString(wantedEndSQL + " WHERE d.post_id = posts.id AND " + conditions[TitleOrText] + " OFFSET 0) d")
+				Arg(searched(q)).WriteString(wantedEndSQL + " WHERE d.post_id = posts.id AND " + conditions[TitleOrText] + " OFFSET 0) d")
 		}))
 		s.From(found.As(s.TableName()))
 	}
@@ -95,7 +123,7 @@ func (s *Store) PostsHolding(ctx context.Context, on publicid.Board, q string, i
 	if in == Title {
 		column = "title"
 	}
-	return s.holding(ctx, fmt.Sprintf(postsHoldingSQL, conditions[in], column), q, on.UUID().String(), limit)
+	return s.holding(ctx, fmt.Sprintf(postsHoldingSQL, conditions[in], column), searched(q), on.UUID().String(), limit)
 }
 
 // ContactMatches are the contacts whose e-mail address or name holds a text,
