@@ -30,7 +30,7 @@ func startService(ctx context.Context) (at addresses, stop func(), err error) {
 	at.temporal = os.Getenv("TEMPORAL_ADDRESS")
 	server := os.Getenv("EARSHOT_TEST_POSTGRES_URL")
 	if server == "" || at.temporal == "" {
-		return at, nil, errors.New("the guard measures a service of its own: run make bench-guard")
+		return at, nil, errors.New("this measures a service of its own: run make bench-guard or make bench-new")
 	}
 	if at.database, err = createDatabase(ctx, server); err != nil {
 		return at, nil, err

@@ -58,6 +58,8 @@ var modes = []struct {
 		func(ctx context.Context, s *stack, o options) error { return s.measureGrowth(ctx, o) }},
 	{"guard", "hold three ratios against those of bench/guard.json, on a service of its own (make bench-guard); with -write they are written there", true,
 		func(ctx context.Context, _ *stack, o options) error { return measureGuard(ctx, o) }},
+	{"new", "hold the third burst on a new database against one after ANALYZE, on a service of its own (make bench-new)", true,
+		func(ctx context.Context, _ *stack, o options) error { return measureNewDatabase(ctx, o) }},
 	{"all", "measure the figures, then -sweep, then -growth", false, measureAll},
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"go.uber.org/fx"
 
@@ -17,14 +18,25 @@ var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config
 		return nil, err
 	}
 	s.Measure(m.Meter(), log)
+	background, quit := context.WithCancel(context.Background())
+	var statistics sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			if err := s.CheckSchema(ctx); err != nil {
 				return err
 			}
-			return s.NumberChangesAnew(ctx)
+			if err := s.NumberChangesAnew(ctx); err != nil {
+				return err
+			}
+			statistics.Go(func() { s.KeepStatistics(background, log) })
+			return nil
 		},
-		OnStop: func(context.Context) error { s.Close(); return nil },
+		OnStop: func(context.Context) error {
+			quit()
+			statistics.Wait()
+			s.Close()
+			return nil
+		},
 	})
 	return s, nil
 }))
