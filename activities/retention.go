@@ -55,6 +55,9 @@ type RemoveResult struct {
 	AuditEntries    int `json:"auditEntries,omitempty"`
 	SubjectRecords  int `json:"subjectRecords,omitempty"`
 	SubjectRequests int `json:"subjectRequests,omitempty"`
+	// Networks of submissions are forgotten after a month, FirstMails, slots of first e-mails, after a year.
+	Networks   int `json:"networks,omitempty"`
+	FirstMails int `json:"firstMails,omitempty"`
 	// Unfinished says that the time was up before everything was looked at.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -139,7 +142,8 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks,
 			"idempotencyRecords", p.Result.IdempotencyRecords, "tombstones", p.Result.Tombstones,
 			"auditEntries", p.Result.AuditEntries, "subjectRecords", p.Result.SubjectRecords,
-			"subjectRequests", p.Result.SubjectRequests, "unfinished", p.Result.Unfinished)
+			"subjectRequests", p.Result.SubjectRequests, "networks", p.Result.Networks,
+			"firstMails", p.Result.FirstMails, "unfinished", p.Result.Unfinished)
 	}
 	// Nothing that is removed, but the only thing else that has to be done now and then, by
 	// one process: programs of a release before write rows without a hash while they run.
@@ -178,8 +182,8 @@ func (r *Retention) removeTombstones(ctx context.Context, began time.Time, p *pr
 	})
 }
 
-// removeOfPersons removes what exports have found, then receipts and the audit trail, whatever the
-// deployment keeps of deliveries.
+// removeOfPersons removes what exports have found, then receipts and the audit trail, and what limits have
+// noted of end-users, whatever the deployment keeps of deliveries.
 func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *progress) error {
 	for _, of := range []struct {
 		name   string
@@ -189,6 +193,8 @@ func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *pro
 		{"subject_records", &p.Result.SubjectRecords, r.store.RemoveSubjectRecords},
 		{"subject_requests", &p.Result.SubjectRequests, r.store.RemoveSubjectRequests},
 		{"audit_entries", &p.Result.AuditEntries, r.store.RemoveAuditEntries},
+		{"networks", &p.Result.Networks, r.store.ForgetNetworks},
+		{"first_mails", &p.Result.FirstMails, r.store.RemoveFirstMails},
 	} {
 		if err := r.removePages(ctx, began, p, of.name, of.count, of.remove); err != nil {
 			return err

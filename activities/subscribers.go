@@ -95,6 +95,10 @@ func (s *Subscribers) sendOne(ctx context.Context, of publicid.Organization) (se
 	if letter == nil {
 		return false, s.subscribers.Remove(ctx, of, taken)
 	}
+	if !letter.NotBefore.IsZero() {
+		s.counts.email(ctx, "deferred")
+		return false, s.subscribers.Defer(ctx, of, taken, letter.NotBefore)
+	}
 	err = s.mailer.Send(ctx, mail.Message{
 		// The same however often it is sent: an answer that got lost makes it go twice, and nothing else.
 		ID: taken.ID.String(), To: letter.To, Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Unsubscribe: letter.Unsubscribe,

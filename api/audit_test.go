@@ -18,7 +18,7 @@ import (
 // audited are what somebody administers. That of the organization and the backfill are the operator's.
 var audited = []string{
 	"createOrganization", "updateOrganization", "createApiKey", "rotateApiKey", "revokeApiKey", "createMember", "updateMember",
-	"deleteMember", "createBoard", "updateBoard", "deleteBoard", "createTag", "updateTag", "deleteTag", "updatePost", "deletePost",
+	"deleteMember", "eraseMember", "createBoard", "updateBoard", "deleteBoard", "createTag", "updateTag", "deleteTag", "updatePost", "deletePost",
 	"mergePosts", "deleteComment", "createChangelogEntry", "updateChangelogEntry", "replaceLinkedPosts", "deleteChangelogEntry",
 	"createContact", "updateContact", "deleteContact", "exportContact", "eraseContact", "createWebhook", "updateWebhook",
 	"deleteWebhook", "rotateWebhookSecret", "testWebhook", "replayDelivery", "recoverWebhook",

@@ -63,6 +63,14 @@ func (s *server) DeleteMember(ctx context.Context, r gen.DeleteMemberRequestObje
 	return gen.DeleteMember200JSONResponse{Data: deleted(id)}, nil
 }
 
+func (s *server) EraseMember(ctx context.Context, r gen.EraseMemberRequestObject) (gen.EraseMemberResponseObject, error) {
+	id := publicid.Read[publicid.User](r.MemberID)
+	if err := s.Subjects.EraseMember(ctx, id); err != nil {
+		return nil, err
+	}
+	return gen.EraseMember200JSONResponse{Data: deleted(id)}, nil
+}
+
 func member(u *db.User) gen.Member {
 	return gen.Member{
 		ID: u.ID.String(), Email: u.Email, Name: u.Name, Role: gen.MemberRole(*u.Role),

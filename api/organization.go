@@ -45,6 +45,7 @@ func organization(o *access.Organization) gen.OrganizationSettings {
 		ID: o.ID.String(), Name: o.Name, Slug: orNull(o.Slug), Color: orNull(o.Color),
 		Plan: gen.Plan(o.Plan), BillingState: gen.BillingState(o.BillingState),
 		PublicClosed: o.PublicClosed, BlockedWords: o.BlockedWords, SubscriberMails: o.SubscriberMails,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		SubscriberMailsAllowed: o.SubscriberMailsAllowed,
+		CreatedAt:              o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 }

@@ -138,6 +138,7 @@ func (s *story) begin() {
 	s.tell("getMember", 200, nil)
 	s.tell("updateMember", 200, object{"role": "admin"})
 	s.tell("deleteMember", 200, nil)
+	s.tell("eraseMember", 200, nil)
 	s.widget()
 	s.make("createTag", 201, "tagId", object{"name": "Mobile"})
 	s.tell("updateTag", 200, object{"color": "#aabbcc"})

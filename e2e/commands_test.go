@@ -110,10 +110,20 @@ func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, out, "the organization's only owner")
 
+	out, err = p.command("member", "erase", "KIM@example.com")
+	require.NoError(t, err, out)
+	require.Equal(t, id+" is erased\n", out)
+	out, err = p.command("member", "erase", "kim@example.com")
+	require.Error(t, err)
+	require.Contains(t, out, "There is no such removed member")
+	out, err = p.command("member", "erase", left[0]["id"].(string))
+	require.Error(t, err)
+	require.Contains(t, out, "remove the member first")
+
 	var trail []map[string]any
 	p.json(&trail, "audit", "--resource", id, "--json")
-	require.Len(t, trail, 2)
-	require.Equal(t, []any{"deleteMember", "createMember"}, []any{trail[0]["action"], trail[1]["action"]})
+	require.Len(t, trail, 3)
+	require.Equal(t, []any{"eraseMember", "deleteMember", "createMember"}, []any{trail[0]["action"], trail[1]["action"], trail[2]["action"]})
 	require.Equal(t, map[string]any{"kind": "operator", "memberId": nil, "apiKeyId": nil}, trail[0]["actor"])
 	out, err = p.command("audit", "--actor", "operator", "--actions", "createApiKey,rotateApiKey", "--limit", "1")
 	require.NoError(t, err, out)
@@ -125,13 +135,17 @@ func TestAnOperatorSwitchesEMailsToEndUsersOnAndTellsOfBounces(t *testing.T) {
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
 	var organization, told map[string]any
-	p.json(&organization, "org", "update", "--subscriber-mails", "--json")
+	out, err := p.command("org", "update", "--subscriber-mails")
+	require.Error(t, err)
+	require.Contains(t, out, "--subscriber-mails-allowed", "a new organization may not")
+	p.json(&organization, "org", "update", "--subscriber-mails", "--subscriber-mails-allowed", "--json")
 	require.Equal(t, true, organization["subscriberMails"])
+	require.Equal(t, true, organization["subscriberMailsAllowed"])
 	p.json(&organization, "org", "update", "--subscriber-mails=false", "--json")
 	require.Equal(t, false, organization["subscriberMails"])
 	p.json(&told, "mail", "bounce", "gone@example.com", "Gone@example.com ", "other@example.com", "--json")
 	require.Equal(t, 2.0, told["suppressed"])
-	out, err := p.command("mail", "bounce", "gone@example.com", "nonsense")
+	out, err = p.command("mail", "bounce", "gone@example.com", "nonsense")
 	require.Error(t, err)
 	require.Contains(t, out, "addresses[1] must be an e-mail address")
 	require.NotContains(t, out, "nonsense", "an address is in no message")
@@ -150,6 +164,7 @@ func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
 		`required flag(s) "name" not set`:        {"member", "add", "kim@example.com"},
 		"nor the e-mail address of a member":     {"member", "remove", "nonsense"},
 		"There is no such member":                {"member", "remove", "usr_00000000000000000000000000"},
+		"address of a removed member":            {"member", "erase", "nonsense"},
 		"There is no such member in":             {"key", "create", "--member", "nobody@example.com"},
 		"There is no such API key":               {"key", "revoke", "key_00000000000000000000000000"},
 		"accepts 1 arg(s), received 0":           {"org", "create"},

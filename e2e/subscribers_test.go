@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // countingMailServer takes every message, and calls at when it has taken one and hasn't answered.
@@ -85,6 +86,7 @@ const afterDigestKill = 3 * time.Minute
 // TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay kills the process
 // right behind the change, and again when the mail server has taken an e-mail that nobody noted.
 func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay(t *testing.T) {
+	tier.Slow(t, "kills the process in the middle of a window")
 	t.Parallel()
 	launched := make(chan *process, 1)
 	var once sync.Once
@@ -96,7 +98,7 @@ func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnd
 	database := testkit.Database(t)
 	settings := append(append(temporalSettings(t), server.open(t)...), "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
 	p := newProgram(t, database, settings...)
-	_, err := p.command("org", "update", "--subscriber-mails")
+	_, err := p.command("org", "update", "--subscriber-mails", "--subscriber-mails-allowed")
 	require.NoError(t, err)
 	alone := p.serveAlone()
 	board := p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas", "public": true})

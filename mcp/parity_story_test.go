@@ -140,7 +140,9 @@ func deliveries() []step {
 		{"listMembers", object{"limit": 1}, "members"},
 		{"listMembers", object{"limit": 1, "cursor": "$members"}, ""},
 		{"createApiKey", object{"name": "Kim's", "scope": "read", "memberId": "$member"}, ""},
+		{"eraseMember", object{"memberId": "$member"}, ""}, // not removed yet
 		{"deleteMember", object{"memberId": "$member"}, ""},
+		{"eraseMember", object{"memberId": "$member"}, ""},
 		{"createApiKey", object{"name": "Spare", "scope": "read"}, "key"},
 		{"rotateWebhookSecret", object{"webhookId": "$webhook", "overlapSeconds": 60}, ""},
 		{"rotateApiKey", object{"keyId": "$key", "overlapSeconds": 60}, ""},

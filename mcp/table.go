@@ -177,14 +177,14 @@ var table = []tool{
 		name: "manage_webhook", title: "Manage webhooks, API keys, members and the widget", destroys: true, sends: true,
 		description: "Use this to connect other systems: create, update, enable or delete a webhook, rotate its secret, send it a test, " +
 			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
-			"keys, adds, changes and removes members (removing one revokes their keys), and makes and deletes the widget's secrets " +
+			"keys, adds, changes and removes members (removing one revokes their keys), erases the name and address of a removed member for good, and makes and deletes the widget's secrets " +
 			"and sets the origins of pages that may hold it. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
 			"Returns the webhook, delivery, recovery, key or member.",
 		actions: []action{
 			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},
 			{"rotate_secret", "rotateWebhookSecret"}, {"test", "testWebhook"}, {"replay", "replayDelivery"}, {"recover", "recoverWebhook"},
 			{"create_key", "createApiKey"}, {"rotate_key", "rotateApiKey"}, {"revoke_key", "revokeApiKey"},
-			{"add_member", "createMember"}, {"update_member", "updateMember"}, {"remove_member", "deleteMember"},
+			{"add_member", "createMember"}, {"update_member", "updateMember"}, {"remove_member", "deleteMember"}, {"erase_member", "eraseMember"},
 			{"create_widget_secret", "createWidgetSecret"}, {"delete_widget_secret", "deleteWidgetSecret"},
 			{"set_widget_origins", "replaceWidgetOrigins"},
 		},

@@ -77,11 +77,11 @@ func samePage(t *testing.T, v *visitor) {
 		}
 	}
 	for _, name := range []string{"known", "stranger"} {
-		require.Eventually(t, func() bool { return len(v.letters(t, v.address(name))) == 6 }, testkit.Wait, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(v.letters(t, v.address(name))) == 4 }, testkit.Wait, 20*time.Millisecond)
 	}
 	// What was too much goes by itself.
-	require.Eventually(t, func() bool { return v.left(t) == 12 }, testkit.Wait, 20*time.Millisecond)
-	require.Len(t, v.letters(t, v.address("known")), 6)
+	require.Eventually(t, func() bool { return v.left(t) == 8 }, testkit.Wait, 20*time.Millisecond)
+	require.Len(t, v.letters(t, v.address("known")), 4, "one network gets no more")
 }
 
 func closedForNow(t *testing.T, v *visitor) {

@@ -140,7 +140,7 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	if a.form.Get(trap) != "" {
 		return sent, nil
 	}
-	by := interactions.Visitor{Email: a.form.Get("email"), Name: a.form.Get("name")}
+	by := interactions.Visitor{Email: a.form.Get("email"), Name: a.form.Get("name"), From: p.network(a.r)}
 	if err := p.Interactions.Check(&wanted, &by); err != nil {
 		return nil, err
 	}

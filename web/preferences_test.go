@@ -41,7 +41,7 @@ func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
 			t.Parallel()
 			r := &reader{visitor: &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}}
 			on := true
-			updated, err := app.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on})
+			updated, err := app.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on})
 			require.NoError(t, err)
 			r.Organization = updated.Organization
 			r.public(t)

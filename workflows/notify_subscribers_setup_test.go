@@ -47,7 +47,7 @@ func newMailedTenant(t *testing.T, o testkit.Options) *mailedTenant {
 	p.Tenant = p.app.Tenant(t)
 	on, slug, color := true, "acme-"+strings.ToLower(p.Organization.ID.String()[20:]), "#ff8800"
 	updated, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()),
-		access.OrganizationPatch{SubscriberMails: &on, Slug: &slug, Color: &color})
+		access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on, Slug: &slug, Color: &color})
 	require.NoError(t, err)
 	p.Organization = updated.Organization
 	p.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: p.Organization})

@@ -47,9 +47,9 @@ func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *test
 		require.Contains(t, body, "Shipped")
 		require.Contains(t, body, origin+"/b/"+*p.Organization.Slug+"/ideas/export-to-csv")
 	}
-	require.Equal(t, "Acme – In progress: Export to CSV", all["writer@example.com"][0].subject(t))
+	require.Equal(t, "Acme – In progress", all["writer@example.com"][0].subject(t))
 	german := all["commenter@example.com"][0]
-	require.Equal(t, "Acme – In Arbeit: Export to CSV", german.subject(t), "in the language of the page")
+	require.Equal(t, "Acme – In Arbeit", german.subject(t), "in the language of the page")
 	require.Contains(t, german.html, `<html lang="de">`)
 	require.Contains(t, voter.html, `color-scheme" content="light dark"`)
 	require.Contains(t, voter.html, "border-top-color: #ff8800")
@@ -134,6 +134,64 @@ func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 	require.Zero(t, p.left(t))
 }
 
+func TestNobodyIsMailedWhereTheOperatorHasntAllowedIt(t *testing.T) {
+	t.Parallel()
+	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p.votes(t, "voter@example.com", p.post, "en")
+	p.moves(t, p.post, "planned")
+	off := false
+	_, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()), access.OrganizationPatch{SubscriberMailsAllowed: &off})
+	require.NoError(t, err)
+	p.passes(t)
+	p.isTold(t)
+	require.Empty(t, p.letters(t), "also where the permission ends in the middle of a window")
+	p.moves(t, p.post, "shipped")
+	p.passes(t)
+	p.isTold(t)
+	require.Empty(t, p.letters(t))
+}
+
+func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreNot(t *testing.T) {
+	t.Parallel()
+	p := newMailedTenant(t, testkit.Options{Worker: true})
+	// 99 strangers had their first e-mail within the hour; one slot is left.
+	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
+		SELECT o.id, uuid_send(gen_random_uuid()), now() FROM organizations o, generate_series(1, 99) WHERE o.id = '`+p.Organization.ID.UUID().String()+`'`)
+	for _, who := range []string{"ada", "bo", "cy"} {
+		contact := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": who, "email": who + "@example.com"})
+		p.Make(t, http.MethodPost, "/v1/posts/"+p.post+"/votes", fields{"contactId": contact})
+	}
+	p.votes(t, "opted-in@example.com", p.post, "en")
+	p.moves(t, p.post, "planned")
+	p.passes(t)
+	require.Eventually(t, func() bool { return p.left(t) == 3 }, testkit.Wait, 20*time.Millisecond)
+	all := p.letters(t)
+	require.Len(t, all, 2, "one stranger, and the one who agreed")
+	require.Contains(t, all, "opted-in@example.com")
+	require.Eventually(t, func() bool {
+		var waiting int
+		p.query(t, "SELECT count(*) FROM subscriber_mails WHERE due_at > now() + interval '59 minutes'", &waiting)
+		return waiting == 2
+	}, testkit.Wait, 20*time.Millisecond)
+
+	// An hour and a week later; the week must not turn what waited for its turn into old news.
+	p.run(t, "UPDATE first_mails SET slot_at = slot_at - interval '61 minutes'")
+	p.run(t, "UPDATE subscriber_mails SET due_at = now(), created_at = created_at - interval '7 days'")
+	p.looks(t)
+	p.isTold(t)
+	require.Len(t, p.letters(t), 4, "nothing is lost")
+
+	// All slots of this hour are taken, and none of them needs another one.
+	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
+		SELECT organization_id, uuid_send(gen_random_uuid()), now() FROM first_mails LIMIT 100`)
+	p.moves(t, p.post, "shipped")
+	p.passes(t)
+	p.isTold(t)
+	for who, letters := range p.letters(t) {
+		require.Len(t, letters, 2, who)
+	}
+}
+
 func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, testkit.Options{Worker: true})
@@ -152,7 +210,7 @@ func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *t
 	all := p.letters(t)
 	require.Len(t, all, 1)
 	got := all["follower@example.com"][0]
-	require.Equal(t, "Acme – Night is here", got.subject(t))
+	require.Equal(t, "Acme – New in the changelog", got.subject(t))
 	require.Contains(t, got.text, origin+"/b/"+*p.Organization.Slug+"/ideas/-/changelog/night-is-here")
 	require.NotContains(t, got.html, "Nobody reads")
 }
@@ -171,7 +229,7 @@ func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
 	p.isTold(t)
 	got := p.letters(t)["voter@example.com"][0]
 	require.Empty(t, got.Get("Bcc"))
-	require.Contains(t, got.subject(t), title)
+	require.NotContains(t, got.subject(t), "quoted", "a title is the tenant's words")
 	for _, raw := range []string{"<script", "<img", "onerror=alert(1)>"} {
 		require.NotContains(t, got.html, raw)
 	}

@@ -1274,7 +1274,7 @@ type DeletedEnvelope struct {
 
 // DeletedResource defines model for DeletedResource.
 type DeletedResource struct {
-	// ID The id of what was deleted, of the member that was removed, or of the key that was revoked.
+	// ID The id of what was deleted, of the member that was removed or erased, or of the key that was revoked.
 	ID string `json:"id"`
 }
 
@@ -1754,8 +1754,13 @@ type OrganizationSettings struct {
 	Slug nullable.Nullable[string] `json:"slug"`
 
 	// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on.
+	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails SubscriberMails `json:"subscriberMails"`
+
+	// SubscriberMailsAllowed Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
+	// default of a new organization.
+	SubscriberMailsAllowed SubscriberMailsAllowed `json:"subscriberMailsAllowed"`
 
 	// UpdatedAt A moment, RFC 3339 in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
@@ -2194,8 +2199,13 @@ type SubscriberList struct {
 }
 
 // SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-// who chose to of the changelog. It is off unless you switch it on.
+// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 type SubscriberMails = bool
+
+// SubscriberMailsAllowed Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
+// default of a new organization.
+type SubscriberMailsAllowed = bool
 
 // SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
 // `cursor` to get what changed since.
@@ -2342,7 +2352,8 @@ type UpdateOrganizationRequest struct {
 	PublicClosed *PublicClosed `json:"publicClosed,omitempty"`
 
 	// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on.
+	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails *SubscriberMails `json:"subscriberMails,omitempty"`
 }
 
@@ -3288,6 +3299,9 @@ type ServerInterface interface {
 	// UpdateMember Change a member's role or name
 	// (PATCH /v1/members/{memberId})
 	UpdateMember(c *gin.Context, memberID MemberIDParam)
+	// EraseMember Erase a removed member
+	// (POST /v1/members/{memberId}/erase)
+	EraseMember(c *gin.Context, memberID MemberIDParam)
 	// GetOrganization Read the organization's settings
 	// (GET /v1/organization)
 	GetOrganization(c *gin.Context)
@@ -4741,6 +4755,31 @@ func (siw *ServerInterfaceWrapper) UpdateMember(c *gin.Context) {
 	siw.Handler.UpdateMember(c, memberID)
 }
 
+// EraseMember operation middleware
+func (siw *ServerInterfaceWrapper) EraseMember(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "memberId" -------------
+	var memberID MemberIDParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "memberId", c.Param("memberId"), &memberID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter memberId: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.EraseMember(c, memberID)
+}
+
 // GetOrganization operation middleware
 func (siw *ServerInterfaceWrapper) GetOrganization(c *gin.Context) {
 
@@ -5967,6 +6006,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/v1/members/:memberId", wrapper.DeleteMember)
 	router.GET(options.BaseURL+"/v1/members/:memberId", wrapper.GetMember)
 	router.PATCH(options.BaseURL+"/v1/members/:memberId", wrapper.UpdateMember)
+	router.POST(options.BaseURL+"/v1/members/:memberId/erase", wrapper.EraseMember)
 	router.GET(options.BaseURL+"/v1/organization", wrapper.GetOrganization)
 	router.PATCH(options.BaseURL+"/v1/organization", wrapper.UpdateOrganization)
 	router.GET(options.BaseURL+"/v1/posts", wrapper.ListAllPosts)
@@ -6952,6 +6992,28 @@ type UpdateMemberResponseObject interface {
 type UpdateMember200JSONResponse MemberEnvelope
 
 func (response UpdateMember200JSONResponse) VisitUpdateMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EraseMemberRequestObject struct {
+	MemberID MemberIDParam `json:"memberId"`
+}
+
+type EraseMemberResponseObject interface {
+	VisitEraseMemberResponse(w http.ResponseWriter) error
+}
+
+type EraseMember200JSONResponse DeletedEnvelope
+
+func (response EraseMember200JSONResponse) VisitEraseMemberResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -7954,6 +8016,9 @@ type StrictServerInterface interface {
 	// UpdateMember Change a member's role or name
 	// (PATCH /v1/members/{memberId})
 	UpdateMember(ctx context.Context, request UpdateMemberRequestObject) (UpdateMemberResponseObject, error)
+	// EraseMember Erase a removed member
+	// (POST /v1/members/{memberId}/erase)
+	EraseMember(ctx context.Context, request EraseMemberRequestObject) (EraseMemberResponseObject, error)
 	// GetOrganization Read the organization's settings
 	// (GET /v1/organization)
 	GetOrganization(ctx context.Context, request GetOrganizationRequestObject) (GetOrganizationResponseObject, error)
@@ -9546,6 +9611,32 @@ func (sh *strictHandler) UpdateMember(ctx *gin.Context, memberID MemberIDParam) 
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(UpdateMemberResponseObject); ok {
 		if err := validResponse.VisitUpdateMemberResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EraseMember operation middleware
+func (sh *strictHandler) EraseMember(ctx *gin.Context, memberID MemberIDParam) {
+	var request EraseMemberRequestObject
+
+	request.MemberID = memberID
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EraseMember(ctx, request.(EraseMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EraseMember")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(EraseMemberResponseObject); ok {
+		if err := validResponse.VisitEraseMemberResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

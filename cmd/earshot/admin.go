@@ -126,6 +126,22 @@ func (a *admin) member(ctx context.Context, text string) (*db.User, error) {
 	return a.access.Member(ctx, id)
 }
 
+// removedMember is the id of one who was removed, by the id or the e-mail address.
+func (a *admin) removedMember(ctx context.Context, text string) (publicid.User, error) {
+	if strings.Contains(text, "@") {
+		m, err := a.access.RemovedMemberByEmail(ctx, text)
+		if err != nil {
+			return publicid.User{}, err
+		}
+		return m.ID, nil
+	}
+	id, err := publicid.Parse[publicid.User](text)
+	if err != nil {
+		return id, errors.Errorf("%s is neither the id nor the e-mail address of a removed member; `earshot audit --actions deleteMember` shows the ids", text)
+	}
+	return id, nil
+}
+
 // memberOr is the id of the member that a flag names, or of another one where it is empty.
 func (a *admin) memberOr(ctx context.Context, text string, other *db.User) (publicid.User, error) {
 	if text == "" {

@@ -2,13 +2,18 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"earshot/ent/db"
 	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/config"
+	"earshot/internal/contacts"
 	"earshot/internal/store"
+	"earshot/internal/subjects"
 )
 
 func newMemberCommand() *cobra.Command {
@@ -19,7 +24,7 @@ func newMemberCommand() *cobra.Command {
 	)
 	cmd.PersistentFlags().StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(newMemberAddCommand(&org, &asJSON), newMemberListCommand(&org, &asJSON), newMemberRemoveCommand(&org, &asJSON))
+	cmd.AddCommand(newMemberAddCommand(&org, &asJSON), newMemberListCommand(&org, &asJSON), newMemberRemoveCommand(&org, &asJSON), newMemberEraseCommand(&org, &asJSON))
 	return cmd
 }
 
@@ -111,6 +116,37 @@ func newMemberRemoveCommand(org *string, asJSON *bool) *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"id": m.ID})
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is removed, and the API keys are revoked\n", m.ID, m.Email)
+			return nil
+		}),
+	}
+}
+
+func newMemberEraseCommand(org *string, asJSON *bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "erase ID|EMAIL",
+		Short: "Erase the name and the address of a removed member, for good",
+		Long: "Erases the name and the address of a removed member, the hash of the address on votes and comments, and the names of the\n" +
+			"member's API keys. Texts, votes and counts stay, under a neutral author. There is no way back.\n" +
+			"It needs EARSHOT_EMAIL_HASH_KEY as the service has it.",
+		Args: cobra.ExactArgs(1),
+		RunE: inOrganization(org, func(cmd *cobra.Command, args []string, a *admin) error {
+			id, err := a.removedMember(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			key, err := config.LoadEmailHashKey(os.Environ())
+			if err != nil {
+				return err
+			}
+			changes := change.NewRunner(a.store, nil, a.secrets, change.Settings{})
+			of := contacts.New(a.store, changes, contacts.Settings{EmailHashKey: key})
+			if err := subjects.New(a.store, changes, of, a.secrets).EraseMemberAsOperator(cmd.Context(), id); err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"id": id})
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is erased\n", id)
 			return nil
 		}),
 	}

@@ -41,6 +41,7 @@ func newOrgCommand() *cobra.Command {
 	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, the owner, whom API keys act as")
 	f.StringVar(&in.OwnerName, "owner-name", "Owner", "name of the first member")
 	f.StringVar(&in.Slug, "slug", "", "its name in the addresses of its public boards; without one it is its id")
+	f.BoolVar(&in.SubscriberMailsAllowed, "subscriber-mails-allowed", false, "whether it may e-mail its end-users, which leaves by your mail server")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = create.RegisterFlagCompletionFunc("plan", cobra.FixedCompletions([]string{"free", "pro", "business"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(create, newOrgUpdateCommand())

@@ -13,7 +13,8 @@ import (
 func newOrgUpdateCommand() *cobra.Command {
 	var (
 		org, name, slug, color, logo string
-		asJSON, closed, mails        bool
+		asJSON, closed               bool
+		mails, mailsAllowed          bool
 		blocked                      []string
 	)
 	cmd := &cobra.Command{
@@ -41,6 +42,9 @@ func newOrgUpdateCommand() *cobra.Command {
 		if cmd.Flags().Changed("subscriber-mails") {
 			in.SubscriberMails = &mails
 		}
+		if cmd.Flags().Changed("subscriber-mails-allowed") {
+			in.SubscriberMailsAllowed = &mailsAllowed
+		}
 		if cmd.Flags().Changed("logo") {
 			var err error
 			if in.Logo, err = readLogo(logo); err != nil {
@@ -62,6 +66,7 @@ func newOrgUpdateCommand() *cobra.Command {
 	f.BoolVar(&closed, "public-closed", false, "whether nobody may post, vote or comment on its public boards; --public-closed=false opens them again")
 	f.StringSliceVar(&blocked, "blocked-words", nil, "words and phrases, comma-separated: what end-users write with one of them waits until somebody has looked at it")
 	f.BoolVar(&mails, "subscriber-mails", false, "whether end-users who agreed are told by e-mail what becomes of what they wanted; --subscriber-mails=false ends that")
+	f.BoolVar(&mailsAllowed, "subscriber-mails-allowed", false, "whether the organization may switch these e-mails on, which leave by your mail server; --subscriber-mails-allowed=false stops them")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -85,7 +90,7 @@ func printOrganization(cmd *cobra.Command, o *access.Organization, asJSON bool) 
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), map[string]any{
 			"id": o.ID, "name": o.Name, "slug": o.Slug, "color": o.Color, "publicClosed": o.PublicClosed, "blockedWords": o.BlockedWords,
-			"subscriberMails": o.SubscriberMails,
+			"subscriberMails": o.SubscriberMails, "subscriberMailsAllowed": o.SubscriberMailsAllowed,
 		})
 	}
 	address := o.ID.String()

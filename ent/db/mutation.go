@@ -13200,24 +13200,25 @@ func (m *LogoMutation) ResetEdge(name string) error {
 // OrganizationMutation represents an operation that mutates the Organization nodes in the graph.
 type OrganizationMutation struct {
 	config
-	op                   Op
-	typ                  string
-	id                   *publicid.Organization
-	created_at           *time.Time
-	updated_at           *time.Time
-	name                 *string
-	plan                 *organization.Plan
-	billing_state        *organization.BillingState
-	slug                 *string
-	color                *string
-	public_closed        *bool
-	subscriber_mails     *bool
-	widget_origins       *[]string
-	appendwidget_origins []string
-	clearedFields        map[string]struct{}
-	done                 bool
-	oldValue             func(context.Context) (*Organization, error)
-	predicates           []predicate.Organization
+	op                       Op
+	typ                      string
+	id                       *publicid.Organization
+	created_at               *time.Time
+	updated_at               *time.Time
+	name                     *string
+	plan                     *organization.Plan
+	billing_state            *organization.BillingState
+	slug                     *string
+	color                    *string
+	public_closed            *bool
+	subscriber_mails         *bool
+	subscriber_mails_allowed *bool
+	widget_origins           *[]string
+	appendwidget_origins     []string
+	clearedFields            map[string]struct{}
+	done                     bool
+	oldValue                 func(context.Context) (*Organization, error)
+	predicates               []predicate.Organization
 }
 
 var _ ent.Mutation = (*OrganizationMutation)(nil)
@@ -13674,6 +13675,42 @@ func (m *OrganizationMutation) ResetSubscriberMails() {
 	m.subscriber_mails = nil
 }
 
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (m *OrganizationMutation) SetSubscriberMailsAllowed(b bool) {
+	m.subscriber_mails_allowed = &b
+}
+
+// SubscriberMailsAllowed returns the value of the "subscriber_mails_allowed" field in the mutation.
+func (m *OrganizationMutation) SubscriberMailsAllowed() (r bool, exists bool) {
+	v := m.subscriber_mails_allowed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubscriberMailsAllowed returns the old "subscriber_mails_allowed" field's value of the Organization entity.
+// If the Organization object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrganizationMutation) OldSubscriberMailsAllowed(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubscriberMailsAllowed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubscriberMailsAllowed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubscriberMailsAllowed: %w", err)
+	}
+	return oldValue.SubscriberMailsAllowed, nil
+}
+
+// ResetSubscriberMailsAllowed resets all changes to the "subscriber_mails_allowed" field.
+func (m *OrganizationMutation) ResetSubscriberMailsAllowed() {
+	m.subscriber_mails_allowed = nil
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (m *OrganizationMutation) SetWidgetOrigins(s []string) {
 	m.widget_origins = &s
@@ -13773,7 +13810,7 @@ func (m *OrganizationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *OrganizationMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.created_at != nil {
 		fields = append(fields, organization.FieldCreatedAt)
 	}
@@ -13800,6 +13837,9 @@ func (m *OrganizationMutation) Fields() []string {
 	}
 	if m.subscriber_mails != nil {
 		fields = append(fields, organization.FieldSubscriberMails)
+	}
+	if m.subscriber_mails_allowed != nil {
+		fields = append(fields, organization.FieldSubscriberMailsAllowed)
 	}
 	if m.widget_origins != nil {
 		fields = append(fields, organization.FieldWidgetOrigins)
@@ -13830,6 +13870,8 @@ func (m *OrganizationMutation) Field(name string) (ent.Value, bool) {
 		return m.PublicClosed()
 	case organization.FieldSubscriberMails:
 		return m.SubscriberMails()
+	case organization.FieldSubscriberMailsAllowed:
+		return m.SubscriberMailsAllowed()
 	case organization.FieldWidgetOrigins:
 		return m.WidgetOrigins()
 	}
@@ -13859,6 +13901,8 @@ func (m *OrganizationMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldPublicClosed(ctx)
 	case organization.FieldSubscriberMails:
 		return m.OldSubscriberMails(ctx)
+	case organization.FieldSubscriberMailsAllowed:
+		return m.OldSubscriberMailsAllowed(ctx)
 	case organization.FieldWidgetOrigins:
 		return m.OldWidgetOrigins(ctx)
 	}
@@ -13932,6 +13976,13 @@ func (m *OrganizationMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSubscriberMails(v)
+		return nil
+	case organization.FieldSubscriberMailsAllowed:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubscriberMailsAllowed(v)
 		return nil
 	case organization.FieldWidgetOrigins:
 		v, ok := value.([]string)
@@ -14036,6 +14087,9 @@ func (m *OrganizationMutation) ResetField(name string) error {
 		return nil
 	case organization.FieldSubscriberMails:
 		m.ResetSubscriberMails()
+		return nil
+	case organization.FieldSubscriberMailsAllowed:
+		m.ResetSubscriberMailsAllowed()
 		return nil
 	case organization.FieldWidgetOrigins:
 		m.ResetWidgetOrigins()
@@ -19193,6 +19247,7 @@ type SubmissionMutation struct {
 	title           *string
 	body_text       *string
 	email_hash      *[]byte
+	network_hash    *[]byte
 	person_sealed   *[]byte
 	clearedFields   map[string]struct{}
 	board           *publicid.Board
@@ -19645,6 +19700,55 @@ func (m *SubmissionMutation) ResetEmailHash() {
 	m.email_hash = nil
 }
 
+// SetNetworkHash sets the "network_hash" field.
+func (m *SubmissionMutation) SetNetworkHash(b []byte) {
+	m.network_hash = &b
+}
+
+// NetworkHash returns the value of the "network_hash" field in the mutation.
+func (m *SubmissionMutation) NetworkHash() (r []byte, exists bool) {
+	v := m.network_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNetworkHash returns the old "network_hash" field's value of the Submission entity.
+// If the Submission object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SubmissionMutation) OldNetworkHash(ctx context.Context) (v *[]byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNetworkHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNetworkHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNetworkHash: %w", err)
+	}
+	return oldValue.NetworkHash, nil
+}
+
+// ClearNetworkHash clears the value of the "network_hash" field.
+func (m *SubmissionMutation) ClearNetworkHash() {
+	m.network_hash = nil
+	m.clearedFields[submission.FieldNetworkHash] = struct{}{}
+}
+
+// NetworkHashCleared returns if the "network_hash" field was cleared in this mutation.
+func (m *SubmissionMutation) NetworkHashCleared() bool {
+	_, ok := m.clearedFields[submission.FieldNetworkHash]
+	return ok
+}
+
+// ResetNetworkHash resets all changes to the "network_hash" field.
+func (m *SubmissionMutation) ResetNetworkHash() {
+	m.network_hash = nil
+	delete(m.clearedFields, submission.FieldNetworkHash)
+}
+
 // SetPersonSealed sets the "person_sealed" field.
 func (m *SubmissionMutation) SetPersonSealed(b []byte) {
 	m.person_sealed = &b
@@ -19782,7 +19886,7 @@ func (m *SubmissionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SubmissionMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.organization_id != nil {
 		fields = append(fields, submission.FieldOrganizationID)
 	}
@@ -19809,6 +19913,9 @@ func (m *SubmissionMutation) Fields() []string {
 	}
 	if m.email_hash != nil {
 		fields = append(fields, submission.FieldEmailHash)
+	}
+	if m.network_hash != nil {
+		fields = append(fields, submission.FieldNetworkHash)
 	}
 	if m.person_sealed != nil {
 		fields = append(fields, submission.FieldPersonSealed)
@@ -19839,6 +19946,8 @@ func (m *SubmissionMutation) Field(name string) (ent.Value, bool) {
 		return m.BodyText()
 	case submission.FieldEmailHash:
 		return m.EmailHash()
+	case submission.FieldNetworkHash:
+		return m.NetworkHash()
 	case submission.FieldPersonSealed:
 		return m.PersonSealed()
 	}
@@ -19868,6 +19977,8 @@ func (m *SubmissionMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldBodyText(ctx)
 	case submission.FieldEmailHash:
 		return m.OldEmailHash(ctx)
+	case submission.FieldNetworkHash:
+		return m.OldNetworkHash(ctx)
 	case submission.FieldPersonSealed:
 		return m.OldPersonSealed(ctx)
 	}
@@ -19942,6 +20053,13 @@ func (m *SubmissionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetEmailHash(v)
 		return nil
+	case submission.FieldNetworkHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNetworkHash(v)
+		return nil
 	case submission.FieldPersonSealed:
 		v, ok := value.([]byte)
 		if !ok {
@@ -19982,6 +20100,9 @@ func (m *SubmissionMutation) ClearedFields() []string {
 	if m.FieldCleared(submission.FieldPostID) {
 		fields = append(fields, submission.FieldPostID)
 	}
+	if m.FieldCleared(submission.FieldNetworkHash) {
+		fields = append(fields, submission.FieldNetworkHash)
+	}
 	if m.FieldCleared(submission.FieldPersonSealed) {
 		fields = append(fields, submission.FieldPersonSealed)
 	}
@@ -20001,6 +20122,9 @@ func (m *SubmissionMutation) ClearField(name string) error {
 	switch name {
 	case submission.FieldPostID:
 		m.ClearPostID()
+		return nil
+	case submission.FieldNetworkHash:
+		m.ClearNetworkHash()
 		return nil
 	case submission.FieldPersonSealed:
 		m.ClearPersonSealed()
@@ -20039,6 +20163,9 @@ func (m *SubmissionMutation) ResetField(name string) error {
 		return nil
 	case submission.FieldEmailHash:
 		m.ResetEmailHash()
+		return nil
+	case submission.FieldNetworkHash:
+		m.ResetNetworkHash()
 		return nil
 	case submission.FieldPersonSealed:
 		m.ResetPersonSealed()

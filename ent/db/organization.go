@@ -37,6 +37,8 @@ type Organization struct {
 	PublicClosed bool `json:"public_closed,omitempty"`
 	// SubscriberMails holds the value of the "subscriber_mails" field.
 	SubscriberMails bool `json:"subscriber_mails,omitempty"`
+	// SubscriberMailsAllowed holds the value of the "subscriber_mails_allowed" field.
+	SubscriberMailsAllowed bool `json:"subscriber_mails_allowed,omitempty"`
 	// WidgetOrigins holds the value of the "widget_origins" field.
 	WidgetOrigins []string `json:"widget_origins,omitempty"`
 	selectValues  sql.SelectValues
@@ -51,7 +53,7 @@ func (*Organization) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case organization.FieldID:
 			values[i] = new(publicid.Organization)
-		case organization.FieldPublicClosed, organization.FieldSubscriberMails:
+		case organization.FieldPublicClosed, organization.FieldSubscriberMails, organization.FieldSubscriberMailsAllowed:
 			values[i] = new(sql.NullBool)
 		case organization.FieldName, organization.FieldPlan, organization.FieldBillingState, organization.FieldSlug, organization.FieldColor:
 			values[i] = new(sql.NullString)
@@ -134,6 +136,12 @@ func (_m *Organization) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.SubscriberMails = value.Bool
 			}
+		case organization.FieldSubscriberMailsAllowed:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field subscriber_mails_allowed", values[i])
+			} else if value.Valid {
+				_m.SubscriberMailsAllowed = value.Bool
+			}
 		case organization.FieldWidgetOrigins:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field widget_origins", values[i])
@@ -208,6 +216,9 @@ func (_m *Organization) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("subscriber_mails=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SubscriberMails))
+	builder.WriteString(", ")
+	builder.WriteString("subscriber_mails_allowed=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SubscriberMailsAllowed))
 	builder.WriteString(", ")
 	builder.WriteString("widget_origins=")
 	builder.WriteString(fmt.Sprintf("%v", _m.WidgetOrigins))

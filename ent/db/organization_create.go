@@ -142,6 +142,20 @@ func (_c *OrganizationCreate) SetNillableSubscriberMails(v *bool) *OrganizationC
 	return _c
 }
 
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (_c *OrganizationCreate) SetSubscriberMailsAllowed(v bool) *OrganizationCreate {
+	_c.mutation.SetSubscriberMailsAllowed(v)
+	return _c
+}
+
+// SetNillableSubscriberMailsAllowed sets the "subscriber_mails_allowed" field if the given value is not nil.
+func (_c *OrganizationCreate) SetNillableSubscriberMailsAllowed(v *bool) *OrganizationCreate {
+	if v != nil {
+		_c.SetSubscriberMailsAllowed(*v)
+	}
+	return _c
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (_c *OrganizationCreate) SetWidgetOrigins(v []string) *OrganizationCreate {
 	_c.mutation.SetWidgetOrigins(v)
@@ -221,6 +235,10 @@ func (_c *OrganizationCreate) defaults() {
 		v := organization.DefaultSubscriberMails
 		_c.mutation.SetSubscriberMails(v)
 	}
+	if _, ok := _c.mutation.SubscriberMailsAllowed(); !ok {
+		v := organization.DefaultSubscriberMailsAllowed
+		_c.mutation.SetSubscriberMailsAllowed(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := organization.DefaultID()
 		_c.mutation.SetID(v)
@@ -259,6 +277,9 @@ func (_c *OrganizationCreate) check() error {
 	}
 	if _, ok := _c.mutation.SubscriberMails(); !ok {
 		return &ValidationError{Name: "subscriber_mails", err: errors.New(`db: missing required field "Organization.subscriber_mails"`)}
+	}
+	if _, ok := _c.mutation.SubscriberMailsAllowed(); !ok {
+		return &ValidationError{Name: "subscriber_mails_allowed", err: errors.New(`db: missing required field "Organization.subscriber_mails_allowed"`)}
 	}
 	return nil
 }
@@ -331,6 +352,10 @@ func (_c *OrganizationCreate) createSpec() (*Organization, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.SubscriberMails(); ok {
 		_spec.SetField(organization.FieldSubscriberMails, field.TypeBool, value)
 		_node.SubscriberMails = value
+	}
+	if value, ok := _c.mutation.SubscriberMailsAllowed(); ok {
+		_spec.SetField(organization.FieldSubscriberMailsAllowed, field.TypeBool, value)
+		_node.SubscriberMailsAllowed = value
 	}
 	if value, ok := _c.mutation.WidgetOrigins(); ok {
 		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
@@ -493,6 +518,18 @@ func (u *OrganizationUpsert) SetSubscriberMails(v bool) *OrganizationUpsert {
 // UpdateSubscriberMails sets the "subscriber_mails" field to the value that was provided on create.
 func (u *OrganizationUpsert) UpdateSubscriberMails() *OrganizationUpsert {
 	u.SetExcluded(organization.FieldSubscriberMails)
+	return u
+}
+
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (u *OrganizationUpsert) SetSubscriberMailsAllowed(v bool) *OrganizationUpsert {
+	u.Set(organization.FieldSubscriberMailsAllowed, v)
+	return u
+}
+
+// UpdateSubscriberMailsAllowed sets the "subscriber_mails_allowed" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdateSubscriberMailsAllowed() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldSubscriberMailsAllowed)
 	return u
 }
 
@@ -688,6 +725,20 @@ func (u *OrganizationUpsertOne) SetSubscriberMails(v bool) *OrganizationUpsertOn
 func (u *OrganizationUpsertOne) UpdateSubscriberMails() *OrganizationUpsertOne {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdateSubscriberMails()
+	})
+}
+
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (u *OrganizationUpsertOne) SetSubscriberMailsAllowed(v bool) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetSubscriberMailsAllowed(v)
+	})
+}
+
+// UpdateSubscriberMailsAllowed sets the "subscriber_mails_allowed" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdateSubscriberMailsAllowed() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateSubscriberMailsAllowed()
 	})
 }
 
@@ -1053,6 +1104,20 @@ func (u *OrganizationUpsertBulk) SetSubscriberMails(v bool) *OrganizationUpsertB
 func (u *OrganizationUpsertBulk) UpdateSubscriberMails() *OrganizationUpsertBulk {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdateSubscriberMails()
+	})
+}
+
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (u *OrganizationUpsertBulk) SetSubscriberMailsAllowed(v bool) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetSubscriberMailsAllowed(v)
+	})
+}
+
+// UpdateSubscriberMailsAllowed sets the "subscriber_mails_allowed" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdateSubscriberMailsAllowed() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateSubscriberMailsAllowed()
 	})
 }
 

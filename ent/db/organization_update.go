@@ -154,6 +154,20 @@ func (_u *OrganizationUpdate) SetNillableSubscriberMails(v *bool) *OrganizationU
 	return _u
 }
 
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (_u *OrganizationUpdate) SetSubscriberMailsAllowed(v bool) *OrganizationUpdate {
+	_u.mutation.SetSubscriberMailsAllowed(v)
+	return _u
+}
+
+// SetNillableSubscriberMailsAllowed sets the "subscriber_mails_allowed" field if the given value is not nil.
+func (_u *OrganizationUpdate) SetNillableSubscriberMailsAllowed(v *bool) *OrganizationUpdate {
+	if v != nil {
+		_u.SetSubscriberMailsAllowed(*v)
+	}
+	return _u
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (_u *OrganizationUpdate) SetWidgetOrigins(v []string) *OrganizationUpdate {
 	_u.mutation.SetWidgetOrigins(v)
@@ -266,6 +280,9 @@ func (_u *OrganizationUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if value, ok := _u.mutation.SubscriberMails(); ok {
 		_spec.SetField(organization.FieldSubscriberMails, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.SubscriberMailsAllowed(); ok {
+		_spec.SetField(organization.FieldSubscriberMailsAllowed, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.WidgetOrigins(); ok {
 		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)
@@ -424,6 +441,20 @@ func (_u *OrganizationUpdateOne) SetNillableSubscriberMails(v *bool) *Organizati
 	return _u
 }
 
+// SetSubscriberMailsAllowed sets the "subscriber_mails_allowed" field.
+func (_u *OrganizationUpdateOne) SetSubscriberMailsAllowed(v bool) *OrganizationUpdateOne {
+	_u.mutation.SetSubscriberMailsAllowed(v)
+	return _u
+}
+
+// SetNillableSubscriberMailsAllowed sets the "subscriber_mails_allowed" field if the given value is not nil.
+func (_u *OrganizationUpdateOne) SetNillableSubscriberMailsAllowed(v *bool) *OrganizationUpdateOne {
+	if v != nil {
+		_u.SetSubscriberMailsAllowed(*v)
+	}
+	return _u
+}
+
 // SetWidgetOrigins sets the "widget_origins" field.
 func (_u *OrganizationUpdateOne) SetWidgetOrigins(v []string) *OrganizationUpdateOne {
 	_u.mutation.SetWidgetOrigins(v)
@@ -566,6 +597,9 @@ func (_u *OrganizationUpdateOne) sqlSave(ctx context.Context) (_node *Organizati
 	}
 	if value, ok := _u.mutation.SubscriberMails(); ok {
 		_spec.SetField(organization.FieldSubscriberMails, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.SubscriberMailsAllowed(); ok {
+		_spec.SetField(organization.FieldSubscriberMailsAllowed, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.WidgetOrigins(); ok {
 		_spec.SetField(organization.FieldWidgetOrigins, field.TypeJSON, value)

@@ -332,6 +332,10 @@ func init() {
 	organizationDescSubscriberMails := organizationFields[7].Descriptor()
 	// organization.DefaultSubscriberMails holds the default value on creation for the subscriber_mails field.
 	organization.DefaultSubscriberMails = organizationDescSubscriberMails.Default.(bool)
+	// organizationDescSubscriberMailsAllowed is the schema descriptor for subscriber_mails_allowed field.
+	organizationDescSubscriberMailsAllowed := organizationFields[8].Descriptor()
+	// organization.DefaultSubscriberMailsAllowed holds the default value on creation for the subscriber_mails_allowed field.
+	organization.DefaultSubscriberMailsAllowed = organizationDescSubscriberMailsAllowed.Default.(bool)
 	// organizationDescID is the schema descriptor for id field.
 	organizationDescID := organizationFields[0].Descriptor()
 	// organization.DefaultID holds the default value on creation for the id field.

@@ -38,6 +38,8 @@ type Submission struct {
 	BodyText string `json:"body_text,omitempty"`
 	// EmailHash holds the value of the "email_hash" field.
 	EmailHash []byte `json:"email_hash,omitempty"`
+	// NetworkHash holds the value of the "network_hash" field.
+	NetworkHash *[]byte `json:"network_hash,omitempty"`
 	// PersonSealed holds the value of the "person_sealed" field.
 	PersonSealed *[]byte `json:"-"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -86,7 +88,7 @@ func (*Submission) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case submission.FieldPostID:
 			values[i] = &sql.NullScanner{S: new(publicid.Post)}
-		case submission.FieldEmailHash, submission.FieldPersonSealed:
+		case submission.FieldEmailHash, submission.FieldNetworkHash, submission.FieldPersonSealed:
 			values[i] = new([]byte)
 		case submission.FieldBoardID:
 			values[i] = new(publicid.Board)
@@ -174,6 +176,12 @@ func (_m *Submission) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.EmailHash = *value
 			}
+		case submission.FieldNetworkHash:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field network_hash", values[i])
+			} else if value != nil {
+				_m.NetworkHash = value
+			}
 		case submission.FieldPersonSealed:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field person_sealed", values[i])
@@ -254,6 +262,11 @@ func (_m *Submission) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("email_hash=")
 	builder.WriteString(fmt.Sprintf("%v", _m.EmailHash))
+	builder.WriteString(", ")
+	if v := _m.NetworkHash; v != nil {
+		builder.WriteString("network_hash=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("person_sealed=<sensitive>")
 	builder.WriteByte(')')

@@ -112,6 +112,12 @@ func (_c *SubmissionCreate) SetEmailHash(v []byte) *SubmissionCreate {
 	return _c
 }
 
+// SetNetworkHash sets the "network_hash" field.
+func (_c *SubmissionCreate) SetNetworkHash(v []byte) *SubmissionCreate {
+	_c.mutation.SetNetworkHash(v)
+	return _c
+}
+
 // SetPersonSealed sets the "person_sealed" field.
 func (_c *SubmissionCreate) SetPersonSealed(v []byte) *SubmissionCreate {
 	_c.mutation.SetPersonSealed(v)
@@ -298,6 +304,10 @@ func (_c *SubmissionCreate) createSpec() (*Submission, *sqlgraph.CreateSpec) {
 		_spec.SetField(submission.FieldEmailHash, field.TypeBytes, value)
 		_node.EmailHash = value
 	}
+	if value, ok := _c.mutation.NetworkHash(); ok {
+		_spec.SetField(submission.FieldNetworkHash, field.TypeBytes, value)
+		_node.NetworkHash = &value
+	}
 	if value, ok := _c.mutation.PersonSealed(); ok {
 		_spec.SetField(submission.FieldPersonSealed, field.TypeBytes, value)
 		_node.PersonSealed = &value
@@ -464,6 +474,9 @@ func (u *SubmissionUpsertOne) UpdateNewValues() *SubmissionUpsertOne {
 		}
 		if _, exists := u.create.mutation.EmailHash(); exists {
 			s.SetIgnore(submission.FieldEmailHash)
+		}
+		if _, exists := u.create.mutation.NetworkHash(); exists {
+			s.SetIgnore(submission.FieldNetworkHash)
 		}
 	}))
 	return u
@@ -744,6 +757,9 @@ func (u *SubmissionUpsertBulk) UpdateNewValues() *SubmissionUpsertBulk {
 			}
 			if _, exists := b.mutation.EmailHash(); exists {
 				s.SetIgnore(submission.FieldEmailHash)
+			}
+			if _, exists := b.mutation.NetworkHash(); exists {
+				s.SetIgnore(submission.FieldNetworkHash)
 			}
 		}
 	}))

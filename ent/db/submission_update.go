@@ -131,6 +131,9 @@ func (_u *SubmissionUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
+	if _u.mutation.NetworkHashCleared() {
+		_spec.ClearField(submission.FieldNetworkHash, field.TypeBytes)
+	}
 	if value, ok := _u.mutation.PersonSealed(); ok {
 		_spec.SetField(submission.FieldPersonSealed, field.TypeBytes, value)
 	}
@@ -318,6 +321,9 @@ func (_u *SubmissionUpdateOne) sqlSave(ctx context.Context) (_node *Submission, 
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.NetworkHashCleared() {
+		_spec.ClearField(submission.FieldNetworkHash, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.PersonSealed(); ok {
 		_spec.SetField(submission.FieldPersonSealed, field.TypeBytes, value)

@@ -27,6 +27,9 @@ func (Organization) Fields() []ent.Field {
 		field.Bool("public_closed").Default(false),
 		// Whether end-users are told by e-mail what becomes of what they wanted.
 		field.Bool("subscriber_mails").Default(false),
+		// Whether the operator lets the organization send these e-mails: they leave by the operator's
+		// mail server. While it is not set, subscriber_mails has no effect.
+		field.Bool("subscriber_mails_allowed").Default(false),
 		// The origins of the pages that may hold its widget.
 		field.Strings("widget_origins").Optional(),
 	}

@@ -68,6 +68,8 @@ func (Post) Indexes() []ent.Index {
 		index.Fields("organization_id", "contact_id", "id").Annotations(live),
 		// Not only the live ones: a contact that is deleted is taken off all.
 		index.Fields("contact_id", "id"),
+		// What a guest wrote. A contact's posts are found by the contact.
+		index.Fields("author_user_id").Annotations(entsql.IndexWhere("contact_id IS NULL")),
 		index.Fields("merged_into_id").Annotations(entsql.IndexWhere("merged_into_id IS NOT NULL")),
 	}
 }

@@ -32,6 +32,9 @@ func (Submission) Fields() []ent.Field {
 		field.Text("body_text").Default("").Immutable(),
 		// HMAC of the normalised address: who wrote it.
 		field.Bytes("email_hash").Immutable(),
+		// Keyed hash of the network from which it came, of this organization alone. Null where the
+		// network is unknown, or where the row is older than the store keeps it (retention_public.go).
+		field.Bytes("network_hash").Optional().Nillable().Immutable(),
 		// Name and address, sealed, of who has opted in to hear of it: they are for the contact.
 		// Of anybody else there is none.
 		field.Bytes("person_sealed").Optional().Nillable().Sensitive(),
@@ -54,5 +57,7 @@ func (Submission) Indexes() []ent.Index {
 		index.Fields("organization_id", "email_hash"),
 		index.Fields("board_id", "id"),
 		index.Fields("post_id").Annotations(entsql.IndexWhere("post_id IS NOT NULL")),
+		// The networks that the retention forgets.
+		index.Fields("id").StorageKey("submission_with_network").Annotations(entsql.IndexWhere("network_hash IS NOT NULL")),
 	}
 }

@@ -78,6 +78,18 @@ func (s *Service) MemberByEmail(ctx context.Context, email string) (*db.User, er
 	return onlyMember(ctx, s.store.Client().User.Query().Where(hasEmail(normalEmail(email))))
 }
 
+// RemovedMemberByEmail loads the removed member who had an e-mail address.
+func (s *Service) RemovedMemberByEmail(ctx context.Context, email string) (*db.User, error) {
+	found, err := s.store.Client().User.Query().Where(hasEmail(normalEmail(email)), user.RoleIsNil()).First(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("removed member")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the removed member")
+	}
+	return found, nil
+}
+
 func onlyMember(ctx context.Context, query *db.UserQuery) (*db.User, error) {
 	found, err := query.Where(isMember).Only(ctx)
 	if db.IsNotFound(err) {

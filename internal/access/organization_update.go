@@ -38,6 +38,9 @@ type OrganizationPatch struct {
 	BlockedWords *[]string
 	// SubscriberMails has end-users be told by e-mail what becomes of what they wanted.
 	SubscriberMails *bool
+	// SubscriberMailsAllowed lets the organization switch these e-mails on. Only the operator sets it:
+	// the e-mails leave by the operator's mail server.
+	SubscriberMailsAllowed *bool
 }
 
 // Organization is an organization with what isn't in its row.
@@ -132,6 +135,9 @@ func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPa
 	if err := change.Judge(ctx, old); err != nil {
 		return nil, err
 	}
+	if err := in.checkMails(old.Organization); err != nil {
+		return nil, err
+	}
 	logo, err := putLogo(ctx, c, mediaType, in.Logo)
 	if err != nil {
 		return nil, err
@@ -144,6 +150,7 @@ func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPa
 	change.Differs(in.Name, old.Name, update.SetName)
 	change.Differs(in.PublicClosed, old.PublicClosed, update.SetPublicClosed)
 	change.Differs(in.SubscriberMails, old.SubscriberMails, update.SetSubscriberMails)
+	change.Differs(in.SubscriberMailsAllowed, old.SubscriberMailsAllowed, update.SetSubscriberMailsAllowed)
 	setOrClear(in.Slug, old.Slug, update.SetSlug, update.ClearSlug)
 	setOrClear(in.Color, old.Color, update.SetColor, update.ClearColor)
 	if !logo && !words && change.Unchanged(update.Mutation()) {
@@ -162,6 +169,20 @@ func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPa
 		return nil, errors.Wrap(err, "update the organization")
 	}
 	return changed, nil
+}
+
+// checkMails is problem.Forbidden for a patch that switches e-mails to end-users on without the
+// operator's permission. A patch that repeats the present setting passes.
+func (in *OrganizationPatch) checkMails(old *db.Organization) error {
+	allowed := old.SubscriberMailsAllowed
+	if in.SubscriberMailsAllowed != nil {
+		allowed = *in.SubscriberMailsAllowed
+	}
+	if in.SubscriberMails == nil || !*in.SubscriberMails || old.SubscriberMails || allowed {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "The operator of this service has not allowed this organization to send e-mails to end-users. "+
+		"Ask the operator to run `earshot org update --subscriber-mails-allowed`.").With("reason", "subscriber_mails_not_allowed")
 }
 
 func slugTaken() error {

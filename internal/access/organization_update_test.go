@@ -33,6 +33,7 @@ func TestAnOrganization(t *testing.T) {
 		"can be changed while its bills aren't paid":                         updateReadOnly,
 		"stays as it is where it is told what it has":                        updateTwice,
 		"is changed by its owners and admins, and read by all its members":   organizationByAPI,
+		"switches e-mails to end-users on once the operator allows it":       allowMails,
 		"has blocked words, each once, and is refused more than it may have": organizationWords,
 	})
 }
@@ -110,6 +111,26 @@ func organizationByAPI(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusOK, again.Status, "%s", again.Raw)
 	require.Nil(t, again.Data()["color"])
 	require.Equal(t, true, again.Data()["publicClosed"])
+}
+
+func allowMails(t *testing.T, n *tenant) {
+	on, off := true, false
+	read := n.Get(t, "/v1/organization")
+	require.Equal(t, []any{false, false}, []any{read["subscriberMails"], read["subscriberMailsAllowed"]})
+	unchanged := n.Watch(t)
+	a := n.Refused(t, "ERR_FORBIDDEN", http.MethodPatch, "/v1/organization", object{"subscriberMails": true, "color": "#0F766E"})
+	require.Equal(t, "subscriber_mails_not_allowed", a.Details()["reason"])
+	n.Patch(t, "/v1/organization", object{"subscriberMails": false, "subscriberMailsAllowed": true})
+	unchanged(t)
+	require.True(t, problem.Is(n.update(t, access.OrganizationPatch{SubscriberMails: &on}), problem.Forbidden), "nor the operator by mistake")
+
+	require.NoError(t, n.update(t, access.OrganizationPatch{SubscriberMailsAllowed: &on}))
+	read = n.Patch(t, "/v1/organization", object{"subscriberMails": true})
+	require.Equal(t, []any{true, true}, []any{read["subscriberMails"], read["subscriberMailsAllowed"]})
+	require.NoError(t, n.update(t, access.OrganizationPatch{SubscriberMailsAllowed: &off}))
+	// Its setting stays, and it may repeat what it has read.
+	read = n.Patch(t, "/v1/organization", object{"subscriberMails": true})
+	require.Equal(t, []any{true, false}, []any{read["subscriberMails"], read["subscriberMailsAllowed"]})
 }
 
 // enlist makes a member with a role.

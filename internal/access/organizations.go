@@ -21,6 +21,8 @@ type NewOrganization struct {
 	Slug string
 	// Plan is free, pro or business.
 	Plan string
+	// SubscriberMailsAllowed lets it e-mail its end-users, by the operator's mail server.
+	SubscriberMailsAllowed bool
 	// The first member, its owner: who API keys act as.
 	OwnerEmail, OwnerName string
 }
@@ -47,7 +49,8 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 		owner *db.User
 	)
 	err := s.store.InTx(ctx, func(tx *db.Tx) (err error) {
-		create := tx.Organization.Create().SetName(in.Name).SetPlan(organization.Plan(in.Plan))
+		create := tx.Organization.Create().SetName(in.Name).SetPlan(organization.Plan(in.Plan)).
+			SetSubscriberMailsAllowed(in.SubscriberMailsAllowed)
 		if in.Slug != "" {
 			create.SetSlug(in.Slug)
 		}

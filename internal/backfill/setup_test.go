@@ -48,7 +48,7 @@ func (n *tenant) onBoard(t *testing.T) context.Context {
 // acts has somebody who isn't known act on the public board, at a moment of before.
 func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	t.Helper()
-	who := feedback.Visitor{EmailHash: n.App.Contacts.EmailHash(email)}
+	who := feedback.Visitor{Spelled: n.App.Feedback.Spelled(email)}
 	ctx, f := n.onBoard(t), n.App.Feedback
 	require.NoError(t, n.App.Changes.Run(ctx, func(c *change.Change) (err error) {
 		if kind == "post" {

@@ -251,7 +251,7 @@ func (g *Group[In, Out]) answerOf(m *member[In, Out], out *Out) (kept store.Kept
 	if err != nil {
 		return kept, err
 	}
-	return store.KeptAnswer{Key: *m.key, Status: a.Status, Answer: g.runner.sealAnswer(*m.key, a)}, nil
+	return g.runner.keptAnswer(*m.key, a), nil
 }
 
 func touchDeliveries(ctx context.Context, deliveries []PendingDelivery) {

@@ -83,10 +83,10 @@ func (i *Idempotent) Commit(ctx context.Context, answer Answer) error {
 	if h == nil {
 		return nil
 	}
-	sealed := i.runner.sealAnswer(i.key, answer)
+	kept := i.runner.keptAnswer(i.key, answer)
 	i.held = nil
 	defer h.end()
-	err := h.tx.Commit(ctx, answer.Status, sealed)
+	err := h.tx.Commit(ctx, kept)
 	if err != nil && !store.Unknown(err) {
 		return err
 	}
@@ -144,7 +144,11 @@ func (r *Runner) taken(key store.IdempotencyKey, err error) error {
 	return &ReplayedError{Answer{before.Status, []byte(body)}}
 }
 
-// sealAnswer encrypts an answer for its record: some hold a secret that is shown once.
-func (r *Runner) sealAnswer(key store.IdempotencyKey, a Answer) []byte {
-	return r.secrets.SealApart(hex.EncodeToString(key.ID[:]), string(a.Body))
+// keptAnswer encrypts an answer for its record, because some answers hold a secret that is shown once.
+// An erasure finds the record by the subjects that stand beside it in clear.
+func (r *Runner) keptAnswer(key store.IdempotencyKey, a Answer) store.KeptAnswer {
+	return store.KeptAnswer{
+		Key: key, Status: a.Status, Subjects: subjectsOf(a.Body),
+		Answer: r.secrets.SealApart(hex.EncodeToString(key.ID[:]), string(a.Body)),
+	}
 }

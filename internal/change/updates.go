@@ -23,8 +23,12 @@ func (c *Change) EntryPublished(ctx context.Context, id publicid.ChangelogEntry)
 	return c.tell(ctx, c.SubscriberUpdate.Create().SetEntryID(id))
 }
 
+// TellsSubscribers reports whether an organization sends e-mails to end-users: its own setting and the
+// operator's permission are both needed.
+func TellsSubscribers(o *db.Organization) bool { return o.SubscriberMails && o.SubscriberMailsAllowed }
+
 func (c *Change) tell(ctx context.Context, row *db.SubscriberUpdateCreate) error {
-	if !c.settings.SubscriberMails || !c.Caller.Organization.SubscriberMails {
+	if !c.settings.SubscriberMails || !TellsSubscribers(c.Caller.Organization) {
 		return nil
 	}
 	if err := row.Exec(ctx); err != nil {

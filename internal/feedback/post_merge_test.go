@@ -17,6 +17,7 @@ func TestAMergeOfPosts(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"moves the votes, one a voter":                           mergedVotes,
+		"keeps the vote of each member who shares an address":    mergedTwinMembers,
 		"moves the comments, with replies and tombstones":        mergedComments,
 		"leaves readable duplicates that name the target":        mergedSources,
 		"leaves the target as it was, but for what it won":       mergedTarget,
@@ -84,6 +85,32 @@ func mergedVotes(t *testing.T, n *tenant) {
 		third.Make(t, http.MethodDelete, target+"/votes", nil)
 	}
 	require.Equal(t, "5 votes, 5 listed; 0 comments, 0 listed", n.counts(t, target))
+}
+
+// An end-user's vote may be that of either member, but not of both.
+func mergedTwinMembers(t *testing.T, n *tenant) {
+	voters := []func(t *testing.T, post string){
+		func(t *testing.T, post string) { n.anonymousVote(t, post, n.hashOf("twin@example.com")) },
+	}
+	for _, name := range []string{"twin", "TWIN"} {
+		member := n.member(t, name)
+		voters = append(voters, func(t *testing.T, post string) { member.ID(t, post+"/votes", nil) })
+	}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		_, posts := n.numbered(t, 3)
+		for i, post := range posts {
+			voters[order[i]](t, post)
+		}
+		require.Equal(t, json.Number("2"), n.merge(t, posts[0], posts[1:]...)["voteCount"], order)
+		require.Equal(t, "2 votes, 2 listed; 0 comments, 0 listed", n.counts(t, posts[0]), order)
+	}
+	_, posts := n.numbered(t, 3)
+	voters[1](t, posts[1])
+	voters[2](t, posts[1])
+	voters[1](t, posts[2])
+	voters[2](t, posts[2])
+	voters[0](t, posts[0])
+	require.Equal(t, json.Number("2"), n.merge(t, posts[0], posts[1:]...)["voteCount"], "each member twice")
 }
 
 func mergedComments(t *testing.T, n *tenant) {

@@ -70,6 +70,11 @@ func New(s *store.Store, changes *change.Runner, people *contacts.Service, setti
 	return all
 }
 
+// Spelled returns the hashes of a visitor's address.
+func (s *Service) Spelled(address string) store.Spelled {
+	return store.Spelled{EmailHash: s.emailHash(address), Mailbox: contacts.HashMailbox(s.settings.EmailHashKey, address)}
+}
+
 // emailHash is what votes and comments are matched with contacts by.
 func (s *Service) emailHash(address string) []byte {
 	return contacts.HashEmail(s.settings.EmailHashKey, address)

@@ -22,7 +22,8 @@ import (
 
 // Visitor is an end-user of public boards, known by the hash of the address.
 type Visitor struct {
-	EmailHash []byte
+	// Mailbox is only needed for votes, of which a mailbox has one.
+	store.Spelled
 	// OptIn is who has opted in to hear of what comes of it; without it nothing is kept of them but
 	// the hash.
 	OptIn *OptIn
@@ -75,6 +76,13 @@ func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db
 	if err != nil {
 		return err
 	}
+	// It is noted first, so that votes from before are found by the other spellings from now on.
+	if err := store.NoteSpelling(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+		return err
+	}
+	if by.spellings, err = store.Spellings(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+		return err
+	}
 	_, err = castVote(ctx, c, on, by)
 	return err
 }
@@ -85,8 +93,11 @@ func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on 
 	if err != nil {
 		return err
 	}
-	hash := s.emailHash(email)
-	_, err = retract(ctx, c, p, voter{emailHash: &hash})
+	spellings, err := store.Spellings(ctx, c.Tx, c.Caller.Organization.ID, s.Spelled(email))
+	if err != nil {
+		return err
+	}
+	_, err = retract(ctx, c, p, voter{spellings: spellings})
 	return err
 }
 
@@ -141,7 +152,11 @@ func (s *Service) HasVoted(ctx context.Context, on *db.Post, email string) (bool
 	if on.MergedIntoID != nil {
 		target = *on.MergedIntoID
 	}
-	found, err := store.Exists(ctx, s.store.Client().Vote.Query().Where(vote.PostID(target), vote.EmailHash(s.emailHash(email))))
+	spellings, err := store.Spellings(ctx, s.store.Client(), on.OrganizationID, s.Spelled(email))
+	if err != nil {
+		return false, err
+	}
+	found, err := store.Exists(ctx, s.store.Client().Vote.Query().Where(vote.PostID(target), vote.EmailHashIn(spellings...)))
 	if err != nil {
 		return false, errors.Wrap(err, "look for the vote")
 	}

@@ -24,6 +24,8 @@ type voter struct {
 	contact *publicid.Contact
 	// emailHash is nil for a contact without an address.
 	emailHash *[]byte
+	// spellings are further hashes by which a vote is the visitor's: other spellings of the address.
+	spellings [][]byte
 }
 
 func (s *Service) member(u *db.User) voter {
@@ -57,8 +59,16 @@ func (v voter) own(of *db.Vote) bool {
 
 // cast reports whether a vote is the voter's, by the id or by the address.
 func (v voter) cast(of *db.Vote) bool {
-	sameAddress := v.emailHash != nil && of.EmailHash != nil && bytes.Equal(*v.emailHash, *of.EmailHash)
+	sameAddress := of.EmailHash != nil && slices.ContainsFunc(v.hashes(), func(h []byte) bool { return bytes.Equal(h, *of.EmailHash) })
 	return v.own(of) || sameAddress && (v.user == nil || of.UserID == nil)
+}
+
+// hashes are those by which a vote is the voter's.
+func (v voter) hashes() [][]byte {
+	if v.emailHash == nil {
+		return v.spellings
+	}
+	return append([][]byte{*v.emailHash}, v.spellings...)
 }
 
 // votesOf are the votes of a person on a post, one by the own id first. There is one, unless they
@@ -72,8 +82,8 @@ func votesOf(ctx context.Context, c *change.Change, on publicid.Post, by voter) 
 	if by.contact != nil {
 		either = append(either, vote.ContactID(*by.contact))
 	}
-	if by.emailHash != nil {
-		either = append(either, vote.EmailHash(*by.emailHash))
+	if hashes := by.hashes(); len(hashes) > 0 {
+		either = append(either, vote.EmailHashIn(hashes...))
 	}
 	found, err := c.Vote.Query().Where(vote.PostID(on), vote.Or(either...)).Order(db.Asc(vote.FieldID)).All(ctx)
 	if err != nil {

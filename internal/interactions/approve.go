@@ -13,6 +13,7 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
+	"earshot/internal/store"
 )
 
 // Approve has what waits appear, as it would have at once: with its events, and the contact of who
@@ -61,7 +62,7 @@ func hidden(ctx context.Context, c *change.Change, id publicid.Submission) error
 
 // writer is who has written what waits.
 func (s *Service) writer(ctx context.Context, row *db.Submission) (feedback.Visitor, error) {
-	who := feedback.Visitor{EmailHash: row.EmailHash}
+	who := feedback.Visitor{Spelled: store.Spelled{EmailHash: row.EmailHash}}
 	if row.PersonSealed == nil {
 		return who, nil
 	}

@@ -226,23 +226,3 @@ func TestTheSweepFindsEveryInteractionThatIsDuePageByPage(t *testing.T) {
 	}
 	require.Len(t, found, 3)
 }
-
-func TestAnAddressGetsSixLinksAnHourFromAllOrganizationsTogether(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	letters := 0
-	for range 9 {
-		s.ask(t, "Quentin@example.com ")
-		var id publicid.Interaction
-		s.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
-		letter, err := s.Letter(t.Context(), id)
-		require.NoError(t, err)
-		if letter != nil {
-			letters++
-		}
-	}
-	require.Equal(t, 6, letters)
-	var left int
-	s.query(t, "SELECT count(*) FROM interactions", &left)
-	require.Equal(t, 6, left, "what was too much is gone with the look at it")
-}

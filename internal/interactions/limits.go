@@ -5,7 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"net/netip"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,11 +19,13 @@ const (
 	// Forms from one network within ten minutes, and at once: a whole office may be behind one
 	// address, and reads the same announcement.
 	networkForms, networkRefill = 60, 10 * time.Minute
-	// Links that are mailed to one address within an hour, whoever asks for them and wherever: more
-	// than somebody asks for who doesn't find the first one, and no flood for who didn't ask.
-	addressLinks, addressRefill = 6, time.Hour
-	// And within a day, for good: somebody who goes on for weeks must not fill a stranger's mailbox.
-	dayLinks, dayRefill = 12, 24 * time.Hour
+	// Links that are mailed to one mailbox within an hour, whoever asks for them and wherever: six, which is
+	// more than somebody asks for who doesn't find the first one, and no flood for who didn't ask. Two of
+	// them are kept for networks that have not asked for the mailbox within a day, so that a stranger who
+	// uses up the others does not keep the owner from getting one.
+	mailboxLinks, mailboxLinksKept, mailboxRefill = 4, 2, time.Hour
+	// And within a day, twelve: somebody who goes on for weeks must not fill a stranger's mailbox.
+	dayLinks, dayLinksKept, dayRefill = 8, 4, 24 * time.Hour
 	// Links that all visitors of an organization ask for within ten minutes: as many as ten offices.
 	organizationLinks, organizationRefill = 600, 10 * time.Minute
 	// What somebody does without a link within ten minutes: faster than anybody reads.
@@ -32,23 +34,40 @@ const (
 
 // MayTry counts a form from a network. Too many are problem.RateLimited.
 func (s *Service) MayTry(ctx context.Context, from netip.Prefix) error {
-	// Who has a /64 of IPv6 mostly has more of them, up to a /56 at home.
+	return s.take(ctx, s.bucket("network", networkName(from), networkForms, networkRefill))
+}
+
+// networkName is what a network is counted by. Who has a /64 of IPv6 mostly has more of them, up to a
+// /56 at home.
+func networkName(from netip.Prefix) []byte {
 	if a := from.Addr(); a.Is6() && from.Bits() > networkBits {
 		from = netip.PrefixFrom(a, networkBits).Masked()
 	}
-	return s.take(ctx, s.bucket("network", []byte(from.String()), networkForms, networkRefill))
+	return []byte(from.String())
 }
 
 const networkBits = 56
 
-// mayMail counts a link for a mailbox. An address with a tag leads to the same one.
-func (s *Service) mayMail(ctx context.Context, to string) (bool, error) {
-	local, host, _ := strings.Cut(to, "@")
-	local, _, _ = strings.Cut(local, "+")
-	mailbox := s.emailHash(local + "@" + host)
-	for _, b := range []store.Bucket{
-		s.bucket("address", mailbox, addressLinks, addressRefill), s.bucket("address a day", mailbox, dayLinks, dayRefill),
-	} {
+// mayMail counts a link for a visitor's mailbox, which all spellings of the address share.
+func (s *Service) mayMail(ctx context.Context, to Visitor) (bool, error) {
+	mailbox := s.mailboxHash(to.Email)
+	// Every request is noted, so a network that has asked before has no part in what is kept for others.
+	pair := append(slices.Clone(mailbox), networkName(to.From)...)
+	fresh, err := s.store.TakeFrom(ctx, s.bucket("address from network", pair, 1, dayRefill))
+	if err != nil {
+		return false, err
+	}
+	ok, err := s.takeEach(ctx, s.bucket("address", mailbox, mailboxLinks, mailboxRefill), s.bucket("address a day", mailbox, dayLinks, dayRefill))
+	if ok || err != nil || !fresh {
+		return ok, err
+	}
+	return s.takeEach(ctx, s.bucket("address kept", mailbox, mailboxLinksKept, mailboxRefill),
+		s.bucket("address kept a day", mailbox, dayLinksKept, dayRefill))
+}
+
+// takeEach takes a token out of each bucket, up to the first empty one.
+func (s *Service) takeEach(ctx context.Context, all ...store.Bucket) (bool, error) {
+	for _, b := range all {
 		if ok, err := s.store.TakeFrom(ctx, b); err != nil || !ok {
 			return false, err
 		}
@@ -58,7 +77,7 @@ func (s *Service) mayMail(ctx context.Context, to string) (bool, error) {
 
 // mayAct counts what a visitor does, by the hash of the address.
 func (s *Service) mayAct(ctx context.Context, by Visitor) error {
-	return s.take(ctx, s.bucket("visitor", s.emailHash(by.Email), visitorActs, visitorRefill))
+	return s.take(ctx, s.bucket("visitor", s.mailboxHash(by.Email), visitorActs, visitorRefill))
 }
 
 func (s *Service) take(ctx context.Context, b store.Bucket) error {

@@ -58,7 +58,7 @@ func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) erro
 	}
 	hash := s.emailHash(by.Email)
 	// Of all organizations together: it is one person's mailbox.
-	mayMail, err := s.mayMail(ctx, by.Email)
+	mayMail, err := s.mayMail(ctx, by)
 	if err != nil {
 		return err
 	}

@@ -53,3 +53,6 @@ func derived(key []byte, purpose string) []byte {
 }
 
 func (s *Service) emailHash(address string) []byte { return contacts.HashEmail(s.hashKey, address) }
+
+// mailboxHash is what limits count a person by.
+func (s *Service) mailboxHash(address string) []byte { return contacts.HashMailbox(s.hashKey, address) }

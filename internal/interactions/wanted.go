@@ -2,6 +2,7 @@ package interactions
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 
 	"github.com/go-faster/errors"
@@ -38,6 +39,8 @@ const (
 type Visitor struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
+	// From is the network of the present request. It is kept nowhere.
+	From netip.Prefix `json:"-"`
 }
 
 // Wanted is what a visitor wants to do.
@@ -116,7 +119,7 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w W
 	if err != nil {
 		return nil, err
 	}
-	who := feedback.Visitor{EmailHash: s.emailHash(by.Email)}
+	who := feedback.Visitor{Spelled: s.feedback.Spelled(by.Email)}
 	if w.OptIn {
 		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language, At: store.Now()}
 	}

@@ -199,6 +199,9 @@ func NewWidgetSecret() WidgetSecret { return WidgetSecret{fresh[widgetSecretKind
 // NewSubmission makes a fresh id.
 func NewSubmission() Submission { return Submission{fresh[submissionKind]()} }
 
+// SubmissionAt is DeliveryAt for submissions.
+func SubmissionAt(at time.Time) Submission { return Submission{firstAt[submissionKind](at)} }
+
 // parser is what every kind's pointer offers.
 type parser[T any] interface {
 	*T

@@ -17,19 +17,20 @@ const hashPage = 500
 
 // unhashed is a table whose rows members write: a page of those without the hash, by id,
 // and a statement that sets it. A comment that is deleted meanwhile loses its author, and
-// then it gets none.
+// then it gets none. An erased member has an id in the place of the address, and gets none
+// either.
 type unhashed struct{ find, set string }
 
 var unhashedTables = []unhashed{
 	{
 		`SELECT v.id, u.email FROM votes v JOIN users u ON u.id = v.user_id
-WHERE v.email_hash IS NULL AND v.user_id IS NOT NULL AND v.id > $1 ORDER BY v.id LIMIT $2`,
+WHERE v.email_hash IS NULL AND v.user_id IS NOT NULL AND (u.kind = 'guest' OR u.email LIKE '%@%') AND v.id > $1 ORDER BY v.id LIMIT $2`,
 		`UPDATE votes v SET email_hash = h.hash FROM unnest($1::uuid[], $2::bytea[]) h(id, hash)
 WHERE v.id = h.id AND v.email_hash IS NULL AND v.user_id IS NOT NULL`,
 	},
 	{
 		`SELECT c.id, u.email FROM comments c JOIN users u ON u.id = c.author_user_id
-WHERE c.email_hash IS NULL AND c.author_user_id IS NOT NULL AND c.id > $1 ORDER BY c.id LIMIT $2`,
+WHERE c.email_hash IS NULL AND c.author_user_id IS NOT NULL AND (u.kind = 'guest' OR u.email LIKE '%@%') AND c.id > $1 ORDER BY c.id LIMIT $2`,
 		`UPDATE comments c SET email_hash = h.hash FROM unnest($1::uuid[], $2::bytea[]) h(id, hash)
 WHERE c.id = h.id AND c.email_hash IS NULL AND c.author_user_id IS NOT NULL`,
 	},

@@ -44,14 +44,15 @@ func (s *Store) Hold(ctx context.Context, of publicid.Organization, key Idempote
 	return held, err
 }
 
-// Commit commits with the record of what is answered. As with InTx, an error that is Unknown
+// Commit commits with the record of an answer, whose key is that of the transaction. As with InTx, an error that is Unknown
 // may have committed.
-func (h *HeldTx) Commit(ctx context.Context, status int, answer []byte) error {
+func (h *HeldTx) Commit(ctx context.Context, answer KeptAnswer) error {
 	if err := ctx.Err(); err != nil {
 		h.Rollback()
 		return errors.Wrap(err, "commit") // it wasn't sent
 	}
-	h.own.commit, h.own.status, h.own.answer = ctx, status, answer
+	answer.Key = h.own.key
+	h.own.commit, h.own.answer = ctx, answer
 	if err := h.tx.Commit(); err != nil {
 		return errors.Wrap(&unknownOutcome{err}, "commit")
 	}
@@ -92,8 +93,7 @@ type keyedTx struct {
 	key  IdempotencyKey
 	// What the commit is sent with.
 	commit context.Context
-	status int
-	answer []byte
+	answer KeptAnswer
 	over   bool
 }
 
@@ -121,7 +121,7 @@ func (t *keyedTx) Commit() error {
 		return stdsql.ErrTxDone
 	}
 	statements := &pgx.Batch{}
-	queueRecords(statements, t.of, []KeptAnswer{{Key: t.key, Status: t.status, Answer: t.answer}})
+	queueRecords(statements, t.of, []KeptAnswer{t.answer})
 	statements.Queue("COMMIT")
 	err := t.send(t.commit, statements)
 	if err != nil {

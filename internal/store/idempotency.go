@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/ent/db"
 	"earshot/internal/publicid"
 )
 
@@ -53,13 +55,13 @@ const (
 SELECT id, fingerprint, status, answer FROM idempotency_records
 WHERE organization_id = $1 AND id = ANY ((SELECT $2::bytea[])::bytea[]) AND created_at > $3`
 	insertRecordsSQL = `
-INSERT INTO idempotency_records AS r (organization_id, id, created_at, fingerprint, status, answer)
-SELECT $1::uuid, n.id, $2, n.fingerprint, n.status, n.answer
-FROM unnest($3::bytea[], $4::bytea[], $5::int[], $6::bytea[], $7::uuid[]) n(id, fingerprint, status, answer, about)
+INSERT INTO idempotency_records AS r (organization_id, id, created_at, fingerprint, status, answer, subjects)
+SELECT $1::uuid, n.id, $2, n.fingerprint, n.status, n.answer, n.subjects::uuid[]
+FROM unnest($3::bytea[], $4::bytea[], $5::int[], $6::bytea[], $7::uuid[], $8::text[]) n(id, fingerprint, status, answer, about, subjects)
 WHERE n.about IS NULL OR coalesce((SELECT true FROM posts WHERE id = n.about LIMIT 1),
   (SELECT true FROM votes WHERE id = n.about LIMIT 1), (SELECT true FROM comments WHERE id = n.about LIMIT 1))
 ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = excluded.fingerprint,
-  status = excluded.status, answer = excluded.answer`
+  status = excluded.status, answer = excluded.answer, subjects = excluded.subjects`
 )
 
 // lockOf is the advisory lock of a key. Two keys that share one, of 2^64, get ErrKeyInUse while
@@ -137,6 +139,8 @@ type KeptAnswer struct {
 	Key    IdempotencyKey
 	Status int
 	Answer []byte
+	// Subjects are the persons and texts in the answer: contacts, members, posts and comments.
+	Subjects []uuid.UUID
 	// About is the row that was to be inserted for it, if any: the record is written where
 	// that was.
 	About uuid.UUID
@@ -145,11 +149,42 @@ type KeptAnswer struct {
 func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []KeptAnswer) {
 	n := len(answers)
 	ids, prints, bodies, states, about := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([]int, n), make(uuidArray, n)
+	subjects := make([]*string, n)
 	for i, a := range answers {
 		ids[i], prints[i], states[i], bodies[i] = a.Key.ID[:], a.Key.Fingerprint[:], a.Status, a.Answer
 		if a.About != uuid.Nil {
 			about[i].Bytes, about[i].Valid = a.About, true
 		}
+		subjects[i] = arrayOf(a.Subjects)
 	}
-	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, about)
+	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, about, subjects)
+}
+
+// arrayOf is an array as Postgres writes one, or nil for an empty one, which the index leaves out.
+// unnest would take an array of arrays apart to the single ids.
+func arrayOf(ids []uuid.UUID) *string {
+	if len(ids) == 0 {
+		return nil
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	array := "{" + strings.Join(texts, ",") + "}"
+	return &array
+}
+
+const removeAnswersSQL = `DELETE FROM idempotency_records WHERE organization_id = $1 AND subjects && $2::text::uuid[]`
+
+// RemoveAnswers removes the kept answers of an organization in which one of the ids is a subject. A
+// repeated request then takes effect again. An answer whose transaction commits later is not found:
+// the caller has locked the rows that such an answer could show.
+func RemoveAnswers(ctx context.Context, tx *db.Tx, of publicid.Organization, subjects ...uuid.UUID) error {
+	if len(subjects) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, removeAnswersSQL, of, arrayOf(subjects)); err != nil {
+		return errors.Wrap(err, "remove kept answers")
+	}
+	return nil
 }

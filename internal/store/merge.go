@@ -12,29 +12,38 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Of a person who voted for several of the posts the target's vote stays, else the oldest; so
-// whatever moves is one more for the target. A post has one vote of each person, so the others
-// have to go first. A person is known by each of three things, a member's id, a contact's, and
-// the hash of the address; only members who share an address are two. A vote without a hash,
-// because another one on its post has it, counts by its contact's; of the person's votes one that
-// has the hash stays, so that later ones are held against it.
+// If a person voted for several of the posts, the vote on the target stays, or else the oldest one. So every vote
+// that moves is one more for the target. A post has one vote of each person, so the others have to go first.
+//
+// A person is known by a member's id, by a contact's id, and by the hash of the address. Members who share an
+// address are different persons. A vote without a member is that of one of them at most: if it comes before their
+// votes, only the first of the members loses a vote to it.
+//
+// A vote has no hash if another vote on its post has it; it then counts by the hash of its contact. Of a person's
+// votes one that has the hash stays, so that later ones are compared with it.
+//
+// Known spellings of one mailbox are one address (spellings.go).
 const dropVotesSQL = `
 WITH placed AS (
-  SELECT v.id, v.post_id, v.user_id, v.contact_id, coalesce(v.email_hash, c.email_hash) AS email_hash,
+  SELECT v.id, v.post_id, v.user_id, v.contact_id, coalesce(s.mailbox_hash, v.email_hash, c.email_hash) AS email_hash,
     row_number() OVER (ORDER BY (v.post_id = $2) DESC, v.email_hash IS NULL, v.id) AS place
   FROM votes v LEFT JOIN contacts c ON c.organization_id = $1 AND c.id = v.contact_id
+    LEFT JOIN address_spellings s ON s.organization_id = $1 AND s.email_hash = coalesce(v.email_hash, c.email_hash)
   WHERE v.organization_id = $1 AND (v.post_id = $2 OR v.post_id = ANY ($3::uuid[]))
 ), first AS (
-  SELECT id, post_id, place,
+  SELECT id, post_id, user_id, email_hash, place,
     CASE WHEN user_id IS NOT NULL THEN min(place) OVER (PARTITION BY user_id) END AS of_user,
     CASE WHEN contact_id IS NOT NULL THEN min(place) OVER (PARTITION BY contact_id) END AS of_contact,
-    CASE WHEN email_hash IS NULL THEN NULL
-      WHEN user_id IS NULL THEN min(place) OVER (PARTITION BY email_hash)
-      ELSE min(place) FILTER (WHERE user_id IS NULL) OVER (PARTITION BY email_hash) END AS of_address
+    min(place) FILTER (WHERE user_id IS NULL) OVER (PARTITION BY email_hash) AS of_visitors,
+    min(place) FILTER (WHERE user_id IS NOT NULL) OVER (PARTITION BY email_hash) AS of_members
   FROM placed
 )
 DELETE FROM votes v USING first f
-WHERE v.organization_id = $1 AND v.id = f.id AND f.post_id <> $2 AND f.place > least(f.of_user, f.of_contact, f.of_address)`
+WHERE v.organization_id = $1 AND v.id = f.id AND f.post_id <> $2 AND (
+  f.place > least(f.of_user, f.of_contact) OR f.email_hash IS NOT NULL AND CASE
+    WHEN f.user_id IS NULL THEN f.place > least(f.of_visitors, f.of_members)
+    ELSE f.of_user = f.of_members AND f.of_visitors < f.of_members
+  END)`
 
 const moveVotesSQL = `UPDATE votes SET post_id = $2 WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 

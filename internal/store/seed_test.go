@@ -73,10 +73,16 @@ func seed(t *testing.T, s *store.Store) *rows {
 		SetPrefix("esk_12345678").SetScope(apikey.ScopeRead).SaveX(r.ctx).ID
 	r.seedFeedback(c)
 	r.seedDeliveries(c)
+	_, err := s.TakeFirstMailSlot(r.ctx, []byte("hash"), 1)
+	require.NoError(t, err)
+	tx, err := c.Tx(r.ctx)
+	require.NoError(t, err)
+	require.NoError(t, store.NoteSpelling(r.ctx, tx, r.organization, store.Spelled{EmailHash: []byte("hash"), Mailbox: []byte("mailbox")}))
+	require.NoError(t, tx.Commit())
 	held, err := s.Hold(r.ctx, r.organization, store.IdempotencyKey{ID: sha256.Sum256([]byte(r.organization.String()))},
 		func(*db.Tx) error { return nil })
 	require.NoError(t, err)
-	require.NoError(t, held.Commit(r.ctx, http.StatusOK, []byte("sealed")))
+	require.NoError(t, held.Commit(r.ctx, store.KeptAnswer{Status: http.StatusOK, Answer: []byte("sealed")}))
 	return r
 }
 

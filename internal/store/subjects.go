@@ -44,9 +44,26 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 		// That somebody wants no e-mails has to be known for as long as the address may come again.
 		`DELETE FROM subscriptions WHERE organization_id = $1 AND email_hash = $3 AND status_updates` + nobodyElseSQL,
 		`UPDATE subscriptions SET changelog = false WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
+		// The slot goes on to count, of nobody: else an organization could erase and identify people anew to
+		// e-mail more strangers than its rate allows.
+		`UPDATE first_mails SET email_hash = uuid_send(gen_random_uuid()) WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
+		`DELETE FROM address_spellings WHERE organization_id = $1 AND (email_hash = $3 OR mailbox_hash = $3)` + nobodyElseSQL,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
 			return errors.Wrap(err, "erase the person")
+		}
+	}
+	return nil
+}
+
+// EraseMemberHashes takes the hash of a removed member's address off their votes and comments.
+func EraseMemberHashes(ctx context.Context, tx *db.Tx, of *db.User, hash []byte) error {
+	for _, statement := range []string{
+		`UPDATE votes SET email_hash = NULL WHERE organization_id = $1 AND email_hash = $3 AND user_id = $2`,
+		`UPDATE comments SET email_hash = NULL WHERE organization_id = $1 AND email_hash = $3 AND author_user_id = $2`,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
+			return errors.Wrap(err, "erase the hashes of a member's address")
 		}
 	}
 	return nil

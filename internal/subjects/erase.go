@@ -41,6 +41,9 @@ func (t *step) blankPosts(ctx context.Context) error {
 			return errors.Wrap(err, "blank a post")
 		}
 	}
+	if err := t.removeQuotes(ctx, rows); err != nil {
+		return err
+	}
 	t.nextAfter(len(rows), lastOf(rows), stageComments)
 	return nil
 }
@@ -62,8 +65,21 @@ func (t *step) blankComments(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "blank the comments")
 	}
+	if err := t.removeQuotes(ctx, rows); err != nil {
+		return err
+	}
 	t.nextAfter(len(rows), lastOf(rows), stageEvents)
 	return nil
+}
+
+// removeQuotes removes the kept answers that quote texts which the step has blanked. The texts are
+// locked, so a later answer shows what is left of them.
+func (t *step) removeQuotes(ctx context.Context, rows []*db.SubjectRecord) error {
+	texts := make([]uuid.UUID, len(rows))
+	for i, r := range rows {
+		texts[i] = r.ItemID
+	}
+	return store.RemoveAnswers(ctx, t.Tx, t.request.OrganizationID, texts...)
 }
 
 // eraseEvents erases what a page of events says of the person. Whoever attempts a delivery later

@@ -40,3 +40,26 @@ func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
 	}
 	require.Fail(t, "nothing was asked")
 }
+
+// The service keeps a day of answers of all organizations, and one erasure may not read all of them.
+func TestAnErasureFindsKeptAnswersByAnIndex(t *testing.T) {
+	t.Parallel()
+	s, c, asked := testkit.Asked(t)
+	_, err := c.Exec(t.Context(), `
+		INSERT INTO organizations (id, created_at, updated_at, name) VALUES (gen_random_uuid(), now(), now(), 'one');
+		INSERT INTO idempotency_records (id, organization_id, created_at, fingerprint, status, answer, subjects)
+			SELECT sha256(n::text::bytea), o.id, now(), '', 200, '', ARRAY[gen_random_uuid()] FROM organizations o, generate_series(1, 20000) n;
+		ANALYZE; SET plan_cache_mode = force_generic_plan`)
+	require.NoError(t, err)
+	err = s.InTx(t.Context(), func(tx *db.Tx) error {
+		return store.RemoveAnswers(t.Context(), tx, publicid.NewOrganization(), uuid.New())
+	})
+	require.NoError(t, err)
+	for _, q := range asked.All() {
+		if strings.Contains(q.SQL, "DELETE FROM idempotency_records") {
+			require.Contains(t, testkit.KeptPlan(t, c, q), "idempotency_records_subjects")
+			return
+		}
+	}
+	require.Fail(t, "nothing was asked")
+}

@@ -1,5 +1,5 @@
 // Package subjects does what the law gives the person that a contact is: a copy of everything that
-// is kept of them, and their erasure. Both are data-subject requests, whose row is the receipt and
+// is kept of them, and their erasure; and the erasure of a removed member. Both are data-subject requests, whose row is the receipt and
 // the outbox of the workflow that goes on with it, a page at a time. README.md states the rules.
 package subjects
 
@@ -45,14 +45,15 @@ const contactDeleted = "contact_deleted"
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store   *store.Store
-	changes *change.Runner
-	secrets *seal.Box
+	store    *store.Store
+	changes  *change.Runner
+	contacts *contacts.Service
+	secrets  *seal.Box
 }
 
 // New makes the service from its collaborators. The box seals the records of exports.
-func New(s *store.Store, changes *change.Runner, secrets *seal.Box) *Service {
-	return &Service{store: s, changes: changes, secrets: secrets}
+func New(s *store.Store, changes *change.Runner, c *contacts.Service, secrets *seal.Box) *Service {
+	return &Service{store: s, changes: changes, contacts: c, secrets: secrets}
 }
 
 // Export begins to collect all there is about the person that a contact is. While an export of the
@@ -119,7 +120,12 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 			return err
 		}
 		c.Audit("eraseContact", id)
-		return contacts.Remove(ctx, c, of)
+		if err := contacts.Remove(ctx, c, of); err != nil {
+			return err
+		}
+		// Last: every change that could still answer with the contact has ended, or waits for one of the
+		// rows that are locked now.
+		return store.RemoveAnswers(ctx, c.Tx, of.OrganizationID, id.UUID())
 	})
 	return made, err
 }

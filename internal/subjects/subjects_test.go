@@ -20,6 +20,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 func TestAnExport(t *testing.T) {
@@ -202,6 +203,8 @@ func TestAnErasure(t *testing.T) {
 		"blanks a post though another one has the slug that its id makes":               eraseBlanksBesideASquatter,
 		"clears what receivers answered to contact.deleted":                             eraseClearsLastAnswers,
 		"removes the exports of the person":                                             eraseRemovesExports,
+		"removes kept answers that name the person, and no others":                      eraseRemovesAnswers,
+		"removes kept answers that quote a text which is blanked":                       eraseRemovesQuotes,
 		"waits for attempts that carry what was there, and clears their answers":        eraseWaits,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,11 +252,19 @@ func (n *tenant) submits(t *testing.T, text string) {
 	require.True(t, done.Waits)
 }
 
+// spells notes the address as another spelling of a mailbox, and as a mailbox that has another one.
+func (n *tenant) spells(t *testing.T) {
+	t.Helper()
+	query[int](t, n, `INSERT INTO address_spellings (organization_id, email_hash, mailbox_hash)
+  VALUES ($1, $2, 'mailbox'), ($1, 'spelling', $2) RETURNING 1`, n.Organization.ID.UUID(), hashOf(n, address))
+}
+
 func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 	n.publicVote(t, n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"}), hashOf(n, address))
 	n.answered(t)
 	n.waitsForLink(t)
 	n.submits(t, "Waits to be looked at")
+	n.spells(t)
 	traces := []string{address, fullName, secret, hexOf(n), "u-noor"}
 	for _, text := range traces {
 		require.NotEmpty(t, n.traces(t, text), "the search finds what there is")
@@ -418,6 +429,61 @@ func eraseRemovesExports(t *testing.T, n *tenant) {
 	require.Empty(t, query[int](t, n, "SELECT 1 FROM subject_records"))
 }
 
+// keyed sends a request with an Idempotency-Key and reports whether its answer is the kept one.
+func (n *tenant) keyed(t *testing.T, method, path string, body any) (a testkit.Answer, replayed bool) {
+	t.Helper()
+	a = n.Do(t, method, path, body, "Idempotency-Key", "once")
+	return a, a.Header.Get("Idempotent-Replayed") == "true"
+}
+
+func eraseRemovesAnswers(t *testing.T, n *tenant) {
+	made, _ := n.keyed(t, http.MethodPost, "/v1/contacts", object{"email": "nia@customer.example", "name": fullName})
+	nia := made.Data()["id"].(string)
+	named := []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPatch, "/v1/contacts/" + nia, object{"plan": "pro"}},
+		{http.MethodPost, "/v1/boards/" + n.board + "/posts", object{"title": "Grey mode", "contactId": nia}},
+		{http.MethodPost, "/v1/posts/" + n.post + "/votes", object{"contactId": nia}},
+		{http.MethodPost, "/v1/posts/" + n.post + "/comments", object{"contactId": nia, "body": object{"text": "Please"}}},
+	}
+	for _, r := range named {
+		a, _ := n.keyed(t, r.method, r.path, r.body)
+		require.Less(t, a.Status, 300, "%s", a.Raw)
+		_, replayed := n.keyed(t, r.method, r.path, r.body)
+		require.True(t, replayed)
+	}
+	forBo := object{"contactId": n.bo, "body": object{"text": "Thanks"}}
+	n.keyed(t, http.MethodPost, "/v1/posts/"+n.other+"/comments", forBo)
+	receipt, _ := n.keyed(t, http.MethodPost, "/v1/contacts/"+nia+"/erase", object{})
+	require.Equal(t, http.StatusAccepted, receipt.Status, "%s", receipt.Raw)
+	for _, r := range named {
+		a, replayed := n.keyed(t, r.method, r.path, r.body)
+		require.False(t, replayed)
+		require.Equal(t, http.StatusNotFound, a.Status, "%s %s: %s", r.method, r.path, a.Raw)
+	}
+	_, replayed := n.keyed(t, http.MethodPost, "/v1/contacts", object{"email": "nia@customer.example", "name": fullName})
+	require.False(t, replayed)
+	_, replayed = n.keyed(t, http.MethodPost, "/v1/posts/"+n.other+"/comments", forBo)
+	require.True(t, replayed, "somebody else's")
+	_, replayed = n.keyed(t, http.MethodPost, "/v1/contacts/"+nia+"/erase", object{})
+	require.True(t, replayed, "the erasure's own answer")
+}
+
+// eraseRemovesQuotes has a member write a post and edit a comment before the contact is known who wanted
+// them: the kept answers quote the text and name no contact.
+func eraseRemovesQuotes(t *testing.T, n *tenant) {
+	post := object{"title": "Grey mode"}
+	made, _ := n.keyed(t, http.MethodPost, "/v1/boards/"+n.board+"/posts", post)
+	n.Patch(t, "/v1/posts/"+made.Data()["id"].(string), object{"contactId": n.noor})
+	n.answered(t)
+	n.Finished(t, n.erase(t, object{"text": "blank"}))
+	again, replayed := n.keyed(t, http.MethodPost, "/v1/boards/"+n.board+"/posts", post)
+	require.False(t, replayed)
+	require.NotEqual(t, made.Data()["id"], again.Data()["id"])
+}
+
 func eraseWaits(t *testing.T, n *tenant) {
 	n.answered(t)
 	// One is being sent what was there.
@@ -471,6 +537,7 @@ func TestExportsAndErasuresAreForOwnersAndAdmins(t *testing.T) {
 }
 
 func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
+	tier.Slow(t, "waits for a lease")
 	t.Parallel()
 	first := testkit.Start(t, testkit.Options{})
 	n := newTenant(t, first)

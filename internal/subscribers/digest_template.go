@@ -80,13 +80,15 @@ func (p *digestTemplate) message(key string, value ...string) string {
 	return text
 }
 
-// subject says what there is to tell where it is one thing.
+// subject says what there is to tell where it is one thing. It has no text that the organization can
+// choose, such as a title: anybody's mailbox shows it, under the name of the operator's mail server. The
+// name of the organization is the operator's to set.
 func (p *digestTemplate) subject(c *content) string {
 	switch {
 	case len(c.Posts) == 1 && len(c.Entries) == 0:
-		return c.Organization + " – " + p.message("status."+c.Posts[0].Status) + ": " + c.Posts[0].Title
+		return c.Organization + " – " + p.message("status."+c.Posts[0].Status)
 	case len(c.Entries) == 1 && len(c.Posts) == 0:
-		return c.Organization + " – " + c.Entries[0].Title
+		return c.Organization + " – " + p.message("published")
 	}
 	return p.message("subject", c.Organization)
 }

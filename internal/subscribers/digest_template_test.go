@@ -83,6 +83,24 @@ func TestAColorOrALinkThatIsNoneAddsNoStyleAndNoScript(t *testing.T) {
 	require.NotContains(t, l.HTML, `href="javascript:`)
 }
 
+func TestTheSubjectHasNoTextThatATenantCanChoose(t *testing.T) {
+	t.Parallel()
+	const words = "Your invoice is overdue, see evil.test"
+	one := news{Link: "https://feedback.example.com/e", Title: words, Version: words, Status: "planned"}
+	for _, language := range Languages {
+		for _, c := range []*content{
+			{Organization: "Northwind", Posts: []news{one}},
+			{Organization: "Northwind", Entries: []news{one}},
+			{Organization: "Northwind", Posts: []news{one}, Entries: []news{one}},
+		} {
+			l := write(t, language, c)
+			require.NotContains(t, l.Subject, words)
+			require.Contains(t, l.Subject, "Northwind", "the operator's words")
+			require.Contains(t, l.Text, words)
+		}
+	}
+}
+
 func TestALineOfTheTextIsOneLineWhateverWasWritten(t *testing.T) {
 	t.Parallel()
 	c := full()

@@ -5,11 +5,13 @@ import (
 	"context"
 	"net/mail"
 	"net/url"
+	"time"
 
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
+	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -24,6 +26,10 @@ type Letter struct {
 	Subject, Text, HTML string
 	// Unsubscribe is the address that ends such e-mails when it is posted to.
 	Unsubscribe string
+	// NotBefore is zero for an e-mail that may be sent now. Otherwise it is the time of its turn, and the
+	// letter is empty: the organization has used up its rate of first e-mails to addresses that only a
+	// program has told us.
+	NotBefore time.Time
 }
 
 // Letter is what an e-mail says that is to be sent now; nil is that nobody is to have it any more. All
@@ -35,11 +41,15 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 	if err != nil {
 		return nil, errors.Wrap(err, "load the organization")
 	}
-	if !org.SubscriberMails || s.settings.PublicOrigin == "" || store.Now().Sub(m.CreatedAt) > tooLate {
+	if !change.TellsSubscribers(org) || s.settings.PublicOrigin == "" {
 		return nil, nil
 	}
 	to, err := s.recipient(ctx, m.EmailHash)
 	if to == nil || err != nil {
+		return nil, err
+	}
+	slot, err := s.slotOf(ctx, to, m.EmailHash)
+	if err != nil || store.Now().Sub(later(m.CreatedAt, slot)) > tooLate {
 		return nil, err
 	}
 	chosen, err := chosenBy(ctx, s.store.Client(), m.EmailHash)
@@ -50,15 +60,51 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 	if content == nil || err != nil {
 		return nil, err
 	}
+	if slot.IsZero() && !to.optedIn {
+		if slot, err = s.store.TakeFirstMailSlot(ctx, m.EmailHash, firstMailsPerHour); err != nil {
+			return nil, err
+		}
+	}
+	if slot.After(store.Now()) {
+		return &Letter{NotBefore: slot}, nil
+	}
 	token := url.Values{"token": {s.token(of, m.EmailHash)}}.Encode()
 	// By the id, which stays when the slug changes: these links have no end.
 	own := s.settings.PublicOrigin + root + org.ID.String()
 	content.Preferences, content.Unsubscribe = own+"/-/preferences?"+token, own+"/-/unsubscribe?"+token
-	return s.templates[chosen.Language].write(to, content)
+	return s.templates[chosen.Language].write(to.Contact, content)
+}
+
+// firstMailsPerHour is how many addresses that only a program has told us an organization may e-mail for
+// the first time within an hour. At this rate the operator hears of complaints and bounces long before a
+// list of ten thousand strangers is through, and a customer base of a thousand waits for half a day.
+const firstMailsPerHour = 100
+
+// addressee is a contact that an e-mail goes to.
+type addressee struct {
+	*db.Contact
+	// optedIn is that somebody has shown that the address is theirs and has agreed.
+	optedIn bool
+}
+
+// slotOf is from when on the recipient may have the first e-mail; zero is that no slot was taken yet, or
+// that the recipient needs none.
+func (s *Service) slotOf(ctx context.Context, to *addressee, hash []byte) (time.Time, error) {
+	if to.optedIn {
+		return time.Time{}, nil
+	}
+	return s.store.FirstMailSlot(ctx, hash)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // recipient is the oldest contact with the address that may be mailed about what it wanted; nil is none.
-func (s *Service) recipient(ctx context.Context, hash []byte) (*db.Contact, error) {
+func (s *Service) recipient(ctx context.Context, hash []byte) (*addressee, error) {
 	suppressed, err := s.store.IsSuppressed(ctx, hash)
 	if suppressed || err != nil {
 		return nil, err
@@ -69,12 +115,17 @@ func (s *Service) recipient(ctx context.Context, hash []byte) (*db.Contact, erro
 	if err != nil {
 		return nil, errors.Wrap(err, "look for whom to tell")
 	}
+	var to *addressee
 	for _, c := range found {
-		if contacts.MayBeMailed(c.Source, c.ConsentBasis, contacts.Updates) == contacts.Allowed {
-			return c, nil
+		if contacts.MayBeMailed(c.Source, c.ConsentBasis, contacts.Updates) != contacts.Allowed {
+			continue
 		}
+		if to == nil {
+			to = &addressee{Contact: c}
+		}
+		to.optedIn = to.optedIn || c.ConsentBasis == contacts.BasisOptIn
 	}
-	return nil, nil
+	return to, nil
 }
 
 // sameAddress bounds how many contacts with one address are looked at.

@@ -109,6 +109,11 @@ func (s *Service) PutOff(ctx context.Context, of publicid.Organization, m *Pendi
 	return s.due(ctx, of, m, now.Add(min(max(now.Sub(m.CreatedAt), firstWait), longestWait)))
 }
 
+// Defer has an e-mail be tried when its first-e-mail slot begins.
+func (s *Service) Defer(ctx context.Context, of publicid.Organization, m *Pending, until time.Time) error {
+	return s.due(ctx, of, m, until)
+}
+
 // PutBack has an e-mail be due again at once: it wasn't this one's fault.
 func (s *Service) PutBack(ctx context.Context, of publicid.Organization, m *Pending) error {
 	return s.due(ctx, of, m, store.Now())

@@ -15,6 +15,7 @@ var methods = map[string]struct{ resource, method string }{
 	"getMember":            {"members", "get"},
 	"updateMember":         {"members", "update"},
 	"deleteMember":         {"members", "delete"},
+	"eraseMember":          {"members", "erase"},
 	"listBoards":           {"boards", "list"},
 	"createBoard":          {"boards", "create"},
 	"getBoard":             {"boards", "get"},

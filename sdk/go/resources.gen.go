@@ -238,7 +238,8 @@ func (s *MembersService) Update(ctx context.Context, memberID string, body Updat
 // Delete is DELETE /v1/members/{memberId}: remove a member.
 //
 // Removes the member and revokes their API keys, and those that they made for others: within a second these are
-// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. The only owner
+// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. Name and address
+// stay until you erase the member (`POST /v1/members/{memberId}/erase`). The only owner
 // can't be removed: that is 409 with `details.reason = "last_owner"`.
 //
 // Owners remove anybody, admins remove admins and members; anything else is 403 with
@@ -247,6 +248,22 @@ func (s *MembersService) Update(ctx context.Context, memberID string, body Updat
 // It takes IfMatch.
 func (s *MembersService) Delete(ctx context.Context, memberID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "DELETE", path: "/v1/members/{memberId}", ids: []string{memberID}, keyed: true}
+	return data[*DeletedResource](ctx, s.core, r, options)
+}
+
+// Erase is POST /v1/members/{memberId}/erase: erase a removed member.
+//
+// Erases the name and the e-mail address of a member who was removed before, the keyed hash of the address on their
+// votes and comments, and the names of their API keys. It is done when this answers, and there is no way back.
+// Repeating it changes nothing.
+//
+// Their posts, votes and comments stay under the same `userId` and `authorUserId`; public pages show "former team
+// member" as the author. A contact or a visitor with the same address stays, too: a contact has an erasure of its
+// own. A member who is not removed yet is 409 with `details.reason = "member_not_removed"`.
+//
+// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+func (s *MembersService) Erase(ctx context.Context, memberID string, options ...CallOption) (*DeletedResource, error) {
+	r := request{method: "POST", path: "/v1/members/{memberId}/erase", ids: []string{memberID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
 }
 

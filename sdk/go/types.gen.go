@@ -558,7 +558,8 @@ type UpdateOrganizationRequest struct {
 	// same as one before is left out.
 	BlockedWords []string `json:"blockedWords,omitzero"`
 	// Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on.
+	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails *bool `json:"subscriberMails,omitzero"`
 }
 
@@ -1128,7 +1129,7 @@ func (o ContactUpdatedEvent) MarshalJSON() ([]byte, error) {
 
 // DeletedResource is what the service answers.
 type DeletedResource struct {
-	// The id of what was deleted, of the member that was removed, or of the key that was revoked.
+	// The id of what was deleted, of the member that was removed or erased, or of the key that was revoked.
 	ID string `json:"id"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1340,9 +1341,9 @@ type ErrorDetails struct {
 	// The scope that the key lacks, with `ERR_SCOPE_INSUFFICIENT`.
 	Required *string `json:"required,omitzero"`
 	// Why it isn't allowed or possible now. More may be added. With `ERR_FORBIDDEN`: `billing_read_only`,
-	// `edit_window_expired`, `not_your_key` and `role_insufficient`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`, `target_merged`,
+	// `edit_window_expired`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`, `target_merged`,
 	// `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`, `export_running`, `key_revoked`,
-	// `key_expired` and `last_owner`.
+	// `key_expired`, `last_owner` and `member_not_removed`.
 	Reason *string `json:"reason,omitzero"`
 	// The recovery that runs, with `recovery_running`.
 	RecoveryID *string `json:"recoveryId,omitzero"`
@@ -1823,8 +1824,12 @@ type OrganizationSettings struct {
 	// same as one before is left out.
 	BlockedWords []string `json:"blockedWords"`
 	// Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on.
+	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails bool `json:"subscriberMails"`
+	// Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
+	// default of a new organization.
+	SubscriberMailsAllowed bool `json:"subscriberMailsAllowed"`
 	// A moment, RFC 3339 in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// A moment, RFC 3339 in UTC.

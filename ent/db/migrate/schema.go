@@ -654,6 +654,7 @@ var (
 		{Name: "color", Type: field.TypeString, Nullable: true},
 		{Name: "public_closed", Type: field.TypeBool, Default: false},
 		{Name: "subscriber_mails", Type: field.TypeBool, Default: false},
+		{Name: "subscriber_mails_allowed", Type: field.TypeBool, Default: false},
 		{Name: "widget_origins", Type: field.TypeJSON, Nullable: true},
 	}
 	// OrganizationsTable holds the schema information for the "organizations" table.
@@ -767,6 +768,14 @@ var (
 				Name:    "post_contact_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{PostsColumns[17], PostsColumns[0]},
+			},
+			{
+				Name:    "post_author_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{PostsColumns[18]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "contact_id IS NULL",
+				},
 			},
 			{
 				Name:    "post_merged_into_id",
@@ -969,6 +978,7 @@ var (
 		{Name: "title", Type: field.TypeString, Default: ""},
 		{Name: "body_text", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "email_hash", Type: field.TypeBytes},
+		{Name: "network_hash", Type: field.TypeBytes, Nullable: true},
 		{Name: "person_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "board_id", Type: field.TypeUUID},
 		{Name: "post_id", Type: field.TypeUUID, Nullable: true},
@@ -981,13 +991,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "submissions_boards_board",
-				Columns:    []*schema.Column{SubmissionsColumns[9]},
+				Columns:    []*schema.Column{SubmissionsColumns[10]},
 				RefColumns: []*schema.Column{BoardsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "submissions_posts_post",
-				Columns:    []*schema.Column{SubmissionsColumns[10]},
+				Columns:    []*schema.Column{SubmissionsColumns[11]},
 				RefColumns: []*schema.Column{PostsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -1006,14 +1016,22 @@ var (
 			{
 				Name:    "submission_board_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{SubmissionsColumns[9], SubmissionsColumns[0]},
+				Columns: []*schema.Column{SubmissionsColumns[10], SubmissionsColumns[0]},
 			},
 			{
 				Name:    "submission_post_id",
 				Unique:  false,
-				Columns: []*schema.Column{SubmissionsColumns[10]},
+				Columns: []*schema.Column{SubmissionsColumns[11]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "post_id IS NOT NULL",
+				},
+			},
+			{
+				Name:    "submission_with_network",
+				Unique:  false,
+				Columns: []*schema.Column{SubmissionsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "network_hash IS NOT NULL",
 				},
 			},
 		},

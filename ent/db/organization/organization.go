@@ -33,6 +33,8 @@ const (
 	FieldPublicClosed = "public_closed"
 	// FieldSubscriberMails holds the string denoting the subscriber_mails field in the database.
 	FieldSubscriberMails = "subscriber_mails"
+	// FieldSubscriberMailsAllowed holds the string denoting the subscriber_mails_allowed field in the database.
+	FieldSubscriberMailsAllowed = "subscriber_mails_allowed"
 	// FieldWidgetOrigins holds the string denoting the widget_origins field in the database.
 	FieldWidgetOrigins = "widget_origins"
 	// Table holds the table name of the organization in the database.
@@ -51,6 +53,7 @@ var Columns = []string{
 	FieldColor,
 	FieldPublicClosed,
 	FieldSubscriberMails,
+	FieldSubscriberMailsAllowed,
 	FieldWidgetOrigins,
 }
 
@@ -73,6 +76,8 @@ var (
 	DefaultPublicClosed bool
 	// DefaultSubscriberMails holds the default value on creation for the "subscriber_mails" field.
 	DefaultSubscriberMails bool
+	// DefaultSubscriberMailsAllowed holds the default value on creation for the "subscriber_mails_allowed" field.
+	DefaultSubscriberMailsAllowed bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() publicid.Organization
 )
@@ -181,4 +186,9 @@ func ByPublicClosed(opts ...sql.OrderTermOption) OrderOption {
 // BySubscriberMails orders the results by the subscriber_mails field.
 func BySubscriberMails(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSubscriberMails, opts...).ToFunc()
+}
+
+// BySubscriberMailsAllowed orders the results by the subscriber_mails_allowed field.
+func BySubscriberMailsAllowed(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSubscriberMailsAllowed, opts...).ToFunc()
 }

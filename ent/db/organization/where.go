@@ -90,6 +90,11 @@ func SubscriberMails(v bool) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldSubscriberMails, v))
 }
 
+// SubscriberMailsAllowed applies equality check predicate on the "subscriber_mails_allowed" field. It's identical to SubscriberMailsAllowedEQ.
+func SubscriberMailsAllowed(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldSubscriberMailsAllowed, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldCreatedAt, v))
@@ -443,6 +448,16 @@ func SubscriberMailsEQ(v bool) predicate.Organization {
 // SubscriberMailsNEQ applies the NEQ predicate on the "subscriber_mails" field.
 func SubscriberMailsNEQ(v bool) predicate.Organization {
 	return predicate.Organization(sql.FieldNEQ(FieldSubscriberMails, v))
+}
+
+// SubscriberMailsAllowedEQ applies the EQ predicate on the "subscriber_mails_allowed" field.
+func SubscriberMailsAllowedEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldSubscriberMailsAllowed, v))
+}
+
+// SubscriberMailsAllowedNEQ applies the NEQ predicate on the "subscriber_mails_allowed" field.
+func SubscriberMailsAllowedNEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldNEQ(FieldSubscriberMailsAllowed, v))
 }
 
 // WidgetOriginsIsNil applies the IsNil predicate on the "widget_origins" field.

@@ -34,6 +34,8 @@ const (
 	FieldBodyText = "body_text"
 	// FieldEmailHash holds the string denoting the email_hash field in the database.
 	FieldEmailHash = "email_hash"
+	// FieldNetworkHash holds the string denoting the network_hash field in the database.
+	FieldNetworkHash = "network_hash"
 	// FieldPersonSealed holds the string denoting the person_sealed field in the database.
 	FieldPersonSealed = "person_sealed"
 	// EdgeBoard holds the string denoting the board edge name in mutations.
@@ -70,6 +72,7 @@ var Columns = []string{
 	FieldTitle,
 	FieldBodyText,
 	FieldEmailHash,
+	FieldNetworkHash,
 	FieldPersonSealed,
 }
 

@@ -91,6 +91,11 @@ func EmailHash(v []byte) predicate.Submission {
 	return predicate.Submission(sql.FieldEQ(FieldEmailHash, v))
 }
 
+// NetworkHash applies equality check predicate on the "network_hash" field. It's identical to NetworkHashEQ.
+func NetworkHash(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldEQ(FieldNetworkHash, v))
+}
+
 // PersonSealed applies equality check predicate on the "person_sealed" field. It's identical to PersonSealedEQ.
 func PersonSealed(v []byte) predicate.Submission {
 	return predicate.Submission(sql.FieldEQ(FieldPersonSealed, v))
@@ -434,6 +439,56 @@ func EmailHashLT(v []byte) predicate.Submission {
 // EmailHashLTE applies the LTE predicate on the "email_hash" field.
 func EmailHashLTE(v []byte) predicate.Submission {
 	return predicate.Submission(sql.FieldLTE(FieldEmailHash, v))
+}
+
+// NetworkHashEQ applies the EQ predicate on the "network_hash" field.
+func NetworkHashEQ(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldEQ(FieldNetworkHash, v))
+}
+
+// NetworkHashNEQ applies the NEQ predicate on the "network_hash" field.
+func NetworkHashNEQ(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldNEQ(FieldNetworkHash, v))
+}
+
+// NetworkHashIn applies the In predicate on the "network_hash" field.
+func NetworkHashIn(vs ...[]byte) predicate.Submission {
+	return predicate.Submission(sql.FieldIn(FieldNetworkHash, vs...))
+}
+
+// NetworkHashNotIn applies the NotIn predicate on the "network_hash" field.
+func NetworkHashNotIn(vs ...[]byte) predicate.Submission {
+	return predicate.Submission(sql.FieldNotIn(FieldNetworkHash, vs...))
+}
+
+// NetworkHashGT applies the GT predicate on the "network_hash" field.
+func NetworkHashGT(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldGT(FieldNetworkHash, v))
+}
+
+// NetworkHashGTE applies the GTE predicate on the "network_hash" field.
+func NetworkHashGTE(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldGTE(FieldNetworkHash, v))
+}
+
+// NetworkHashLT applies the LT predicate on the "network_hash" field.
+func NetworkHashLT(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldLT(FieldNetworkHash, v))
+}
+
+// NetworkHashLTE applies the LTE predicate on the "network_hash" field.
+func NetworkHashLTE(v []byte) predicate.Submission {
+	return predicate.Submission(sql.FieldLTE(FieldNetworkHash, v))
+}
+
+// NetworkHashIsNil applies the IsNil predicate on the "network_hash" field.
+func NetworkHashIsNil() predicate.Submission {
+	return predicate.Submission(sql.FieldIsNull(FieldNetworkHash))
+}
+
+// NetworkHashNotNil applies the NotNil predicate on the "network_hash" field.
+func NetworkHashNotNil() predicate.Submission {
+	return predicate.Submission(sql.FieldNotNull(FieldNetworkHash))
 }
 
 // PersonSealedEQ applies the EQ predicate on the "person_sealed" field.

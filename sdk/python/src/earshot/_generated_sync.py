@@ -101,7 +101,9 @@ class Organization:
                 same as one before is left out.
             subscriber_mails: Whether contacts who agreed are told by e-mail what becomes of what
                 they wrote, voted for, or commented on, and who chose to of the changelog. It is off
-                unless you switch it on.
+                unless you switch it on. While `subscriberMailsAllowed` is false, no such e-mail is
+                sent, and switching it on is refused: 403 with `details.reason =
+                "subscriber_mails_not_allowed"`.
         """
         return self._driver.send(
             Call(
@@ -470,8 +472,9 @@ class Members:
 
         Removes the member and revokes their API keys, and those that they made for others: within a
         second these are refused everywhere. Posts, votes and comments stay, under the same `userId`
-        and `authorUserId`. The only owner can't be removed: that is 409 with `details.reason =
-        "last_owner"`.
+        and `authorUserId`. Name and address stay until you erase the member (`POST
+        /v1/members/{memberId}/erase`). The only owner can't be removed: that is 409 with
+        `details.reason = "last_owner"`.
 
         Owners remove anybody, admins remove admins and members; anything else is 403 with
         `details.reason = "role_insufficient"`.
@@ -487,6 +490,45 @@ class Members:
                 keyed=True,
                 idempotency_key=idempotency_key,
                 if_match=if_match,
+                timeout=timeout,
+                max_retries=max_retries,
+                on_answer=on_answer,
+            )
+        )
+
+    def erase(
+        self,
+        member_id: str,
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+        max_retries: Optional[int] = None,
+        on_answer: Optional[OnAnswer] = None,
+    ) -> model.DeletedResource:
+        """Erase a removed member.
+
+        Erases the name and the e-mail address of a member who was removed before, the keyed hash of
+        the address on their votes and comments, and the names of their API keys. It is done when
+        this answers, and there is no way back. Repeating it changes nothing.
+
+        Their posts, votes and comments stay under the same `userId` and `authorUserId`; public
+        pages show "former team member" as the author. A contact or a visitor with the same address
+        stays, too: a contact has an erasure of its own. A member who is not removed yet is 409 with
+        `details.reason = "member_not_removed"`.
+
+        Only for keys of owners and admins; anything else is 403 with `details.reason =
+        "role_insufficient"`.
+
+        Args:
+            member_id: A member's id.
+        """
+        return self._driver.send(
+            Call(
+                "POST",
+                path("/v1/members/{}/erase", member_id=member_id),
+                data(model.DeletedResource),
+                keyed=True,
+                idempotency_key=idempotency_key,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,

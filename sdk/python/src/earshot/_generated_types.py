@@ -789,7 +789,9 @@ class ContactUpdatedEvent:
 @dataclass(frozen=True)
 class DeletedResource:
     id: str
-    """The id of what was deleted, of the member that was removed, or of the key that was revoked."""
+    """The id of what was deleted, of the member that was removed or erased, or of the key that was
+    revoked.
+    """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -982,10 +984,10 @@ class ErrorDetails:
 
     reason: Optional[str] = None
     """Why it isn't allowed or possible now. More may be added. With `ERR_FORBIDDEN`:
-    `billing_read_only`, `edit_window_expired`, `not_your_key` and `role_insufficient`. With
-    `ERR_CONFLICT`: `board_not_empty`, `already_merged`, `target_merged`, `webhook_disabled`,
-    `not_subscribed`, `tag_limit`, `recovery_running`, `export_running`, `key_revoked`,
-    `key_expired` and `last_owner`.
+    `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient` and
+    `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
+    `target_merged`, `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`,
+    `export_running`, `key_revoked`, `key_expired`, `last_owner` and `member_not_removed`.
     """
 
     recovery_id: Optional[str] = None
@@ -1415,7 +1417,14 @@ class OrganizationSettings:
 
     subscriber_mails: bool
     """Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or
-    commented on, and who chose to of the changelog. It is off unless you switch it on.
+    commented on, and who chose to of the changelog. It is off unless you switch it on. While
+    `subscriberMailsAllowed` is false, no such e-mail is sent, and switching it on is refused: 403
+    with `details.reason = "subscriber_mails_not_allowed"`.
+    """
+
+    subscriber_mails_allowed: bool
+    """Whether the operator of the service lets you e-mail your end-users. Only the operator can change
+    it. False is the default of a new organization.
     """
 
     created_at: datetime

@@ -291,7 +291,8 @@ export class MembersResource {
    * Remove a member.
    *
    * Removes the member and revokes their API keys, and those that they made for others: within a second these are
-   * refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. The only owner
+   * refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. Name and address
+   * stay until you erase the member (`POST /v1/members/{memberId}/erase`). The only owner
    * can't be removed: that is 409 with `details.reason = "last_owner"`.
    *
    * Owners remove anybody, admins remove admins and members; anything else is 403 with
@@ -301,6 +302,25 @@ export class MembersResource {
    */
   delete(memberId: string, options?: ConditionalOptions): Call<DeletedResource> {
     return this.#transport.call({ method: "DELETE", path: "/v1/members/{memberId}", ids: { memberId }, keyed: true }, options);
+  }
+
+  /**
+   * Erase a removed member.
+   *
+   * Erases the name and the e-mail address of a member who was removed before, the keyed hash of the address on their
+   * votes and comments, and the names of their API keys. It is done when this answers, and there is no way back.
+   * Repeating it changes nothing.
+   *
+   * Their posts, votes and comments stay under the same `userId` and `authorUserId`; public pages show "former team
+   * member" as the author. A contact or a visitor with the same address stays, too: a contact has an erasure of its
+   * own. A member who is not removed yet is 409 with `details.reason = "member_not_removed"`.
+   *
+   * Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+   *
+   * @param memberId A member's id.
+   */
+  erase(memberId: string, options?: WriteOptions): Call<DeletedResource> {
+    return this.#transport.call({ method: "POST", path: "/v1/members/{memberId}/erase", ids: { memberId }, keyed: true }, options);
   }
 }
 

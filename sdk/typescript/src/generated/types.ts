@@ -661,7 +661,7 @@ export interface DeleteBoardRequest {
 }
 
 export interface DeletedResource {
-  /** The id of what was deleted, of the member that was removed, or of the key that was revoked. */
+  /** The id of what was deleted, of the member that was removed or erased, or of the key that was revoked. */
   id: string;
 }
 
@@ -792,9 +792,9 @@ export interface ErrorDetails {
   required?: string;
   /**
    * Why it isn't allowed or possible now. More may be added. With `ERR_FORBIDDEN`: `billing_read_only`,
-   * `edit_window_expired`, `not_your_key` and `role_insufficient`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`, `target_merged`,
+   * `edit_window_expired`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`, `target_merged`,
    * `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`, `export_running`, `key_revoked`,
-   * `key_expired` and `last_owner`.
+   * `key_expired`, `last_owner` and `member_not_removed`.
    */
   reason?: string;
   /** The recovery that runs, with `recovery_running`. */
@@ -1077,9 +1077,15 @@ export interface OrganizationSettings {
   blockedWords: string[];
   /**
    * Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-   * who chose to of the changelog. It is off unless you switch it on.
+   * who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+   * e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
    */
   subscriberMails: boolean;
+  /**
+   * Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
+   * default of a new organization.
+   */
+  subscriberMailsAllowed: boolean;
   /** A moment, RFC 3339 in UTC. */
   createdAt: string;
   /** A moment, RFC 3339 in UTC. */
@@ -1453,7 +1459,8 @@ export interface UpdateOrganizationRequest {
   blockedWords?: string[] | undefined;
   /**
    * Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-   * who chose to of the changelog. It is off unless you switch it on.
+   * who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
+   * e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
    */
   subscriberMails?: boolean | undefined;
 }

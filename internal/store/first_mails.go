@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
+
+	"earshot/ent/db"
+)
+
+// This file bounds how many strangers an organization e-mails. An address that only a program has told
+// us gets a slot before its first e-mail, and the slots of an organization are a sliding window: at most
+// so many begin within any hour. The slots are rows of a logged table, so the bound holds over processes,
+// restarts and a crash of Postgres. The slot stays when the e-mail is sent: later e-mails need no other.
+
+// FirstMailSlot is when the slot of an address in the organization of the context begins; zero is that
+// it has none.
+func (s *Store) FirstMailSlot(ctx context.Context, hash []byte) (at time.Time, err error) {
+	of, err := organizationOf(ctx, db.TypeSubscriberMail)
+	if err != nil {
+		return at, err
+	}
+	err = s.pool.QueryRow(ctx, `SELECT slot_at FROM first_mails WHERE organization_id = $1 AND email_hash = $2`, of, hash).Scan(&at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return at, errors.Wrap(err, "look for the slot of a first e-mail")
+	}
+	return at, nil
+}
+
+// The slot begins at once, or an hour after the one that began the given number of slots ago. The moment
+// is that of the statement: the transaction may have waited for the lock.
+const takeFirstMailSlotSQL = `
+INSERT INTO first_mails AS f (organization_id, email_hash, slot_at)
+SELECT $1, $2, greatest(clock_timestamp(), (
+  SELECT slot_at + interval '1 hour' FROM first_mails WHERE organization_id = $1 ORDER BY slot_at DESC OFFSET $3 - 1 LIMIT 1))
+ON CONFLICT (organization_id, email_hash) DO UPDATE SET slot_at = f.slot_at
+RETURNING slot_at`
+
+// TakeFirstMailSlot gives an address of the organization of the context a slot, or returns the one that it
+// has. At most perHour slots begin within an hour.
+func (s *Store) TakeFirstMailSlot(ctx context.Context, hash []byte, perHour int) (at time.Time, err error) {
+	of, err := organizationOf(ctx, db.TypeSubscriberMail)
+	if err != nil {
+		return at, err
+	}
+	err = again(func() error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			// One at a time, so that no two take the last slot of an hour.
+			_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('first mails ' || $1::text, 0))`, of.UUID().String())
+			if err != nil {
+				return errors.Wrap(err, "lock the slots")
+			}
+			return tx.QueryRow(ctx, takeFirstMailSlotSQL, of, hash, perHour).Scan(&at)
+		})
+	})
+	if err != nil {
+		return at, errors.Wrap(err, "take a slot for a first e-mail")
+	}
+	return at, nil
+}

@@ -1,0 +1,56 @@
+package store_test
+
+import (
+	"encoding/binary"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *testing.T) {
+	t.Parallel()
+	url := testkit.Database(t)
+	here, there := open(t, url), open(t, url)
+	ours, theirs := seed(t, here), seed(t, here)
+	const perHour = 10
+	began := time.Now()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := map[int]time.Time{}
+	for i := range 25 {
+		all.Go(func() {
+			process := here
+			if i%2 == 0 {
+				process = there
+			}
+			at, err := process.TakeFirstMailSlot(store.WithOrganization(t.Context(), ours.organization), binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				slots[i] = at
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, slots, 25)
+	hours := map[int]int{}
+	for _, at := range slots {
+		hours[int(at.Sub(began)/time.Hour)]++
+	}
+	require.Equal(t, map[int]int{0: 10, 1: 10, 2: 5}, hours)
+
+	ctx := store.WithOrganization(t.Context(), ours.organization)
+	for i, first := range slots {
+		again, err := there.TakeFirstMailSlot(ctx, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
+		require.NoError(t, err)
+		require.Equal(t, first, again, "an address has one slot")
+	}
+	other, err := here.TakeFirstMailSlot(store.WithOrganization(t.Context(), theirs.organization), []byte("x"), perHour)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), other, time.Minute, "another organization has slots of its own")
+}

@@ -1,0 +1,65 @@
+package subjects
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/apikey"
+	"earshot/ent/db/user"
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+)
+
+// EraseMember erases the name and the address of a removed member. Posts, votes and comments keep the
+// user's id, so the pages show them as those of a former member. Unlike the erasure of a contact it is
+// done with the answer: no event, delivery or export holds a name or an address of a member.
+func (s *Service) EraseMember(ctx context.Context, id publicid.User) error {
+	return s.changes.Run(ctx, func(c *change.Change) error { return s.eraseMember(ctx, c, id) })
+}
+
+// EraseMemberAsOperator is EraseMember for the operator, in the organization of the context and whatever
+// its billing state.
+func (s *Service) EraseMemberAsOperator(ctx context.Context, id publicid.User) error {
+	of, err := s.store.Client().Organization.Query().Only(ctx)
+	if err != nil {
+		return errors.Wrap(err, "load the organization")
+	}
+	return s.changes.RunForService(ctx, of.ID, func(ctx context.Context, c *change.Change) error { return s.eraseMember(ctx, c, id) })
+}
+
+func (s *Service) eraseMember(ctx context.Context, c *change.Change, id publicid.User) error {
+	if err := access.LockForAdmin(ctx, c); err != nil {
+		return err
+	}
+	old, err := c.User.Query().Where(user.ID(id), user.KindEQ(user.KindMember)).Only(ctx)
+	switch {
+	case db.IsNotFound(err):
+		return problem.Missing("member")
+	case err != nil:
+		return errors.Wrap(err, "load the member")
+	case old.Role != nil:
+		return problem.New(problem.Conflict, "The member is not removed: remove the member first, then erase.").
+			With("reason", "member_not_removed")
+	case !strings.Contains(old.Email, "@"): // erased before
+		return nil
+	}
+	if err := store.EraseMemberHashes(ctx, c.Tx, old, s.contacts.EmailHash(old.Email)); err != nil {
+		return err
+	}
+	if err := c.APIKey.Update().Where(apikey.UserID(id)).SetName(event.Erased).Exec(ctx); err != nil {
+		return errors.Wrap(err, "erase the names of the member's API keys")
+	}
+	// An address is unique in the organization, so the id stands in its place, as in that of a guest.
+	if err := c.User.UpdateOne(old).SetEmail(id.String()).SetName("").SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
+		return errors.Wrap(err, "erase the member")
+	}
+	c.Audit("eraseMember", id)
+	return store.RemoveAnswers(ctx, c.Tx, old.OrganizationID, id.UUID())
+}
