@@ -3,6 +3,23 @@
 
 BIN := .earshot/bin
 
+# One set of flags for the program, the tests, the image and the releases, so that one
+# compile of the libraries serves all of them. Without -trimpath a second checkout compiles
+# everything again, and without C the image needs no library. Gin takes MessagePack in
+# unless it is told not to, which is 38 processor seconds and 9 MB.
+export GOFLAGS += -trimpath -tags=nomsgpack
+export CGO_ENABLED := 0
+
+# Tools are built once for each version and kept for all checkouts of this user.
+CACHE := $(if $(filter Darwin,$(shell uname)),$(HOME)/Library/Caches,$(or $(XDG_CACHE_HOME),$(HOME)/.cache))/earshot
+GOVERSION := $(shell go env GOVERSION)
+tool = $(CACHE)/$(1)-$(shell cat tools/$(1)/go.mod tools/$(1)/go.sum | cksum | cut -d ' ' -f 1)-$(GOVERSION)
+GOTESTSUM = $(call tool,test)
+LINTERS = $(call tool,lint)
+CHARTTOOLS = $(call tool,helm)
+OASDIFF = $(call tool,contract)
+PROMTOOL = $(call tool,observe)
+
 # Set on the command line, as in make test PKG=./api/... RUN=TestHealth. They are
 # emptied here so that a variable of the environment isn't taken for an answer.
 PKG = ./...
@@ -31,16 +48,28 @@ quickstart: ## play the first five minutes of a customer against `make up`
 build: ## build .earshot/bin/earshot
 	go build -o $(BIN)/earshot ./cmd/earshot
 
-# Tests may install Postgres without asking, where this is root on Debian and there is
-# none: whoever runs them elsewhere than on a machine of their own is rarely there to ask.
-test race fuzz: export EARSHOT_INSTALL := 1
+# What was asked for is asked for once: withstack installs it, and the tests find it.
+INSTALLED = $(if $(filter 1,$(INSTALL)),-install)
 
-# gotestsum says again at the end what failed, and why: the output of a package has
-# everything that its parallel tests log. e2e takes six to ten minutes beside the other
-# packages on two cores, and Go's own limit is ten.
-test: withstack gotestsum ## run every test beside a Postgres and a Temporal of its own; PKG=./api/... RUN=TestHealth for some
-	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go ./...)
-	@$(BIN)/withstack -- $(BIN)/gotestsum --format pkgname --format-hide-empty-pkg -- -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+# Alone, a package waits for its own timers; so more tests run at once than there are cores.
+GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+
+# gotestsum says again at the end what failed, and why. What Go knows of an earlier run with
+# the same sources isn't run again.
+define TESTS
+	@mkdir -p $(BIN) && go build -o $(BIN)/notrun ./internal/testkit/tier/notrun
+	@code=0; $(BIN)/withstack $(INSTALLED) -- $(GOTESTSUM)/gotestsum --jsonfile .earshot/test.json --hide-summary skipped \
+		--format pkgname --format-hide-empty-pkg -- $(1) $(GOTEST) || code=$$?; \
+	echo && echo "The slowest tests:" && $(GOTESTSUM)/gotestsum tool slowest --jsonfile .earshot/test.json --num 10 --threshold 100ms; \
+	$(BIN)/notrun .earshot/test.json; exit $$code
+endef
+test: withstack gotestsum ## run the tests while you work, beside a Postgres and a Temporal of their own; PKG=./api/... RUN=TestHealth for some, INSTALL=1 installs the tools that they need
+	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go -vet=off ./...)
+	$(call TESTS,-short)
+
+test-all: withstack gotestsum ## run every test once, the slow ones too: kills, browsers, SDKs, endurance
+	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go -vet=off ./...)
+	$(call TESTS,$(if $(filter true,$(CI)),-count=1))
 
 upgrades: withstack ## run the programs of before the last two migrations beside today's, upgrade under load, and try the SDKs of the last release and of today; needs the history; BASE=commit names another release of the SDKs
 	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
@@ -50,6 +79,7 @@ upgrades: withstack ## run the programs of before the last two migrations beside
 # tests that go through the contract one request at a time, and those that move many
 # megabytes.
 RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
+race: export CGO_ENABLED := 1
 race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
 	@$(BIN)/withstack -- go test -race -short $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
@@ -58,14 +88,16 @@ race: withstack ## look for data races in what has goroutines of its own; PKG=./
 # A number of tries and not a time: at the end of a time go test sometimes reports its
 # own deadline as a failure.
 FUZZTIME ?= 30000x
+SHARE ?= 0/1
 define FUZZ
-grep -rEo '^func Fuzz\w+' --include='*_test.go' . | sed -E 's|/[^/]+:func | |' | sort | while read -r dir target; do
+grep -rEo '^func Fuzz\w+' --include='*_test.go' . | sed -E 's|/[^/]+:func | |' | sort | awk "(NR - 1) % $${SHARE#*/} == $${SHARE%/*}" | while read -r dir target; do
 	echo "== $$dir $$target"
 	go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10s "$$dir" || exit
 done
 endef
+fuzz: export SHARE := $(SHARE)
 fuzz: export FUZZ := $(FUZZ)
-fuzz: withstack ## look for what breaks a decoder or a cursor, FUZZTIME=30000x tries for each target
+fuzz: withstack ## look for what breaks a decoder or a cursor, FUZZTIME=30000x tries for each target; SHARE=0/4 takes the first of each four targets
 	@$(BIN)/withstack -- sh -c "$$FUZZ"
 
 bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-help lists the options
@@ -73,6 +105,9 @@ bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-hel
 
 bench-guard: build withstack ## fail if a change, a delivery or an identify has become slower beside its floor; ARGS=-write commits to what it is now
 	@$(BIN)/withstack -- go run ./bench -guard $(ARGS)
+
+bench-new: build withstack ## fail if the third burst of deliveries on a new database is slower than after ANALYZE; ARGS="-n 5000" is the size of a burst
+	@$(BIN)/withstack -- go run ./bench -new $(ARGS)
 
 bench-seed: ## fill the stack of `make up` with what bench reads: 1,000,000 contacts, 200,000 posts, 2,000,000 votes; takes a minute
 	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench/seed $(ARGS)
@@ -84,16 +119,17 @@ faults: ## kill everything at random and at each failpoint, and prove that nothi
 production: ## start it as in production, restart every process under load, then the short form of faults; 3 minutes; ARGS=-keep leaves it running
 	@go run ./e2e/faults -production -short -run 'quickstart|rolling|commit|attempt|points|random' -events 5000 -kill-every 4s $(ARGS)
 
-browser: withstack ## play public boards, and the widget on another site, in Chromium; needs node, npm and chromium
-	@missing=; for tool in node:nodejs npm:npm chromium:chromium; do command -v $${tool%%:*} >/dev/null || missing="$$missing $${tool##*:}"; done; \
-	test -z "$$missing" || { echo "make browser: missing; on Debian: apt-get install$$missing" >&2; exit 1; }
-	@$(BIN)/withstack -- go test -count=1 -run 'InABrowser' ./e2e
+needs: withstack ## install the tools that tests need: Postgres, Node, Chromium, Python packages; with apt-get, on Debian and Ubuntu
+	@$(BIN)/withstack -install
+
+browser: withstack ## play public boards, and the widget on another site, in Chromium; INSTALL=1 installs what that needs
+	@CI=true $(BIN)/withstack $(INSTALLED) -- go test -count=1 -run 'InABrowser' ./e2e
 
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
 	@go vet ./... && go vet -C sdk/go ./...
-	@$(BIN)/golangci-lint run && cd sdk/go && $(CURDIR)/$(BIN)/golangci-lint run
-	@$(BIN)/workflowcheck -test=false ./workflows
+	@$(LINTERS)/golangci-lint run && cd sdk/go && $(LINTERS)/golangci-lint run
+	@$(LINTERS)/workflowcheck -test=false ./workflows
 
 image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
 	@go run -C tools/deploy ./image $(ARGS)
@@ -104,8 +140,8 @@ deploy-check: build ## hold the image and deploy/ against the sources and the ta
 	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
 
 alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
-	@$(BIN)/promtool check config deploy/prometheus/prometheus.yml
-	@$(BIN)/promtool test rules deploy/prometheus/alerts_test.yml
+	@$(PROMTOOL)/promtool check config deploy/prometheus/prometheus.yml
+	@$(PROMTOOL)/promtool test rules deploy/prometheus/alerts_test.yml
 	@go test -C tools/observe ./...
 
 # A copy of the database, or another place that has it: make vulncheck VULNDB=/srv/vulndb
@@ -114,7 +150,7 @@ vulncheck: linters ## look for known vulnerabilities in the code that the progra
 	@# The Go SDK is of this repository and not of the module cache, where go mod verify looks for it, too.
 	@wrong=$$(go mod verify 2>&1 | grep -v -e '^all modules verified$$' -e '^go: downloading' -e '^earshot/sdk/go '); \
 		test -z "$$wrong" || { echo "$$wrong" >&2; exit 1; }
-	@.ci/vulncheck $(BIN)/govulncheck '$(VULNDB)'
+	@.ci/vulncheck $(LINTERS)/govulncheck '$(VULNDB)'
 
 generate: ## write ent/db, api/gen and the SDKs anew, from ent/schema and api/openapi.yaml
 	@go generate ./ent
@@ -132,11 +168,11 @@ generate-check: ## fail if `make generate` changes anything
 
 contract-check: oasdiff ## fail if the contract breaks clients of the last release, but for what api/breaking-changes.txt names, or if api/CHANGELOG.md doesn't tell the differences; BASE=commit compares with another state
 	@go test -C tools/contract -count=1 ./...
-	@.ci/contract breaking $(BIN)/oasdiff
-	@.ci/contract current $(BIN)/oasdiff $(BIN)/changelog
+	@.ci/contract breaking $(OASDIFF)/oasdiff
+	@.ci/contract current $(OASDIFF)/oasdiff $(BIN)/changelog
 
 contract-changelog: oasdiff ## write what is different in the contract since the last release into api/CHANGELOG.md and the SDKs
-	@.ci/contract changelog $(BIN)/oasdiff $(BIN)/changelog
+	@.ci/contract changelog $(OASDIFF)/oasdiff $(BIN)/changelog
 	@go run ./sdk/generate
 
 migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
@@ -147,32 +183,37 @@ CHART_VERSION = $(shell git describe --tags --always --dirty=-changed)
 CHART := deploy/helm/earshot
 # -count=1, because go test remembers no files outside of a module.
 chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart
-	@$(BIN)/helm lint --strict --quiet $(CHART)
-	@$(BIN)/helm template feedback $(CHART) >/dev/null
-	@$(BIN)/helm-unittest --strict $(CHART)
+	@$(CHARTTOOLS)/helm lint --strict --quiet $(CHART)
+	@$(CHARTTOOLS)/helm template feedback $(CHART) >/dev/null
+	@$(CHARTTOOLS)/helm-unittest --strict $(CHART)
 	@go test -C tools/helm -count=1 ./...
-	@$(BIN)/helm package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
+	@$(CHARTTOOLS)/helm package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
 
-clean: ## remove what was built, but not the Temporal CLI, which takes minutes, nor any data
-	@test ! -d $(BIN) || find $(BIN) -type f ! -name 'temporal*' -delete
+clean: ## remove what was built, but not the tools of the cache, nor any data
+	@rm -rf $(BIN)
 
 withstack:
 	@go build -o $(BIN)/withstack ./internal/devstack/withstack
 
+# A directory with all tools of a go.mod below tools/, or none.
+define BUILT
+	@test -d $(2) || { echo "building the tools of tools/$(1) into $(2)" >&2; rm -rf $(2).new; mkdir -p $(2).new; \
+		go build -C tools/$(1) -o $(2).new/ tool && mv $(2).new $(2); }
+endef
 gotestsum:
-	@go build -C tools/test -o $(CURDIR)/$(BIN)/ tool
+	$(call BUILT,test,$(GOTESTSUM))
 
 charttools:
-	@go build -C tools/helm -o $(CURDIR)/$(BIN)/ tool
+	$(call BUILT,helm,$(CHARTTOOLS))
 
 linters:
-	@go build -C tools/lint -o $(CURDIR)/$(BIN)/ tool
+	$(call BUILT,lint,$(LINTERS))
 
 oasdiff:
-	@go build -C tools/contract -o $(CURDIR)/$(BIN)/ tool
+	$(call BUILT,contract,$(OASDIFF))
 	@go build -C tools/contract -o $(CURDIR)/$(BIN)/ ./changelog
 
 promtool:
-	@go build -C tools/observe -o $(CURDIR)/$(BIN)/ tool
+	$(call BUILT,observe,$(PROMTOOL))
 
-.PHONY: help up down reset quickstart build test upgrades race fuzz bench bench-guard bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check contract-check contract-changelog migration clean withstack gotestsum linters charttools oasdiff promtool
+.PHONY: needs help up down reset quickstart build test test-all upgrades race fuzz bench bench-guard bench-new bench-seed faults production lint alerts image deploy-check chart vulncheck generate generate-check contract-check contract-changelog migration clean withstack gotestsum linters charttools oasdiff promtool

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // secured holds an answer against what every answer has to say.
@@ -68,6 +69,8 @@ func TestEveryAnswerTellsBrowsersAndCachesToLeaveItAlone(t *testing.T) {
 
 // A browser runs the page, which needs its scripts, styles and the contract.
 func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
+	tier.Slow(t, "a browser runs the reference")
+	tier.Needs(t, "chromium")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	for path, parts := range map[string][]string{
@@ -84,12 +87,7 @@ func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 // browse opens a page in a browser and returns what its scripts make of it.
 func browse(t *testing.T, url string) string {
 	t.Helper()
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		require.Empty(t, os.Getenv("CI"), "chromium is missing, which .ci/run installs")
-		t.Skip("NOT RUN: there is no chromium; `sudo apt-get install chromium` or your system's counterpart")
-	}
-	run := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
+	run := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu",
 		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom", url)
 	var said strings.Builder
 	run.Stderr = &said
@@ -155,6 +153,8 @@ addEventListener("load", async () => {
 });`
 
 func TestAnAPIKeyThatIsTypedIntoTheReferenceIsNotKept(t *testing.T) {
+	tier.Slow(t, "a browser runs the reference")
+	tier.Needs(t, "chromium")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	at, err := url.Parse(app.URL)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // Whatever limit an item of a batch breaks, its result says what a request of its own would have
@@ -56,6 +57,7 @@ func TestABatchCostsOneRequestOfTheBudget(t *testing.T) {
 }
 
 func TestABatchWhoseContactsAreHeldForTooLongSaysSoOfEach(t *testing.T) {
+	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)

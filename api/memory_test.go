@@ -14,6 +14,7 @@ import (
 	"earshot/api"
 	"earshot/internal/memory"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // large is a body of as many bytes as there may be.
@@ -22,6 +23,7 @@ var large = `{"title":"` + strings.Repeat("a", 1<<20-12) + `"}`
 // An organization alone has room for 16 bodies of 1 MiB, and a message of a tool counts as
 // two. The others have room still.
 func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
+	tier.Slow(t, "waits for the timeout of reads")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // Whatever is sent is taken exactly or refused with 422. It never ends as a 500,
@@ -92,6 +93,7 @@ func with(name string, value any) object {
 }
 
 func textsOfBodies(t *testing.T, app *testkit.App) {
+	tier.Slow(t, "each nasty text in each member of each body")
 	hasText := func(o operation) bool { return hasBody(o) && len(o.textMembers()) > 0 }
 	everyOperation(t, hasText, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
@@ -331,6 +333,7 @@ func readable(t *testing.T, n fixture) {
 }
 
 func sizes(t *testing.T, app *testkit.App) {
+	tier.Slow(t, "documents of 256 KiB")
 	const high = 256 << 10
 	everyOperation(t, hasFreeForm, func(t *testing.T, o operation) {
 		n := newFixture(t, app)
@@ -347,6 +350,7 @@ func sizes(t *testing.T, app *testkit.App) {
 }
 
 func giantTexts(t *testing.T, app *testkit.App) {
+	tier.Slow(t, "texts of 1 MiB")
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	hasText := func(o operation) bool { return hasBody(o) && len(o.textMembers()) > 0 }
@@ -441,6 +445,7 @@ var otherMoments = map[string]string{
 // momentsOfBodies: digits that a timestamp doesn't keep may be cut off only where
 // the contract says that they are.
 func momentsOfBodies(t *testing.T, app *testkit.App) {
+	tier.Slow(t, "each moment in each member of each body")
 	cut := time.Nanosecond
 	if strings.Contains(prose(t), "microsecond") {
 		cut = time.Microsecond

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 const (
@@ -22,10 +23,8 @@ const (
 )
 
 func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
+	tier.Slow(t, "writes and reads many megabytes")
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("moves many megabytes")
-	}
 	app := testkit.Start(t, testkit.Options{})
 	for name, text := range map[string]object{
 		"that are large in the database":   {"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}},
@@ -53,9 +52,6 @@ func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
 
 func TestAPageOfContactsWithMuchMetadataEndsEarly(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("moves many megabytes")
-	}
 	n := testkit.Start(t, testkit.Options{}).Tenant(t)
 	for i := range largeRows {
 		n.ID(t, "/v1/contacts", object{

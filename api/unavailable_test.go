@@ -13,6 +13,7 @@ import (
 	"earshot/api"
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // locked runs a statement that locks something, until release.
@@ -48,6 +49,7 @@ func requireUnavailable(t *testing.T, what string, a testkit.Answer) {
 
 // The service has 8 connections here.
 func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing.T) {
+	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)
@@ -76,6 +78,7 @@ func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing
 }
 
 func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
+	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	// A connection for each operation, half of them for the organization's changes.
 	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})
@@ -108,6 +111,7 @@ func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
 }
 
 func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T) {
+	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)

@@ -9,15 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // Some 10 MB of rows are more than a page and than sockets buffer, and the room is
 // for ten such pages.
 func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
+	tier.Slow(t, "waits for the timeout of writes")
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("moves many megabytes")
-	}
 	app := testkit.Start(t, testkit.Options{})
 	n := newFixture(t, app)
 	board := "/v1/boards/" + n.ids["boardId"]

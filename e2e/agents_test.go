@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // TestTheOfficialClientsListAndCallTheTools tries the running program with clients
@@ -20,6 +21,8 @@ import (
 // 120 MB of a web UI around it; later versions want Node 22. It looks for a
 // package.json above its working directory, so it works in node_modules.
 func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
+	tier.Slow(t, "installs and runs the official clients")
+	tier.Needs(t, "node", "npm", "python3")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()

@@ -20,13 +20,14 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // inBrowser runs a play of e2e/browser, in which so many things come true.
 func inBrowser(t *testing.T, play string, plays int, env ...string) {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
-	require.NoError(t, err, "this test needs a browser: `make browser` says what is missing")
+	require.NoError(t, err)
 	n := newNodeProject(t, "browser", append(env, "CHROMIUM="+chromium)...)
 	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
 	said := n.mustRun("npm", "run", play)
@@ -37,6 +38,8 @@ func inBrowser(t *testing.T, play string, plays int, env ...string) {
 // TestPublicBoardsInABrowser has e2e/browser vote, post and comment as end-users do, without
 // scripts, and look at every page with axe. PUBLIC_BOARD_SHOTS is a directory for pictures.
 func TestPublicBoardsInABrowser(t *testing.T) {
+	tier.Slow(t, "a browser visits every page")
+	tier.Needs(t, "node", "npm", "chromium")
 	t.Parallel()
 	mailbox := t.TempDir()
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
@@ -79,6 +82,8 @@ func (p *program) preferences(slug string) string {
 // writes a post: on a page of another site, with a strict policy, and with the cookies of third
 // parties blocked.
 func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
+	tier.Slow(t, "a browser plays the widget")
+	tier.Needs(t, "node", "npm", "chromium")
 	t.Parallel()
 	mailbox := t.TempDir()
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
@@ -159,6 +164,8 @@ func widgetToken(t *testing.T, p *program) string {
 // TestTheSamplesOfTheWidgetsDocumentationSignTokens runs what docs/widget.md tells servers to do, in
 // each language, and has the service take what they sign.
 func TestTheSamplesOfTheWidgetsDocumentationSignTokens(t *testing.T) {
+	tier.Slow(t, "compiles the sample in Go")
+	tier.Needs(t, "node", "python3")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()

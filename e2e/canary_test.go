@@ -17,6 +17,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"earshot/internal/testkit/tier"
 )
 
 // canaries are words that occur nowhere else, by what they are planted as.
@@ -104,6 +106,7 @@ var inMails = []string{"sender's address", "member's address", "member's name", 
 // everything, has it meet each kind of secret and each kind of failure, and looks
 // through all that it leaves behind.
 func TestNothingPlantedIsFoundWhereItDoesNotBelong(t *testing.T) {
+	tier.Slow(t, "plays every chapter and searches everything that was written")
 	t.Parallel()
 	s := newStory(t)
 	s.tell()

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // memory is what a process holds, now or at most so far, in MiB: VmRSS or VmHWM.
@@ -54,6 +55,7 @@ func (p *program) requireAnswers() {
 }
 
 func TestTenThousandIdleConnectionsTakeABoundedMemoryAndKeepNobodyOut(t *testing.T) {
+	tier.Slow(t, "10,000 connections")
 	t.Parallel()
 	const connections = 10_000
 	var files unix.Rlimit
@@ -97,6 +99,7 @@ func TestAProgramThatMayOpenAThousandFilesLeavesItselfRoom(t *testing.T) {
 // The limit sinks while the program runs, so that what it reckoned with isn't
 // there: it fails to accept, and idle connections have to go.
 func TestAProgramThatHasNoFilesLeftLetsIdleConnectionsGo(t *testing.T) {
+	tier.Slow(t, "uses up all files")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	s := p.serve()

@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone has the mailbox's
 // place taken by a file, so that the mail can't be written before the kill.
 func TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone(t *testing.T) {
+	tier.Slow(t, "kills the process and waits for leases")
 	t.Parallel()
 	r := testkit.NewReceiver(t)
 	r.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })

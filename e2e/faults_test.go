@@ -16,6 +16,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -112,6 +113,7 @@ func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 // TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft pauses the sweep that runs
 // by the clock: only that of a start is left to find the delivery.
 func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
+	tier.Slow(t, "kills the process")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
 	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
@@ -129,6 +131,7 @@ func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
 }
 
 func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T) {
+	tier.Slow(t, "stops and starts Temporal")
 	t.Parallel()
 	binary, err := devstack.TemporalBinary(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
@@ -163,6 +166,7 @@ func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T)
 }
 
 func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
+	tier.Slow(t, "waits for an attempt that is under way")
 	t.Parallel()
 	r := testkit.NewReceiver(t)
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)

@@ -16,18 +16,20 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 	"earshot/webhook"
 )
 
-// runner is how a receiver of a language is started: the file it stands in, the package of
-// Debian that runs it, and the command.
+// runner is how a receiver of a language is started: the file it stands in, the tools that
+// run it (internal/needs), and the command.
 type runner struct {
-	file, tool, debian string
-	command            func(t *testing.T, file, port string) *exec.Cmd
+	file    string
+	tools   []string
+	command func(t *testing.T, file, port string) *exec.Cmd
 }
 
 var runners = map[string]runner{
-	"go": {"main.go", "go", "golang", func(t *testing.T, file, _ string) *exec.Cmd {
+	"go": {"main.go", nil, func(t *testing.T, file, _ string) *exec.Cmd {
 		binary := file + ".bin"
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, file)
 		build.Dir = repository // whose go.mod has the library
@@ -35,7 +37,7 @@ var runners = map[string]runner{
 		require.NoError(t, err, "%s", out)
 		return exec.Command(binary)
 	}},
-	"js": {"main.mjs", "node", "nodejs npm", func(t *testing.T, file, _ string) *exec.Cmd {
+	"js": {"main.mjs", []string{"node", "npm"}, func(t *testing.T, file, _ string) *exec.Cmd {
 		for _, name := range []string{"package.json", "package-lock.json"} {
 			text, err := os.ReadFile(filepath.Join("guide", name))
 			require.NoError(t, err)
@@ -47,9 +49,9 @@ var runners = map[string]runner{
 		require.NoError(t, err, "%s", out)
 		return exec.Command("node", file)
 	}},
-	"python": {"main.py", "python3", "python3", func(_ *testing.T, file, _ string) *exec.Cmd { return exec.Command("python3", file) }},
-	"ruby":   {"main.rb", "ruby", "ruby", func(_ *testing.T, file, _ string) *exec.Cmd { return exec.Command("ruby", file) }},
-	"php": {"hook.php", "php", "php-cli", func(_ *testing.T, file, port string) *exec.Cmd {
+	"python": {"main.py", []string{"python3"}, func(_ *testing.T, file, _ string) *exec.Cmd { return exec.Command("python3", file) }},
+	"ruby":   {"main.rb", []string{"ruby"}, func(_ *testing.T, file, _ string) *exec.Cmd { return exec.Command("ruby", file) }},
+	"php": {"hook.php", []string{"php"}, func(_ *testing.T, file, port string) *exec.Cmd {
 		return exec.Command("php", "-S", "127.0.0.1:"+port, file)
 	}},
 }
@@ -63,7 +65,7 @@ const (
 func runReceiver(t *testing.T, s sample) {
 	r, known := runners[s.language]
 	require.True(t, known, "the guide has a block of %q, which nobody runs", s.language)
-	needs(t, r.tool, r.debian)
+	tier.Needs(t, r.tools...)
 	file := filepath.Join(t.TempDir(), r.file)
 	require.NoError(t, os.WriteFile(file, []byte(s.code), 0o600))
 	port, _, err := devstack.FreePort(0)

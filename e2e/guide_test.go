@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // sample is a fenced block of the guide.
@@ -35,10 +36,9 @@ func samples(t *testing.T, page string) (all []sample) {
 // against the real service, and holds what is shown below a block against what it said.
 // Blocks of other languages are receivers: they have to tell genuine deliveries from others.
 func TestEverySampleOfTheGuideRuns(t *testing.T) {
+	tier.Slow(t, "runs every sample of the guide")
 	t.Parallel()
-	for _, tool := range []string{"curl", "jq"} {
-		needs(t, tool, tool)
-	}
+	tier.Needs(t, "curl", "jq")
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
 	pages, err := filepath.Glob(filepath.Join(repository, "docs", "api", "*.md"))
@@ -66,16 +66,6 @@ func TestEverySampleOfTheGuideRuns(t *testing.T) {
 			}
 			shell.run()
 		})
-	}
-}
-
-// needs skips the test where a tool is missing, but for CI, which installs all of them
-// (.ci/run).
-func needs(t *testing.T, tool, debian string) {
-	t.Helper()
-	if _, err := exec.LookPath(tool); err != nil {
-		require.Empty(t, os.Getenv("CI"), "%s is missing", tool)
-		t.Skipf("NOT RUN: there is no %s; `sudo apt-get install %s` or your system's counterpart", tool, debian)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/config"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // container is an unpacked image. What runs in it sees its files only, which nobody
@@ -101,6 +102,7 @@ func (c *container) secret(name, value string) (path string) {
 }
 
 func TestTheImageRunsAsItsUserOnFilesThatNobodyCanWrite(t *testing.T) {
+	tier.Slow(t, "builds the image")
 	t.Parallel()
 	c := newContainer(t)
 	version := c.run("version", "--json")

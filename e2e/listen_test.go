@@ -20,6 +20,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // calls are the settings by which a command talks to the service.
@@ -230,6 +231,7 @@ func elsewhere(t *testing.T) string {
 }
 
 func TestTriggerMakesEveryEventHappen(t *testing.T) {
+	tier.Slow(t, "makes every event happen")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()

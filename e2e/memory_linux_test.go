@@ -14,6 +14,7 @@ import (
 
 	"earshot/internal/memory"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // slowly sends a request but for the end of its body, and never reads more than the
@@ -34,6 +35,7 @@ func (p *program) slowly(head, body string, tells *atomic.Int64) {
 
 // A process has 2,048 connections.
 func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *testing.T) {
+	tier.Slow(t, "2,000 slow connections")
 	t.Parallel()
 	const each, pageful = 1000, 36
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)

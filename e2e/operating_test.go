@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // recipes are the commands of docs/operating.md by their headings. What stands under
@@ -80,6 +81,8 @@ func (r *recipes) awaitState(delivery, webhook, want string) {
 // TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays plays the situations of
 // docs/operating.md in their order.
 func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
+	tier.Slow(t, "runs every command of the recipes")
+	tier.Needs(t, "curl", "jq")
 	t.Parallel()
 	r := newRecipes(t)
 	webhook := r.first("/v1/webhooks")["id"].(string)

@@ -6,9 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/tier"
 )
 
 func TestTheQuickstartTellsItsWholeStory(t *testing.T) {
+	tier.Slow(t, "plays the quickstart")
+	tier.Needs(t, "curl", "jq")
 	t.Parallel()
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")
 	script := filepath.Join(repository, "examples", "quickstart.sh")

@@ -16,6 +16,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // replica is an API beside others of one deployment. It may be killed and started again.
@@ -125,6 +126,7 @@ func awaitAnswer(ctx context.Context, url string) {
 }
 
 func TestThreeReplicasKeepOneRateLimitWhileTheyAreKilled(t *testing.T) {
+	tier.Slow(t, "kills replicas")
 	t.Parallel()
 	// A second's worth is what a replica may lease.
 	const limit, lease, n, kills = 3000, 3000 / 60, 3, 6

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/tier"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
@@ -20,6 +22,8 @@ var shown = regexp.MustCompile(`(?m)^(  ✓ [A-Z][A-Za-z ]+?  |\d\. [A-Z].*)`)
 // own. Two are run in another form: `make up` detached, because it stays in the
 // foreground, and `make test` by CI, which this test is a part of.
 func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
+	tier.Slow(t, "runs every command of the README")
+	tier.Needs(t, "curl", "jq")
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	require.NoError(t, err)

@@ -29,6 +29,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // ours is the name of the service's database.
@@ -262,6 +263,7 @@ func (d *deployment) shell(dir, commands string, settings ...string) string {
 // restores first Temporal's database alone and then the service's alone, by the commands of
 // docs/backup.md. The keys are rotated meanwhile.
 func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T) {
+	tier.Slow(t, "restores backups of two databases")
 	t.Parallel()
 	d, r, page, early, late := deploy(t), testkit.NewReceiver(t), readBackupPage(t), t.TempDir(), t.TempDir()
 	api, worker := d.serveAlone(), d.worker()

@@ -17,6 +17,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // load posts until it is stopped.
@@ -139,6 +140,7 @@ func once(posts []string) map[string]int {
 }
 
 func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T) {
+	tier.Slow(t, "replaces workers under load")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
 	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
@@ -163,6 +165,7 @@ func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T)
 // TestANewBuildTakesOverFromTheCurrentOne goes from workers without versions to
 // build a and on to build b, by the command of the operator's page.
 func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
+	tier.Slow(t, "replaces workers under load")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
 	build := func(id string) []string {

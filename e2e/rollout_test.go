@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -76,6 +77,7 @@ func (o *rollout) build(id string) string {
 // TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore goes the way of docs/upgrading.md:
 // both builds run beside each other until the new one has the work, and the other way round.
 func TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore(t *testing.T) {
+	tier.Slow(t, "runs two builds side by side")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
 	o := &rollout{

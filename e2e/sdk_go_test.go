@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 func TestTheGoSDKTellsTheStory(t *testing.T) {
@@ -45,6 +46,7 @@ func TestEachWriteOfTheGoSDKTakesEffectOnceThroughABadNetwork(t *testing.T) {
 }
 
 func TestTheAgentInGoUsesTheTools(t *testing.T) {
+	tier.Slow(t, "compiles the example")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
@@ -64,6 +66,7 @@ func TestTheAgentInGoUsesTheTools(t *testing.T) {
 }
 
 func TestTheGoSDKDoesWhatTheGuideSays(t *testing.T) {
+	tier.Slow(t, "compiles a program for each sample")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()

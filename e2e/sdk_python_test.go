@@ -15,12 +15,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/needs"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // TestThePythonSDK packs the package, holds its sources against the tables of vectors and the type
 // checker, and plays with what an integrator would get.
 func TestThePythonSDK(t *testing.T) {
+	tier.Slow(t, "packs, checks and runs the Python SDK")
 	t.Parallel()
 	s := packPythonSDK(t, repository)
 
@@ -101,7 +104,8 @@ type pythonSDK struct {
 // packPythonSDK builds the package of a state of the repository in a copy of its sources, and looks at what it has.
 func packPythonSDK(t *testing.T, root string) pythonSDK {
 	t.Helper()
-	s := pythonSDK{t: t, source: filepath.Join(root, "sdk", "python"), python: pythonThatPacks(t), env: cleanEnviron()}
+	tier.Needs(t, "python:httpx", "python:build", "python:setuptools", "python:wheel", "python:flake8")
+	s := pythonSDK{t: t, source: filepath.Join(root, "sdk", "python"), python: needs.Python(t.Context()), env: cleanEnviron()}
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(s.source, "src"))))
 	texts, err := filepath.Glob(filepath.Join(s.source, "*.md"))
@@ -124,20 +128,6 @@ func packPythonSDK(t *testing.T, root string) pythonSDK {
 	}))
 	s.env = append(s.env, "PYTHONPATH="+installed, "PYTHONDONTWRITEBYTECODE=1")
 	return s
-}
-
-// pythonThatPacks is the first interpreter that has what the package needs to be built and used.
-func pythonThatPacks(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		path, err := exec.LookPath(name)
-		if err == nil && exec.CommandContext(t.Context(), path, "-c", "import httpx, build, setuptools, wheel, flake8").Run() == nil {
-			return path
-		}
-	}
-	require.FailNow(t, "this test builds and runs a Python package: "+
-		"`sudo apt-get install python3 python3-httpx python3-build python3-setuptools python3-wheel flake8` or your system's counterpart")
-	return ""
 }
 
 // of is the same in a test of its own, for a service.

@@ -17,11 +17,13 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // TestTheTypeScriptSDK builds the package, holds it against the vectors, packs it, and uses what an
 // integrator would get.
 func TestTheTypeScriptSDK(t *testing.T) {
+	tier.Slow(t, "installs, compiles and runs the TypeScript SDK")
 	t.Parallel()
 	archive := packTypeScriptSDK(t, repository, "test")
 

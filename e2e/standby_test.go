@@ -23,6 +23,7 @@ import (
 	"earshot/e2e/faults/ledger"
 	faults "earshot/e2e/faults/receiver"
 	"earshot/internal/devstack"
+	"earshot/internal/testkit/tier"
 )
 
 const (
@@ -203,6 +204,7 @@ func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.R
 // has the databases of the service and of Temporal. Two processes of the service say
 // differently where it is.
 func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *testing.T) {
+	tier.Slow(t, "promotes a standby")
 	t.Parallel()
 	const name = "earshot"
 	primary := startPostgres(t, nil)

@@ -15,11 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // TestAStopFailsNoRequestOfClientsThatHeedReadiness has clients as a balancer has them: they
 // keep their connections, ask /readyz beside their requests, and go elsewhere when it says no.
 func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
+	tier.Slow(t, "load during a stop")
 	t.Parallel()
 	const (
 		clients = 64

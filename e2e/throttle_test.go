@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 func TestAKillAmidAThrottledBacklogLosesNothingOfIt(t *testing.T) {
+	tier.Slow(t, "kills the process amid a throttled backlog")
 	t.Parallel()
 	r := testkit.NewReceiver(t)
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)

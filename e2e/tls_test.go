@@ -27,6 +27,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // authority signs certificates for 127.0.0.1.
@@ -175,6 +176,7 @@ func (a *authority) proxyWithTLS(to string) (address string) {
 }
 
 func TestADeliveryArrivesOverTLSToTheProxyToPostgresAndToTemporal(t *testing.T) {
+	tier.Slow(t, "starts Temporal and Postgres with TLS")
 	t.Parallel()
 	a, r := newAuthority(t), testkit.NewReceiver(t)
 	database := a.postgresWithTLS()

@@ -14,12 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // TestATypeScriptClientFromThePublicGeneratorTellsTheStory does what an
 // integrator does in another language: generate a client from the document that
 // the service serves, compile it, and use it.
 func TestATypeScriptClientFromThePublicGeneratorTellsTheStory(t *testing.T) {
+	tier.Slow(t, "generates and compiles a TypeScript client")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
 	p.serve()
@@ -53,11 +55,7 @@ type nodeProject struct {
 
 func newNodeProject(t *testing.T, folder string, env ...string) *nodeProject {
 	t.Helper()
-	for _, tool := range []string{"node", "npm"} {
-		_, err := exec.LookPath(tool)
-		require.NoError(t, err, "this test compiles and runs TypeScript and needs Node 18 or later with npm: "+
-			"`sudo apt-get install nodejs npm` or your system's counterpart")
-	}
+	tier.Needs(t, "node", "npm")
 	n := &nodeProject{t: t, dir: t.TempDir(), env: append(cleanEnviron(), env...)}
 	files, err := os.ReadDir(folder)
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // result is what `up --detach --json` and `down --json` print.
@@ -25,6 +26,7 @@ type result struct {
 // TestTheStackOfADeveloper is one story, because each chapter needs what the
 // one before left behind.
 func TestTheStackOfADeveloper(t *testing.T) {
+	tier.Slow(t, "starts the whole stack several times")
 	t.Parallel()
 	s := newStack(t, "EARSHOT_PROFILES=true")
 
@@ -144,6 +146,7 @@ func (s *stack) upInForeground() *foreground {
 }
 
 func TestCtrlCStopsEverythingInOrder(t *testing.T) {
+	tier.Slow(t, "starts the whole stack")
 	t.Parallel()
 	s := newStack(t)
 	f := s.upInForeground()
@@ -153,6 +156,7 @@ func TestCtrlCStopsEverythingInOrder(t *testing.T) {
 }
 
 func TestAServerThatDiesTakesTheRestWithIt(t *testing.T) {
+	tier.Slow(t, "starts the whole stack")
 	t.Parallel()
 	s := newStack(t)
 	f := s.upInForeground()

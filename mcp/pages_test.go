@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 	"earshot/mcp"
 )
 
@@ -118,10 +119,8 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 // Each page here takes some 3 MiB of the room for large pages, which is 256 MiB. An
 // answer of a batch holds what all its calls answered, so they take it together.
 func TestThePagesOfABatchKeepTheirMemoryUntilItIsAnswered(t *testing.T) {
+	tier.Slow(t, "moves many megabytes")
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("moves many megabytes")
-	}
 	app := testkit.Start(t, testkit.Options{})
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})

@@ -263,9 +263,6 @@ func (s *sides) anonymous(side int, value any) string {
 
 func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("goes through the contract, one call at a time")
-	}
 	s := newSides(t)
 	done := map[string]bool{}
 	for _, step := range slices.Concat(story(), deliveries()) {
@@ -283,6 +280,9 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 	}
 	for id := range s.operations {
 		require.True(t, done[id] || strings.HasPrefix(id, "delete"), "the story has no %s", id)
+	}
+	if testing.Short() {
+		return // the flaws are 500 calls; make test-all makes them
 	}
 	tried := 0
 	for _, step := range slices.Concat(story(), deliveries()) {

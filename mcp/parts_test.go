@@ -34,9 +34,6 @@ func (a agent) whole(t *testing.T, tool string, arguments object, part string) s
 
 func TestAResourceThatIsTooLargeForAnAnswerIsReadPieceByPiece(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("moves many megabytes")
-	}
 	app := testkit.Start(t, testkit.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)

@@ -7,9 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 func TestAToolThatWaitsForTooLongSaysSoAsTheAPIDoes(t *testing.T) {
+	tier.Slow(t, "waits for the deadline of tools")
 	t.Parallel()
 	app := testkit.Start(t, testkit.Options{})
 	a := newAgent(t, app, app.Tenant(t).Key)

@@ -13,9 +13,13 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	tier.Properties(100, 30) // as many as in make test-all: they take milliseconds
+	testkit.Main(m)
+}
 
 type object = map[string]any
 

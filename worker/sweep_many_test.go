@@ -14,6 +14,7 @@ import (
 	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -29,6 +30,7 @@ FROM deliveries, generate_series(1, 100000) n`
 // TestASweepOf100000DeliveriesFindsEachThatWasLost has a webhook that is disabled, so that
 // those end as soon as they are started.
 func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
+	tier.Slow(t, "writes 100,000 deliveries")
 	t.Parallel()
 	d := newDying(t)
 	require.NoError(t, d.app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).

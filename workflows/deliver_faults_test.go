@@ -18,6 +18,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // link is the way to a server, which a test can cut or stall.
@@ -167,6 +168,7 @@ func pendingActivity(ctx context.Context, t require.TestingT, temporal client.Cl
 }
 
 func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing.T) {
+	tier.Slow(t, "waits for timeouts of Temporal")
 	t.Parallel()
 	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}})
 	heard := make(chan struct{})
@@ -191,6 +193,7 @@ func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing
 // An attempt that waited for one of its webhook's 64 slots is still under way when
 // Temporal, having heard nothing for 12 s, takes its activity for dead.
 func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *testing.T) {
+	tier.Slow(t, "waits for timeouts of Temporal")
 	t.Parallel()
 	o := testkit.Namespace(t)
 	direct, err := client.DialContext(t.Context(), o)

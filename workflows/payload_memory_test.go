@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // An organization has half of the 128 MiB that payloads may take in a process.
@@ -47,6 +48,7 @@ func (h *hoard) peak() int {
 }
 
 func TestLargePayloadsToHangingReceiversTakeABoundedPartOfTheMemoryAndHoldNobodyUp(t *testing.T) {
+	tier.Slow(t, "fills the memory for payloads while receivers hang")
 	t.Parallel()
 	database := testkit.Database(t)
 	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})

@@ -20,6 +20,7 @@ import (
 	"earshot/activities"
 	"earshot/ent/db"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -130,6 +131,7 @@ func (o *outage) half(t *testing.T, id string) {
 }
 
 func TestARecoveryGoesOnInAnotherProcessAndRepeatsNothing(t *testing.T) {
+	tier.Slow(t, "waits for a lease")
 	t.Parallel()
 	o := newOutage(t, 250)
 	id := o.recover(t)

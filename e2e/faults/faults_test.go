@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +20,13 @@ import (
 // program is the built one, with failpoints.
 var program string
 
+// TestMain leaves the whole package to `make test-all`: it compiles the program with its
+// failpoints and runs it under load.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		return
+	}
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

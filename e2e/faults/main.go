@@ -219,7 +219,7 @@ func (o options) parts(wanted *regexp.Regexp) (chosen []part) {
 
 // build makes the program that has failpoints.
 func build(ctx context.Context, program string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "failpoints", "-o", program, "./cmd/earshot")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "failpoints,nomsgpack", "-o", program, "./cmd/earshot")
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return errors.Wrapf(err, "build the program: %s", out)

@@ -12,22 +12,13 @@ import (
 	"strings"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/needs"
 )
 
 // oldestPostgres is the oldest release that was still maintained when this was
 // written; nothing older is tried.
 const oldestPostgres = 14
-
-// installDirs are where packages put the binaries that aren't on the PATH:
-// Debian and Ubuntu, the PostgreSQL project's packages for Red Hat, Homebrew on
-// both kinds of Mac, Postgres.app.
-var installDirs = []string{
-	"/usr/lib/postgresql/*/bin",
-	"/usr/pgsql-*/bin",
-	"/opt/homebrew/opt/postgresql*/bin",
-	"/usr/local/opt/postgresql*/bin",
-	"/Applications/Postgres.app/Contents/Versions/*/bin",
-}
 
 // binaries is a directory with postgres and initdb of one release.
 type binaries struct {
@@ -84,7 +75,7 @@ func installed(ctx context.Context) []binaries {
 	}
 	named := readBinaries(ctx, dirs)
 	var rest []string
-	for _, pattern := range installDirs {
+	for _, pattern := range needs.PostgresDirs {
 		matches, _ := filepath.Glob(pattern) // the patterns are well formed
 		rest = append(rest, matches...)
 	}

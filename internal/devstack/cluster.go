@@ -2,6 +2,7 @@ package devstack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -159,7 +160,7 @@ func (c cluster) password(ctx context.Context, bin binaries, o PostgresOptions) 
 		return c.copyOf(ctx, bin, o.Follow, o.Report)
 	}
 	o.Report.say("making a Postgres %d cluster in %s", bin.major, c.home)
-	password := rand.Text()
+	password := cmp.Or(o.Password, rand.Text())
 	if err := c.writePassword(password); err != nil {
 		return "", err
 	}

@@ -11,12 +11,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"earshot/internal/testkit/tier"
 )
 
 // endTime bounds the orderly end of both servers, which takes some 3 s.
 const endTime = 20 * time.Second
 
 func TestTheServersEndWhenTheirProgramIsKilled(t *testing.T) {
+	tier.Slow(t, "starts both servers and kills their program")
 	t.Parallel()
 	dir := reachableDir(t)
 	self, err := os.Executable()

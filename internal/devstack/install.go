@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/needs"
 )
 
 const (
@@ -31,10 +34,9 @@ func canInstall() bool {
 	return err == nil
 }
 
-// installCommands are those that install Postgres, for apt-get.
-var installCommands = [][]string{
-	{"update"},
-	{"install", "--yes", "--no-install-recommends", "postgresql"},
+// installCommands are those that install packages, for apt-get.
+func installCommands(packages ...string) [][]string {
+	return [][]string{{"update"}, append([]string{"install", "--yes", "--no-install-recommends"}, packages...)}
 }
 
 // installPostgres installs Debian's package. The package would also make and
@@ -45,12 +47,27 @@ func installPostgres(ctx context.Context, report Report) error {
 		return err
 	}
 	report.say("no Postgres found, installing it with apt-get: this takes a minute or two")
+	return aptInstall(ctx, report, needs.Named(postgresName).Debian)
+}
+
+// Install installs packages with apt-get, for a caller who was asked to do that. Elsewhere than
+// on Debian and its children, or without the rights, the error names them.
+func Install(ctx context.Context, report Report, packages []string) error {
+	list := strings.Join(packages, " ")
+	if !canInstall() {
+		return errors.Errorf("this can install packages only as root on Debian or Ubuntu; install these, or your system's counterparts: %s", list)
+	}
+	report.say("installing with apt-get: %s", list)
+	return aptInstall(ctx, report, packages...)
+}
+
+func aptInstall(ctx context.Context, report Report, packages ...string) error {
 	undo, err := withoutMainCluster()
 	if err != nil {
 		return err
 	}
 	defer undo()
-	for _, args := range installCommands {
+	for _, args := range installCommands(packages...) {
 		if err := aptGet(ctx, report, args...); err != nil {
 			return err
 		}

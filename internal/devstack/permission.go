@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/mattn/go-isatty"
+
+	"earshot/internal/needs"
 )
 
 // InstallVariable permits the installation of Postgres with apt-get when it is 1.
@@ -33,7 +35,7 @@ func permission(ctx context.Context) error {
 // installation is what would be run, a line each.
 func installation() string {
 	var lines []string
-	for _, args := range installCommands {
+	for _, args := range installCommands(needs.Named(postgresName).Debian) {
 		lines = append(lines, "  apt-get "+strings.Join(args, " "))
 	}
 	return strings.Join(lines, "\n")

@@ -13,12 +13,12 @@ import (
 const (
 	// loopback is the only address that anything here listens on.
 	loopback = "127.0.0.1"
-	// lowestPort leaves the range below 10000 to what people start by hand
+	// LowestPort is the first that is chosen. It leaves the range below 10000 to what people start by hand
 	// (5432, 7233, 8080, 8233, 9090, …).
-	lowestPort = 10000
-	// ephemeralPorts is where Linux begins to hand out ports for outgoing
+	LowestPort = 10000
+	// EphemeralPorts is the first that is not: it is where Linux begins to hand out ports for outgoing
 	// connections; any of those can hold a port from here on.
-	ephemeralPorts = 32768
+	EphemeralPorts = 32768
 	// portTries is far more than needed: on a busy machine a few hundred of
 	// the 22,768 ports are taken.
 	portTries = 200
@@ -42,7 +42,7 @@ func FreePort(preferred int) (port int, moved bool, err error) {
 		return preferred, false, nil
 	}
 	for range portTries {
-		port := lowestPort + rand.IntN(ephemeralPorts-lowestPort)
+		port := LowestPort + rand.IntN(EphemeralPorts-LowestPort)
 		if _, taken := handedOut.LoadOrStore(port, true); taken {
 			continue
 		}
@@ -51,7 +51,7 @@ func FreePort(preferred int) (port int, moved bool, err error) {
 		}
 		handedOut.Delete(port)
 	}
-	return 0, false, errors.Errorf("no free port found between %d and %d", lowestPort, ephemeralPorts-1)
+	return 0, false, errors.Errorf("no free port found between %d and %d", LowestPort, EphemeralPorts-1)
 }
 
 // choosePort is FreePort that reports when the port moved.

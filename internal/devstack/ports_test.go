@@ -26,8 +26,8 @@ func TestATakenPortMovesBelowTheEphemeralRange(t *testing.T) {
 		port, moved, err := FreePort(listener.Addr().(*net.TCPAddr).Port)
 		require.NoError(t, err)
 		require.True(t, moved)
-		require.GreaterOrEqual(t, port, lowestPort)
-		require.Less(t, port, ephemeralPorts)
+		require.GreaterOrEqual(t, port, LowestPort)
+		require.Less(t, port, EphemeralPorts)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestATakenPortMovesTheClusterToAnother(t *testing.T) {
 	taken := listener.Addr().(*net.TCPAddr).Port
 	p := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t), Port: taken})
 	require.NotEqual(t, taken, p.Port())
-	require.Less(t, p.Port(), ephemeralPorts)
+	require.Less(t, p.Port(), EphemeralPorts)
 }
 
 func TestARunningClustersDirectoryIsRefusedToOthers(t *testing.T) {

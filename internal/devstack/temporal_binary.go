@@ -4,16 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"debug/buildinfo"
-	"maps"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/gofrs/flock"
+	"golang.org/x/mod/semver"
 )
 
 const (
@@ -43,7 +45,7 @@ var cliModules = []string{cliModule, "github.com/temporalio/ui-server/v2", serve
 var (
 	cliProgram = program{
 		name: temporalName, title: "the Temporal CLI", pkg: cliPackage, modules: cliModules,
-		takes:   "3 to 6 minutes on two cores",
+		takes:   "2 to 6 minutes on two cores",
 		instead: ", or put a temporal CLI on the PATH (https://docs.temporal.io/cli)",
 	}
 	// These two share most of their compile with the CLI, so they take seconds after it.
@@ -57,18 +59,41 @@ var (
 	}
 )
 
-// TemporalBinary returns the path of a temporal CLI: the one on the PATH, else
-// .earshot/bin/temporal below root, the repository's root, which it builds
-// first if it is missing or not of the versions in tools/go.mod. The first
-// build takes 3 to 6 minutes on two cores and is reported; programs that ask at
-// the same time wait for one build. The error says what is missing or quotes
-// the compiler.
+// TemporalBinary returns the path of a temporal CLI: the one on the PATH, if its server is
+// as new as the one in tools/go.mod of the repository at root, else one that is built from
+// there. Built programs are kept in the user's cache directory, one for each version, so
+// that a second checkout builds none. The first build takes 2 to 6 minutes on two cores
+// and is reported; programs that ask at the same time wait for one build. The error says
+// what is missing or quotes the compiler.
 func TemporalBinary(ctx context.Context, root string, report Report) (string, error) {
-	if path, err := exec.LookPath(temporalName); err == nil && exec.CommandContext(ctx, path, "--version").Run() == nil {
+	path, err := exec.LookPath(temporalName)
+	if err != nil {
+		return builtCLI(ctx, root, report)
+	}
+	wanted, err := cliProgram.versions(toolsMod(root))
+	if err != nil {
+		return "", err
+	}
+	said, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err == nil && supported(string(said), wanted[serverModule]) {
 		report.say("using %s", path)
 		return path, nil
 	}
+	report.say("%s is not used: Temporal %s or a later one of the same major version is needed", path, wanted[serverModule])
 	return builtCLI(ctx, root, report)
+}
+
+var serverPattern = regexp.MustCompile(`Server (\d+\.\d+\.\d+)`)
+
+// supported says whether the server in the answer to `temporal --version` is the wanted
+// one, or a later one of the same major version.
+func supported(said, wanted string) bool {
+	match := serverPattern.FindStringSubmatch(said)
+	if match == nil {
+		return false
+	}
+	has := "v" + match[1]
+	return semver.Major(has) == semver.Major(wanted) && semver.Compare(has, wanted) >= 0
 }
 
 // TemporalPrograms are the paths of what a server for production takes.
@@ -77,9 +102,9 @@ type TemporalPrograms struct {
 }
 
 // TemporalServerPrograms returns temporal-server and temporal-sql-tool of the version in
-// tools/go.mod, from .earshot/bin below root, where it builds them first if they are
-// missing or of another version. One on the PATH isn't taken: which schema it wants
-// isn't known.
+// tools/go.mod of the repository at root, which it builds first where the user's cache
+// directory does not have them. One on the PATH isn't taken: which schema it wants isn't
+// known.
 func TemporalServerPrograms(ctx context.Context, root string, report Report) (p TemporalPrograms, err error) {
 	if p.Server, err = serverProgram.built(ctx, root, report); err != nil {
 		return p, err
@@ -93,35 +118,64 @@ func builtCLI(ctx context.Context, root string, report Report) (string, error) {
 	return cliProgram.built(ctx, root, report)
 }
 
-// built returns the path of the program and builds it first where that is needed.
+// built returns the path of the program in the user's cache directory, and builds it first
+// where it is missing.
 func (p program) built(ctx context.Context, root string, report Report) (string, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	return p.builtIn(ctx, cache, root, report)
+}
+
+func (p program) builtIn(ctx context.Context, cache, root string, report Report) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return "", errors.Wrap(err, "find the repository")
 	}
-	wanted, err := p.versions(filepath.Join(root, "tools", "go.mod"))
+	wanted, err := p.versions(toolsMod(root))
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(root, ".earshot", "bin", p.name)
-	if upToDate(binary, wanted) {
+	binary := filepath.Join(cache, p.file(wanted))
+	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", errors.Wrapf(err, "make the directory for %s", p.title)
 	}
-	unlock, err := lockBuild(ctx, filepath.Dir(binary), report)
+	unlock, err := lockBuild(ctx, cache, report)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if upToDate(binary, wanted) {
+	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}
 	if err := p.build(ctx, root, binary, report); err != nil {
 		return "", err
 	}
 	return binary, nil
+}
+
+// CacheDir is the directory of this user where built programs are kept, for all checkouts.
+func CacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", errors.Wrap(err, "find the directory for what is built once")
+	}
+	return filepath.Join(dir, "earshot"), nil
+}
+
+func toolsMod(root string) string { return filepath.Join(root, "tools", "go.mod") }
+
+// file is the name of the program of these versions, which differs for each set of them.
+func (p program) file(versions map[string]string) string {
+	sum := sha256.New()
+	for _, module := range p.modules {
+		fmt.Fprintln(sum, module, versions[module])
+	}
+	return fmt.Sprintf("%s-%s-%x", p.name, versions[serverModule], sum.Sum(nil)[:4])
 }
 
 // versions reads the versions of the program's modules from the go.mod at path.
@@ -145,20 +199,6 @@ func (p program) versions(path string) (map[string]string, error) {
 		wanted[module] = all[module]
 	}
 	return wanted, nil
-}
-
-// upToDate reads the versions that the Go linker wrote into the binary.
-func upToDate(binary string, wanted map[string]string) bool {
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		return false
-	}
-	built := map[string]string{info.Main.Path: info.Main.Version}
-	for _, dep := range info.Deps {
-		built[dep.Path] = dep.Version
-	}
-	maps.DeleteFunc(built, func(path, _ string) bool { return wanted[path] == "" })
-	return maps.Equal(built, wanted)
 }
 
 // lockBuild has one lock for all programs, because two builds at the same time would both

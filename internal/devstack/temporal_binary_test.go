@@ -49,7 +49,7 @@ func write(t *testing.T, text string, path ...string) {
 
 func TestManyProgramsThatNeedTheCLIBuildItOnce(t *testing.T) {
 	t.Parallel()
-	root := fakeRepository(t, "v1.0.0", "func main() {}\n")
+	root, cache := fakeRepository(t, "v1.0.0", "func main() {}\n"), t.TempDir()
 	var builds atomic.Int32
 	report := func(format string, args ...any) {
 		t.Logf(format, args...)
@@ -60,7 +60,7 @@ func TestManyProgramsThatNeedTheCLIBuildItOnce(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 3 {
 		callers.Go(func() {
-			path, err := builtCLI(t.Context(), root, report)
+			path, err := cliProgram.builtIn(t.Context(), cache, root, report)
 			if err == nil {
 				_, err = os.Stat(path)
 			}
@@ -73,36 +73,45 @@ func TestManyProgramsThatNeedTheCLIBuildItOnce(t *testing.T) {
 	require.Equal(t, int32(1), builds.Load())
 }
 
-func TestANewVersionInToolsBuildsTheCLIAgain(t *testing.T) {
+func TestANewVersionInToolsBuildsTheCLIAgainAndKeepsTheOneBefore(t *testing.T) {
 	t.Parallel()
-	root := fakeRepository(t, "v1.0.0", "func main() {}\n")
-	binary, err := builtCLI(t.Context(), root, reportTo(t))
+	root, cache := fakeRepository(t, "v1.0.0", "func main() {}\n"), t.TempDir()
+	before, err := cliProgram.builtIn(t.Context(), cache, root, reportTo(t))
 	require.NoError(t, err)
-	toolsMod := filepath.Join(root, "tools", "go.mod")
-	text, err := os.ReadFile(toolsMod)
+	text, err := os.ReadFile(toolsMod(root))
 	require.NoError(t, err)
-	newer := strings.Replace(string(text), cliModule+" v1.0.0", cliModule+" v1.1.0", 1)
-	write(t, newer, toolsMod)
-	wanted, err := cliProgram.versions(toolsMod)
-	require.NoError(t, err)
-	require.Equal(t, "v1.1.0", wanted[cliModule])
-	require.False(t, upToDate(binary, wanted))
+	write(t, strings.Replace(string(text), cliModule+" v1.0.0", cliModule+" v1.1.0", 1), toolsMod(root))
 
-	_, err = builtCLI(t.Context(), root, reportTo(t))
+	after, err := cliProgram.builtIn(t.Context(), cache, root, reportTo(t))
 	require.NoError(t, err)
-	require.True(t, upToDate(binary, wanted))
+	require.NotEqual(t, before, after)
+	require.FileExists(t, before)
+	require.FileExists(t, after)
 }
 
 func TestAFailedBuildQuotesTheCompiler(t *testing.T) {
 	t.Parallel()
 	root := fakeRepository(t, "v1.0.0", "func main() { undefinedName() }\n")
-	_, err := builtCLI(t.Context(), root, reportTo(t))
+	_, err := cliProgram.builtIn(t.Context(), t.TempDir(), root, reportTo(t))
 	require.ErrorContains(t, err, "undefined: undefinedName")
+}
+
+func TestACLIOnThePATHIsTakenIfItsServerIsAsNewAsOurs(t *testing.T) {
+	t.Parallel()
+	for said, taken := range map[string]bool{
+		"temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)\n": true,
+		"temporal version 1.6.0 (Server 1.30.0, UI 2.43.0)\n": true,
+		"temporal version 1.4.0 (Server 1.28.9, UI 2.39.0)\n": false,
+		"temporal version 2.0.0 (Server 2.0.0, UI 3.0.0)\n":   false,
+		"some other program called temporal\n":                false,
+	} {
+		require.Equal(t, taken, supported(said, "v1.29.1"), said)
+	}
 }
 
 func TestTheRepositorysToolsNameEveryModuleThatDecidesAboutABuild(t *testing.T) {
 	t.Parallel()
-	wanted, err := cliProgram.versions(filepath.Join(repository(), "tools", "go.mod"))
+	wanted, err := cliProgram.versions(toolsMod(repository()))
 	require.NoError(t, err)
 	require.Len(t, wanted, len(cliModules))
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+
+	"earshot/internal/testkit/tier"
 )
 
 // startServerIn starts a temporal-server that ends with the test.
@@ -21,6 +23,7 @@ func startServerIn(t *testing.T, o TemporalServerOptions) *Temporal {
 }
 
 func TestATemporalServerKeepsItsRunsInPostgresOverAKill(t *testing.T) {
+	tier.Slow(t, "builds and starts temporal-server")
 	t.Parallel()
 	programs, err := TemporalServerPrograms(t.Context(), repository(), reportTo(t))
 	require.NoError(t, err)

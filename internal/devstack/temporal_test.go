@@ -15,6 +15,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"earshot/internal/testkit/tier"
 )
 
 const testQueue = "devstack"
@@ -71,6 +73,7 @@ func requireGreeting(t *testing.T, run client.WorkflowRun, name string) {
 }
 
 func TestAWorkflowRunsInEveryNamespaceAsSoonAsTheServerIsReady(t *testing.T) {
+	tier.Slow(t, "starts several servers")
 	t.Parallel()
 	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), Namespaces: []string{"one", "two"}, UIPort: Headless})
 	require.Empty(t, s.UIURL())
@@ -96,6 +99,7 @@ func TestATimerOfAMillisecondDoesNotTakeASecond(t *testing.T) {
 }
 
 func TestANamespaceRegisteredLaterRunsWorkflowsAndSchedulesAtOnce(t *testing.T) {
+	tier.Slow(t, "starts a server and waits for a schedule")
 	t.Parallel()
 	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless})
 	_, err := dialTemporal(t, s, "default").WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
@@ -126,6 +130,7 @@ func TestANamespaceRegisteredLaterRunsWorkflowsAndSchedulesAtOnce(t *testing.T) 
 }
 
 func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
+	tier.Slow(t, "starts a server twice")
 	t.Parallel()
 	dir := t.TempDir()
 	s := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, Namespaces: []string{"one"}})

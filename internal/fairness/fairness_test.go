@@ -37,9 +37,6 @@ func named(t *testing.T, name string) scenario {
 
 func TestNoReceiverMakesTheOthersTwiceAsSlowAndOneThatComesBackHasEverythingWithinTenMinutes(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("computes for a minute under the race detector, and the run below has the same goroutines")
-	}
 	alone := named(t, "alone").run(t, production(), omitted{})
 	t.Logf("%-24s %10s %10s %10s %10s %10s %9s %7s %10s", "neighbour", "own p50", "own p99", "others p50", "others p99", "retry late", "workflows", "timers", "back after")
 	for _, s := range scenarios() {

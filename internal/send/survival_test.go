@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/tier"
 )
 
 // hostile is a receiver of the worst kind, and what an attempt at it comes to.
@@ -112,6 +114,7 @@ const maxGrowth = 50 << 20
 // TestAllHostileReceiversAtOnceCostLessThan50MiB isn't parallel: it measures the
 // process. Its receivers live in it, so their memory counts, too.
 func TestAllHostileReceiversAtOnceCostLessThan50MiB(t *testing.T) {
+	tier.Slow(t, "a hundred hostile receivers at once")
 	a := newAuthority(t)
 	s := newSender(t, trusting(a.roots))
 	all := hostiles(t, a)

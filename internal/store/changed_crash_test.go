@@ -10,6 +10,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/store"
+	"earshot/internal/testkit/tier"
 )
 
 // durable is a Postgres of the test's own, which keeps what it committed over a kill.
@@ -34,6 +35,7 @@ func ownDir(t *testing.T) string {
 // Postgres recovers with the number behind the last one that its log on disk has. That of a
 // transaction that was rolled back needn't be there.
 func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T) {
+	tier.Slow(t, "starts a durable Postgres and a copy")
 	t.Parallel()
 	o := devstack.PostgresOptions{Dir: ownDir(t)}
 	p := durable(t, o)
@@ -67,6 +69,7 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 
 // It shows other rows than its primary, and can't tell which transactions are under way.
 func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
+	tier.Slow(t, "starts a Postgres and its standby")
 	t.Parallel()
 	primary := durable(t, devstack.PostgresOptions{Dir: ownDir(t)})
 	require.NoError(t, primary.CreateDatabase(t.Context(), "followed"))

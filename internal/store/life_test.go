@@ -48,7 +48,7 @@ const (
 
 var lifeDelays = []time.Duration{30 * time.Minute, 2 * time.Hour, 10 * time.Hour, 60 * time.Hour}
 
-// More cases than the hundred of `make test`: -rapid.checks=5000. A case that fails is
+// `make test` tries 20 cases and `make test-all` 100; more: -rapid.checks=5000. A case that fails is
 // shrunk and kept in testdata/rapid, and is tried first from then on.
 func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	tier.Properties(20, 30) // 20 lives of a delivery take two seconds
 	testkit.Main(m)
 }
 

@@ -1,14 +1,21 @@
 package wordlist_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"earshot/internal/testkit/tier"
 	"earshot/internal/wordlist"
 )
+
+func TestMain(m *testing.M) {
+	tier.Properties(100, 30) // as many as in make test-all: they take milliseconds
+	os.Exit(m.Run())
+}
 
 func has(text string, words ...string) bool {
 	folded := make([]string, len(words))

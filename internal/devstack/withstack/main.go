@@ -4,24 +4,40 @@
 //	go run ./internal/devstack/withstack -- go test ./...
 //
 // The command finds them by EARSHOT_TEST_POSTGRES_URL (a superuser's URL of the
-// database "postgres") and TEMPORAL_ADDRESS. Its input and output are its own,
-// withstack speaks on stderr only and exits as the command did. Nothing is kept.
+// database "postgres") and TEMPORAL_ADDRESS, and the tools of the machine by
+// EARSHOT_TEST_TOOLS. All three are the same in each run of a checkout, so that Go can
+// use results of tests again. Where another run of the checkout is under way, the ports
+// are others. The command's input and output are its own, withstack speaks on stderr only
+// and exits as the command did. Nothing is kept.
+//
+// With -install it first installs the tools that tests need and the machine lacks
+// (earshot/internal/needs), with apt-get on Debian and Ubuntu. Without a Postgres the
+// command runs all the same, without these variables: the tests then say that they were
+// not run.
 package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/gofrs/flock"
 
 	"earshot/internal/devstack"
+	"earshot/internal/needs"
 )
 
 const (
@@ -36,21 +52,50 @@ const (
 )
 
 func main() {
-	args := os.Args[1:]
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
+	install := flag.Bool("install", false, "first install the tools that tests need, with apt-get")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: withstack [-install] [--] [command [argument …]]")
 	}
-	if len(args) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withstack -- command [argument …]")
+	flag.Parse()
+	if flag.NArg() == 0 && !*install {
+		flag.Usage()
 		os.Exit(exitUsage)
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	code, err := run(args, signals, os.Stderr)
+	if *install {
+		if err := installTools(context.Background(), os.Stderr); err != nil {
+			fmt.Fprintf(os.Stderr, "withstack: %v\n", err)
+			os.Exit(exitBroken)
+		}
+		if flag.NArg() == 0 {
+			return
+		}
+	}
+	code, err := run(flag.Args(), signals, os.Stderr)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "withstack: %v\n", err)
 	}
 	os.Exit(code)
+}
+
+func reportTo(progress io.Writer) devstack.Report {
+	return func(format string, args ...any) { fmt.Fprintf(progress, "withstack: "+format+"\n", args...) }
+}
+
+// installTools installs the packages of the tools that are missing. Elsewhere than on Debian and
+// Ubuntu, or without the rights, the error names them.
+func installTools(ctx context.Context, progress io.Writer) error {
+	var missing []needs.Tool
+	for _, t := range needs.Tools {
+		if !t.Found(ctx) {
+			missing = append(missing, t)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return devstack.Install(ctx, reportTo(progress), needs.Packages(missing))
 }
 
 // run starts the servers, runs the command and stops the servers. It returns
@@ -58,9 +103,7 @@ func main() {
 func run(args []string, signals <-chan os.Signal, progress io.Writer) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := &stack{report: func(format string, args ...any) {
-		fmt.Fprintf(progress, "withstack: "+format+"\n", args...)
-	}}
+	s := &stack{report: reportTo(progress), tools: needs.Present(ctx)}
 	defer func() {
 		if closed := s.close(); closed != nil && err == nil {
 			code, err = exitBroken, closed
@@ -118,17 +161,26 @@ func signalCode(received os.Signal) int {
 // stack is the two servers and their directory.
 type stack struct {
 	report   devstack.Report
+	tools    []string
 	dir      string
+	same     *sameEachRun
 	postgres *devstack.Postgres
 	temporal *devstack.Temporal
 }
 
 func (s *stack) start(ctx context.Context) error {
+	if !slices.Contains(s.tools, "postgres") {
+		s.report("there is no Postgres: tests that need one are not run")
+		return nil
+	}
 	root, err := devstack.RepositoryRoot()
 	if err != nil {
 		return err
 	}
-	binary, err := devstack.TemporalBinary(ctx, root, s.report)
+	if s.same, err = newSameEachRun(root, s.report); err != nil {
+		return err
+	}
+	temporal, err := devstack.TemporalBinary(ctx, root, s.report)
 	if err != nil {
 		return err
 	}
@@ -139,12 +191,14 @@ func (s *stack) start(ctx context.Context) error {
 		return errors.Wrap(err, "open the temporary directory")
 	}
 	began := time.Now()
-	s.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: s.postgresDir(), Report: s.report})
+	s.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
+		Dir: s.postgresDir(), Port: s.same.postgres, Password: s.same.password, Report: s.report,
+	})
 	if err != nil {
 		return err
 	}
 	s.temporal, err = devstack.StartTemporal(ctx, devstack.TemporalOptions{
-		Dir: filepath.Join(s.dir, "temporal"), Binary: binary, UIPort: devstack.Headless, Report: s.report,
+		Dir: filepath.Join(s.dir, "temporal"), Binary: temporal, Port: s.same.temporal, UIPort: devstack.Headless, Report: s.report,
 	})
 	if err != nil {
 		return err
@@ -157,7 +211,11 @@ func (s *stack) start(ctx context.Context) error {
 func (s *stack) postgresDir() string { return filepath.Join(s.dir, "postgres") }
 
 func (s *stack) env() []string {
-	return append(os.Environ(),
+	env := append(os.Environ(), needs.Variable+"="+strings.Join(s.tools, ","))
+	if s.temporal == nil {
+		return env
+	}
+	return append(env,
 		"EARSHOT_TEST_POSTGRES_URL="+s.postgres.URL("postgres"),
 		"TEMPORAL_ADDRESS="+s.temporal.Address())
 }
@@ -176,5 +234,49 @@ func (s *stack) close() error {
 	if s.dir != "" {
 		failed = append(failed, devstack.Remove(s.postgresDir()), os.RemoveAll(s.dir))
 	}
+	if s.same != nil {
+		failed = append(failed, s.same.lock.Close())
+	}
 	return errors.Join(failed...)
+}
+
+// sameEachRun are the values that tests read from the environment, for one run of a
+// checkout at a time.
+type sameEachRun struct {
+	lock               *flock.Flock
+	password           string
+	postgres, temporal int // ports; 0 is a free one
+}
+
+// newSameEachRun derives the ports from the path of the checkout, and keeps a password in
+// its .earshot. Another run that is under way has both ports, so that this one takes free
+// ones.
+func newSameEachRun(root string, report devstack.Report) (*sameEachRun, error) {
+	dir := filepath.Join(root, ".earshot")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, errors.Wrap(err, "make .earshot")
+	}
+	s := &sameEachRun{lock: flock.New(filepath.Join(dir, "withstack.lock"))}
+	alone, err := s.lock.TryLock()
+	if err != nil {
+		return nil, errors.Wrap(err, "look for another run of this checkout")
+	}
+	if !alone {
+		report("another run of this checkout is under way: the ports are others, and results of tests are not used again")
+		return s, nil
+	}
+	file := filepath.Join(dir, "withstack.password")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		text = []byte(rand.Text())
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return nil, errors.Wrap(err, "keep the password of the tests' Postgres")
+		}
+	}
+	s.password = string(text)
+	sum := sha256.Sum256([]byte(root))
+	// Two neighbours of devstack's range, so that the checkouts of one machine rarely meet.
+	s.postgres = devstack.LowestPort + 2*int(binary.BigEndian.Uint16(sum[:])%((devstack.EphemeralPorts-devstack.LowestPort)/2))
+	s.temporal = s.postgres + 1
+	return s, nil
 }

@@ -107,13 +107,14 @@ func (o *options) complete(ctx context.Context) error {
 }
 
 // compile builds the program: without C, so that it needs no library, and without
-// anything that differs between two checkouts of the same commit.
+// anything that differs between two checkouts of the same commit. The flags are those of
+// the Makefile, so that what `make build` compiled is not compiled again.
 func compile(ctx context.Context, o options, to string) error {
 	to, err := filepath.Abs(to)
 	if err != nil {
 		return fmt.Errorf("build the program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", o.root, "-o", to, "-trimpath", "-buildvcs=false",
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", o.root, "-o", to, "-trimpath", "-tags=nomsgpack", "-buildvcs=false",
 		"-ldflags", fmt.Sprintf("-s -w -X main.version=%s -X main.revision=%s", o.version, o.revision), "./cmd/earshot")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.arch, "GOFLAGS=", "GOWORK=off")
 	cmd.Stderr = os.Stderr
