@@ -12,7 +12,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // audited are what somebody administers. That of the organization and the backfill are the operator's.
@@ -31,7 +31,7 @@ var unaudited = []string{
 }
 
 // trail reads the audit trail page by page, oldest entry first.
-func trail(t *testing.T, n *testkit.Tenant, query string) (all []object) {
+func trail(t *testing.T, n *apptest.Tenant, query string) (all []object) {
 	t.Helper()
 	for cursor := ""; ; {
 		a := n.Do(t, http.MethodGet, "/v1/audit?limit=7&"+query+cursor, nil)
@@ -98,7 +98,7 @@ func TestEveryChangeLeavesOneLineInTheAuditTrailAndWhatIsRefusedOrRepeatedNone(t
 
 func TestTheAuditTrail(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"has no line of what changes nothing":                   auditNothing,
 		"is filtered by actor, actions, resource and time":      auditFilters,
 		"has nothing of others, and refuses a filter amiss":     auditRefuses,
@@ -107,7 +107,7 @@ func TestTheAuditTrail(t *testing.T) {
 	})
 }
 
-func auditNothing(t *testing.T, app *testkit.App) {
+func auditNothing(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	before := len(trail(t, n.Tenant, ""))
 	for path, body := range map[string]object{
@@ -126,7 +126,7 @@ func auditNothing(t *testing.T, app *testkit.App) {
 	require.Len(t, trail(t, n.Tenant, ""), before+1, "the key was revoked once")
 }
 
-func auditFilters(t *testing.T, app *testkit.App) {
+func auditFilters(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	m, err := app.Access.EnlistMember(n.Context(t.Context()), access.NewMember{Email: "a@example.com", Name: "A", Role: string(user.RoleAdmin)})
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func auditFilters(t *testing.T, app *testkit.App) {
 	require.Empty(t, trail(t, n.Tenant, "resource="+publicid.NewBoard().String()))
 }
 
-func auditRefuses(t *testing.T, app *testkit.App) {
+func auditRefuses(t *testing.T, app *apptest.App) {
 	n, theirs := newFixture(t, app), newFixture(t, app)
 	for _, actor := range []string{theirs.Owner.ID.String(), theirs.ids["keyId"], publicid.NewUser().String(), "somebody"} {
 		require.Empty(t, trail(t, n.Tenant, "actor="+actor))
@@ -159,7 +159,7 @@ func auditRefuses(t *testing.T, app *testkit.App) {
 	}
 }
 
-func auditExpires(t *testing.T, app *testkit.App) {
+func auditExpires(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	all, ctx := trail(t, n.Tenant, ""), n.Context(t.Context())
 	old := publicid.AuditEntryAt(time.Now().AddDate(-1, 0, -1))
@@ -171,7 +171,7 @@ func auditExpires(t *testing.T, app *testkit.App) {
 	require.Equal(t, all, trail(t, n.Tenant, ""))
 }
 
-func auditResources(t *testing.T, app *testkit.App) {
+func auditResources(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	n.Make(t, http.MethodDelete, "/v1/posts/"+n.ids["postId"], nil)
 	n.Make(t, http.MethodDelete, "/v1/contacts/"+n.ids["contactId"], nil)

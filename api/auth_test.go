@@ -10,11 +10,12 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAKey(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"is wanted by every operation":                                                               everyOperationWantsAKey,
 		"is refused when it isn't one of ours":                                                       badCredentials,
 		"is taken whatever the case of the scheme":                                                   bearerHasNoCase,
@@ -26,7 +27,7 @@ func TestAKey(t *testing.T) {
 }
 
 // noEntry holds an answer against everything that a 401 has to be.
-func noEntry(t *testing.T, a testkit.Answer, why string) {
+func noEntry(t *testing.T, a apptest.Answer, why string) {
 	t.Helper()
 	require.Equal(t, http.StatusUnauthorized, a.Status, "%s: %s", why, a.Raw)
 	require.Equal(t, "ERR_UNAUTHORIZED", a.Code(), why)
@@ -34,7 +35,7 @@ func noEntry(t *testing.T, a testkit.Answer, why string) {
 	require.Empty(t, a.Header.Get("X-RateLimit-Limit"), why)
 }
 
-func everyOperationWantsAKey(t *testing.T, app *testkit.App) {
+func everyOperationWantsAKey(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, nil, func(t *testing.T, o operation) {
@@ -43,7 +44,7 @@ func everyOperationWantsAKey(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func badCredentials(t *testing.T, app *testkit.App) {
+func badCredentials(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	said := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "").Raw
 	for why, header := range map[string]string{
@@ -68,7 +69,7 @@ func swapCase(key string) string {
 	return string(b)
 }
 
-func bearerHasNoCase(t *testing.T, app *testkit.App) {
+func bearerHasNoCase(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for _, scheme := range []string{"bearer ", "BEARER ", "Bearer   "} {
 		a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", scheme+n.Key)
@@ -76,7 +77,7 @@ func bearerHasNoCase(t *testing.T, app *testkit.App) {
 	}
 }
 
-func endedKeys(t *testing.T, app *testkit.App) {
+func endedKeys(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	revoked := n.NewKey(t, access.NewAPIKey{Name: "revoked", Scope: "read"})
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+revoked).Status)
@@ -93,7 +94,7 @@ func endedKeys(t *testing.T, app *testkit.App) {
 
 // lastAccepted asks with the key until it is refused, and returns when the last
 // request that was accepted had been sent.
-func lastAccepted(t *testing.T, n *testkit.Tenant, key string) (last time.Time) {
+func lastAccepted(t *testing.T, n *apptest.Tenant, key string) (last time.Time) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		sent := time.Now()
@@ -108,7 +109,7 @@ func lastAccepted(t *testing.T, n *testkit.Tenant, key string) (last time.Time) 
 	return last
 }
 
-func scopes(t *testing.T, app *testkit.App) {
+func scopes(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, nil, func(t *testing.T, o operation) {
@@ -125,7 +126,7 @@ func scopes(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func me(t *testing.T, app *testkit.App) {
+func me(t *testing.T, app *apptest.App) {
 	n := app.TenantOn(t, "pro")
 	data := n.Make(t, http.MethodGet, "/v1/me", nil)
 	require.Equal(t, object{
@@ -138,7 +139,7 @@ func me(t *testing.T, app *testkit.App) {
 	require.NotContains(t, key, "hash")
 }
 
-func readOnly(t *testing.T, app *testkit.App) {
+func readOnly(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
 	// A key that hasn't been used yet, so the state isn't remembered from before.

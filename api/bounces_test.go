@@ -7,16 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 const bounceSecret = "a secret of the operator, long enough"
 
 func TestTheOperatorTellsOfBouncedAddresses(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_MAIL_BOUNCE_SECRET=" + bounceSecret}}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_MAIL_BOUNCE_SECRET=" + bounceSecret}}).Tenant(t)
 	n.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "u-1", "email": "gone@example.com"})
-	tell := func(body any, secret string) testkit.Answer {
+	tell := func(body any, secret string) apptest.Answer {
 		return n.Do(t, http.MethodPost, "/mail/bounces", body, "Authorization", "Bearer "+secret)
 	}
 	for _, wrong := range []string{"", "x", n.Key, bounceSecret + "x"} {
@@ -41,7 +41,7 @@ func TestTheOperatorTellsOfBouncedAddresses(t *testing.T) {
 	require.Equal(t, true, suppressed(t, n))
 }
 
-func suppressed(t *testing.T, n *testkit.Tenant) any {
+func suppressed(t *testing.T, n *apptest.Tenant) any {
 	t.Helper()
 	found := n.Do(t, http.MethodGet, "/v1/subscribers", nil).Body["data"].([]any)
 	require.Len(t, found, 1)
@@ -50,13 +50,13 @@ func suppressed(t *testing.T, n *testkit.Tenant) any {
 
 func TestWithoutASecretNobodyTellsOfBounces(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPost, "/mail/bounces", object{"addresses": []string{"a@example.com"}}).Status)
 }
 
 func TestOnlyWhoMayBeMailedIsASubscriber(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	n.Make(t, http.MethodPost, "/v1/contacts", object{"email": "admin@example.com"})
 	n.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "no-address"})
 	var wanted []any

@@ -12,13 +12,13 @@ import (
 
 	"earshot/ent/db/apikey"
 	"earshot/internal/access"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // Two requests a minute refill one in half a minute, far more than a test takes.
 func TestABudgetOfTwoRequests(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}}, map[string]func(*testing.T, *apptest.App){
 		"is told by every answer and refuses the third":  budgetIsUsedUp,
 		"is each key's own":                              budgetPerKey,
 		"is spent by requests that are refused, too":     budgetOfRefusedRequests,
@@ -29,14 +29,14 @@ func TestABudgetOfTwoRequests(t *testing.T) {
 	})
 }
 
-func number(t *testing.T, a testkit.Answer, header string) int {
+func number(t *testing.T, a apptest.Answer, header string) int {
 	t.Helper()
 	n, err := strconv.Atoi(a.Header.Get(header))
 	require.NoError(t, err, header)
 	return n
 }
 
-func budgetIsUsedUp(t *testing.T, app *testkit.App) {
+func budgetIsUsedUp(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for _, left := range []int{1, 0} {
 		began := time.Now()
@@ -57,7 +57,7 @@ func budgetIsUsedUp(t *testing.T, app *testkit.App) {
 	require.LessOrEqual(t, wait, 30)
 }
 
-func budgetOfManyAtOnce(t *testing.T, app *testkit.App) {
+func budgetOfManyAtOnce(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	statuses := make([]int, 64)
 	var all sync.WaitGroup
@@ -70,7 +70,7 @@ func budgetOfManyAtOnce(t *testing.T, app *testkit.App) {
 	require.Equal(t, http.StatusTooManyRequests, statuses[63])
 }
 
-func budgetPerKey(t *testing.T, app *testkit.App) {
+func budgetPerKey(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for range 3 {
 		n.Do(t, http.MethodGet, "/v1/me", nil)
@@ -81,7 +81,7 @@ func budgetPerKey(t *testing.T, app *testkit.App) {
 	require.Equal(t, 1, number(t, a, "X-RateLimit-Remaining"))
 }
 
-func budgetOfRefusedRequests(t *testing.T, app *testkit.App) {
+func budgetOfRefusedRequests(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	refused := n.Do(t, http.MethodPost, "/v1/boards", object{"name": ""})
 	require.Equal(t, http.StatusUnprocessableEntity, refused.Status)
@@ -92,7 +92,7 @@ func budgetOfRefusedRequests(t *testing.T, app *testkit.App) {
 	require.Equal(t, http.StatusTooManyRequests, n.Do(t, http.MethodPost, "/v1/boards", object{"name": ""}).Status)
 }
 
-func budgetOfAKey(t *testing.T, app *testkit.App) {
+func budgetOfAKey(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key := n.NewKey(t, access.NewAPIKey{Name: "busy", Scope: "read"})
 	app.Store.Client().APIKey.Update().Where(apikey.Name("busy")).SetRateLimit(50).ExecX(n.Context(t.Context()))
@@ -101,7 +101,7 @@ func budgetOfAKey(t *testing.T, app *testkit.App) {
 	require.Equal(t, 49, number(t, a, "X-RateLimit-Remaining"))
 }
 
-func noBudgetWithoutKey(t *testing.T, app *testkit.App) {
+func noBudgetWithoutKey(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for _, path := range []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/reference", "/v1/docs/search?q=key"} {
 		for range 3 {
@@ -112,7 +112,7 @@ func noBudgetWithoutKey(t *testing.T, app *testkit.App) {
 	}
 }
 
-func budgetKeepsFromHappening(t *testing.T, app *testkit.App) {
+func budgetKeepsFromHappening(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for range 2 {
 		n.Make(t, http.MethodPost, "/v1/boards", object{"name": "Ideas"})
@@ -124,7 +124,7 @@ func budgetKeepsFromHappening(t *testing.T, app *testkit.App) {
 
 func TestRequestsAreAnsweredWhileNobodyGetsAtTheBudgets(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
 	n := app.Tenant(t)
 	require.Equal(t, 2, number(t, n.Do(t, http.MethodGet, "/v1/me", nil), "X-RateLimit-Remaining"))
 	release := locked(t, app, "LOCK TABLE rate_limits IN ACCESS EXCLUSIVE MODE")

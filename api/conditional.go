@@ -10,21 +10,22 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-faster/errors"
 
+	"earshot/api/contract"
 	"earshot/internal/change"
 	"earshot/internal/etag"
 	"earshot/internal/problem"
 )
 
 const (
-	etagHeader    = "ETag"
-	ifMatchHeader = "If-Match"
+	etagHeader    = contract.ETagHeader
+	ifMatchHeader = contract.IfMatchHeader
 )
 
 type ifMatchKey struct{}
 
 // judgeIfMatch judges the If-Match of an operation that takes one, and returns the context with it.
 func (o operation) judgeIfMatch(ctx context.Context, bad *problem.Fields, h http.Header) context.Context {
-	if !o.conditional || len(h.Values(ifMatchHeader)) == 0 {
+	if !o.Conditional || len(h.Values(ifMatchHeader)) == 0 {
 		return ctx
 	}
 	tags := etag.Read(h, ifMatchHeader)
@@ -57,7 +58,7 @@ func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answe
 // tag gives the answers that have one by the contract their ETag, and answers 304 to who has
 // already what would be sent.
 func (s *server) tag(c *gin.Context) {
-	if !s.operation(c).tagged {
+	if !s.operation(c).Tagged {
 		return
 	}
 	w := &heldWriter{ResponseWriter: c.Writer, status: http.StatusOK}

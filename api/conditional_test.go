@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestEverySingleResourceHasAnETagAndEveryChangeOfOneTakesAnIfMatch(t *testing.T) {
@@ -24,7 +24,7 @@ func TestEverySingleResourceHasAnETagAndEveryChangeOfOneTakesAnIfMatch(t *testin
 
 func TestAConditionalRequest(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"loses no update of several that read and write at once": conditionalAtOnce,
 		"goes on with the ETag of the change before":             conditionalChain,
 		"sees what else a GET would show":                        conditionalVote,
@@ -35,7 +35,7 @@ func TestAConditionalRequest(t *testing.T) {
 }
 
 // conditionalAtOnce counts in the title of a post, by reading and writing it.
-func conditionalAtOnce(t *testing.T, app *testkit.App) {
+func conditionalAtOnce(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	n.Patch(t, post, object{"title": "0"})
@@ -60,7 +60,7 @@ func conditionalAtOnce(t *testing.T, app *testkit.App) {
 	require.Equal(t, fmt.Sprint(8*each), n.Get(t, post)["title"])
 }
 
-func conditionalChain(t *testing.T, app *testkit.App) {
+func conditionalChain(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	tag := n.Do(t, http.MethodPost, n.Board(t)+"/posts", object{"title": "Dark mode", "body": object{"json": object{"b": 1, "a": 2.50}}})
 	post := "/v1/posts/" + tag.Data()["id"].(string)
@@ -72,7 +72,7 @@ func conditionalChain(t *testing.T, app *testkit.App) {
 	require.Equal(t, http.StatusNotModified, n.Do(t, http.MethodHead, post, nil, "If-None-Match", "W/"+tag.Header.Get("ETag")).Status)
 }
 
-func conditionalVote(t *testing.T, app *testkit.App) {
+func conditionalVote(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	tag := n.Do(t, http.MethodGet, post, nil).Header.Get("ETag")
@@ -81,7 +81,7 @@ func conditionalVote(t *testing.T, app *testkit.App) {
 	n.Get(t, post)
 }
 
-func conditionalTags(t *testing.T, app *testkit.App) {
+func conditionalTags(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	tag := n.Do(t, http.MethodGet, post, nil).Header.Get("ETag")
@@ -95,20 +95,20 @@ func conditionalTags(t *testing.T, app *testkit.App) {
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPatch, "/v1/posts/nothing", object{}, "If-Match", "*").Status)
 }
 
-func conditionalForm(t *testing.T, app *testkit.App) {
+func conditionalForm(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	unchanged := n.Watch(t)
 	for _, header := range []string{"abc", `"abc`, `"a" "b"`, `*, "a"`, `w/"a"`} {
 		a := n.Do(t, http.MethodPatch, post, object{"title": 1}, "If-Match", header)
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, header)
-		require.ElementsMatch(t, []string{"If-Match format", "title type"}, testkit.FieldRules(a), header)
+		require.ElementsMatch(t, []string{"If-Match format", "title type"}, apptest.FieldRules(a), header)
 		require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, post, nil, "If-None-Match", header).Status, header)
 	}
 	unchanged(t)
 }
 
-func conditionalReplay(t *testing.T, app *testkit.App) {
+func conditionalReplay(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	headers := []string{"If-Match", n.Do(t, http.MethodGet, post, nil).Header.Get("ETag"), "Idempotency-Key", "once"}

@@ -51,7 +51,7 @@ var viewerFiles = map[string]string{
 // key and without a network.
 func (s *server) serveDocs(r gin.IRouter) error {
 	r.GET("/v1/openapi.json", public, func(c *gin.Context) {
-		c.Data(http.StatusOK, "application/json", s.contract.json)
+		c.Data(http.StatusOK, "application/json", s.contract.JSON)
 	})
 	page, err := viewer.ReadFile("viewer/page.html")
 	if err != nil {

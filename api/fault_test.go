@@ -9,6 +9,7 @@ import (
 
 	"earshot/api"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAFaultOfOursAnswersTheRequestsIdAndNothingOfTheInside(t *testing.T) {
@@ -25,7 +26,7 @@ func TestAFaultOfOursAnswersTheRequestsIdAndNothingOfTheInside(t *testing.T) {
 	require.NotContains(t, string(a.Raw), "pool")
 }
 
-func requireFault(t *testing.T, a testkit.Answer, requestID string) {
+func requireFault(t *testing.T, a apptest.Answer, requestID string) {
 	t.Helper()
 	require.Equal(t, http.StatusInternalServerError, a.Status)
 	require.Equal(t, requestID, a.Header.Get("X-Request-Id"))

@@ -16,12 +16,13 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/webhook"
 )
 
 func TestTheFeedOfEvents(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"misses and repeats nothing while many write":                feedOfMany,
 		"has every type, whether or not a webhook subscribes":        feedOfAll,
 		"counts what happened in an organization, and no test of it": feedOfATest,
@@ -31,7 +32,7 @@ func TestTheFeedOfEvents(t *testing.T) {
 }
 
 // feed reads on from a place: the events, and where to go on.
-func feed(t *testing.T, n *testkit.Tenant, query string) ([]object, int64) {
+func feed(t *testing.T, n *apptest.Tenant, query string) ([]object, int64) {
 	t.Helper()
 	a := n.Do(t, http.MethodGet, "/v1/events?"+query, nil)
 	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
@@ -62,7 +63,7 @@ func upTo(last int) []string {
 }
 
 // feedOfMany has members of groups and changes made alone write at once, while two read.
-func feedOfMany(t *testing.T, app *testkit.App) {
+func feedOfMany(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	n.Listen(t, event.PostCreated)
 	board := n.Board(t)
@@ -103,7 +104,7 @@ func feedOfMany(t *testing.T, app *testkit.App) {
 func TestTheFeedDoesNotPassAnEventWhoseCommitIsSlow(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	n := testkit.Start(t, testkit.Options{DatabaseURL: database}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{DatabaseURL: database}).Tenant(t)
 	board := n.Board(t)
 	slow, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
@@ -133,7 +134,7 @@ func TestTheFeedDoesNotPassAnEventWhoseCommitIsSlow(t *testing.T) {
 	require.Equal(t, []any{"vote.created", "post.created"}, []any{events[0]["type"], events[1]["type"]})
 }
 
-func feedOfAll(t *testing.T, app *testkit.App) {
+func feedOfAll(t *testing.T, app *apptest.App) {
 	n, stranger := app.Tenant(t), app.Tenant(t)
 	post := n.Post(t)
 	n.ID(t, post+"/votes", nil)
@@ -157,7 +158,7 @@ func feedOfAll(t *testing.T, app *testkit.App) {
 	require.Zero(t, next)
 }
 
-func feedOfATest(t *testing.T, app *testkit.App) {
+func feedOfATest(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	hook := n.Listen(t, event.PostCreated)
 	n.Post(t)
@@ -167,7 +168,7 @@ func feedOfATest(t *testing.T, app *testkit.App) {
 	require.Equal(t, upTo(2), numbers(events))
 }
 
-func feedOfTypes(t *testing.T, app *testkit.App) {
+func feedOfTypes(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	for range 3 {
@@ -185,16 +186,16 @@ func feedOfTypes(t *testing.T, app *testkit.App) {
 }
 
 // waits begins a read of the feed that waits.
-func waits(t *testing.T, n *testkit.Tenant, query string) (answer chan testkit.Answer) {
+func waits(t *testing.T, n *apptest.Tenant, query string) (answer chan apptest.Answer) {
 	t.Helper()
-	answer = make(chan testkit.Answer, 1)
+	answer = make(chan apptest.Answer, 1)
 	go func() { answer <- n.Do(t, http.MethodGet, "/v1/events?"+query, nil) }()
 	return answer
 }
 
 func TestAReadOfTheFeedThatWaits(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	n := app.Tenant(t)
 	post := n.Post(t)
 
@@ -229,7 +230,7 @@ func TestAReadOfTheFeedThatWaits(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-func feedOfTheFuture(t *testing.T, app *testkit.App) {
+func feedOfTheFuture(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	n.Post(t)
 	a := n.Do(t, http.MethodGet, "/v1/events?after=2", nil)
@@ -238,7 +239,7 @@ func feedOfTheFuture(t *testing.T, app *testkit.App) {
 
 func TestTheFeedSaysSoWhenEventsAfterThePlaceWereRemoved(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	n.Post(t)
 	n.Post(t)
@@ -257,7 +258,7 @@ func TestTheFeedSaysSoWhenEventsAfterThePlaceWereRemoved(t *testing.T) {
 
 func TestADeploymentMayKeepNoFeed(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_EVENT_FEED=false"}}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_EVENT_FEED=false"}}).Tenant(t)
 	post := n.Post(t)
 	n.ID(t, post+"/votes", nil)
 	n.Patch(t, post, object{"status": "planned"})
@@ -269,7 +270,7 @@ func TestADeploymentMayKeepNoFeed(t *testing.T) {
 
 func TestADeliveryTellsTheNumberOfItsEventInTheFeed(t *testing.T) {
 	t.Parallel()
-	app, r := testkit.Start(t, testkit.Options{Worker: true}), testkit.NewReceiver(t)
+	app, r := apptest.Start(t, apptest.Options{Worker: true}), testkit.NewReceiver(t)
 	n := app.Tenant(t)
 	n.Post(t)
 	n.Register(t, r, "post.created")

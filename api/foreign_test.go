@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // This file walks the contract for every way to another organization, so that a new
@@ -17,7 +17,7 @@ import (
 
 func TestAnotherOrganization(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"isn't reached by an id in a body or a query":   foreignMembers,
 		"isn't seen in any answer":                      nothingForeign,
 		"isn't reached with a cursor of one of its own": foreignCursors,
@@ -44,7 +44,7 @@ func isID(t *testing.T, name string) bool {
 	return true
 }
 
-func foreignMembers(t *testing.T, app *testkit.App) {
+func foreignMembers(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	untouched, unchanged := theirs.Watch(t), mine.Watch(t)
 	tried := map[string]bool{}
@@ -91,7 +91,7 @@ func (o operation) naming(t *testing.T, name string, s *openapi3.Schema, id stri
 	return body
 }
 
-func requireNothingOf(t *testing.T, theirs fixture, a testkit.Answer) {
+func requireNothingOf(t *testing.T, theirs fixture, a apptest.Answer) {
 	t.Helper()
 	require.NotContains(t, string(a.Raw), theirs.Organization.ID.String())
 	for name, id := range theirs.ids {
@@ -100,7 +100,7 @@ func requireNothingOf(t *testing.T, theirs fixture, a testkit.Answer) {
 }
 
 // nothingForeign reads everything that there is to read.
-func nothingForeign(t *testing.T, app *testkit.App) {
+func nothingForeign(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	reads := func(o operation) bool { return o.method == http.MethodGet }
 	everyOperation(t, reads, func(t *testing.T, o operation) {
@@ -111,7 +111,7 @@ func nothingForeign(t *testing.T, app *testkit.App) {
 }
 
 // foreignCursors asks for what comes after their first row.
-func foreignCursors(t *testing.T, app *testkit.App) {
+func foreignCursors(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	twice(t, theirs)
 	untouched := theirs.Watch(t)

@@ -6,13 +6,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"earshot/api/contract"
 	"earshot/internal/guide"
 )
 
 // serveGuide shows the guide beside the reference. Its pages are made once, but for what
 // a search finds.
 func (s *server) serveGuide(r gin.IRouter) error {
-	g, err := guide.New(s.contract.described())
+	g, err := guide.New(described(s.contract))
 	if err != nil {
 		return err
 	}
@@ -36,13 +37,13 @@ func (s *server) serveGuide(r gin.IRouter) error {
 }
 
 // described are the contract's operations as a search finds them, by their path.
-func (c *contract) described() []guide.Operation {
+func described(c *contract.Contract) []guide.Operation {
 	type placed struct {
 		place string
 		guide.Operation
 	}
 	var all []placed
-	for path, item := range c.doc.Paths.Map() {
+	for path, item := range c.Doc.Paths.Map() {
 		for method, o := range item.Operations() {
 			all = append(all, placed{path + " " + method, guide.Operation{
 				ID: o.OperationID, Summary: o.Summary, Text: method + " " + path + " " + o.Description,

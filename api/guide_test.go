@@ -18,7 +18,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/send"
 	"earshot/internal/store"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/webhooks"
 	"earshot/webhook"
 )
@@ -136,7 +136,7 @@ func TestWhatIsDeprecatedInTheContractIsInTheChangelogOfTheAPI(t *testing.T) {
 
 func TestTheGuideIsServedBesideTheReferenceAndCanBeSearched(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	get := func(path string) string {
 		a := n.Do(t, http.MethodGet, path, nil, "Authorization", "")
 		require.Equal(t, http.StatusOK, a.Status, path)

@@ -20,12 +20,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
 // secured holds an answer against what every answer has to say.
-func secured(t *testing.T, a testkit.Answer, cache string) {
+func secured(t *testing.T, a apptest.Answer, cache string) {
 	t.Helper()
 	for header, want := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": cache,
@@ -43,7 +43,7 @@ func secured(t *testing.T, a testkit.Answer, cache string) {
 
 func TestEveryAnswerTellsBrowsersAndCachesToLeaveItAlone(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	everyOperation(t, nil, func(t *testing.T, o operation) {
 		secured(t, n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "Authorization", ""), "no-store")
@@ -72,7 +72,7 @@ func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 	tier.Slow(t, "a browser runs the reference")
 	tier.Needs(t, "chromium")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	for path, parts := range map[string][]string{
 		"/v1/docs/reference#/operations/listBoards": {"List boards", "/v1/boards", "Bearer"},
 		"/v1/docs/errors": {"ERR_CONFLICT"},
@@ -107,7 +107,7 @@ func TestTheViewerIsTheOneThatItsREADMENames(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("viewer/README.md")
 	require.NoError(t, err)
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	for _, name := range []string{"elements.js", "elements.css"} {
 		var answers [2][]byte
 		for i, encoding := range []string{"identity", "gzip"} {
@@ -156,7 +156,7 @@ func TestAnAPIKeyThatIsTypedIntoTheReferenceIsNotKept(t *testing.T) {
 	tier.Slow(t, "a browser runs the reference")
 	tier.Needs(t, "chromium")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	at, err := url.Parse(app.URL)
 	require.NoError(t, err)
 	pass := httputil.NewSingleHostReverseProxy(at)
@@ -192,7 +192,7 @@ func TestAnAPIKeyThatIsTypedIntoTheReferenceIsNotKept(t *testing.T) {
 
 func TestTheReferenceComesWithTheLicencesOfItsBundle(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	for name, part := range map[string]string{"LICENSE": "Apache License", "THIRD_PARTY.txt": "license"} {
 		a := n.Do(t, http.MethodGet, "/v1/docs/reference/"+name, nil)
 		require.Equal(t, http.StatusOK, a.Status)

@@ -15,20 +15,21 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // lookEvery lies between two looks at a condition.
 const lookEvery = 10 * time.Millisecond
 
 // hold locks a post's row until release.
-func hold(t *testing.T, app *testkit.App, post string) (release func()) {
+func hold(t *testing.T, app *apptest.App, post string) (release func()) {
 	t.Helper()
 	var id publicid.Post
 	require.NoError(t, id.UnmarshalText([]byte(post)))
 	return locked(t, app, "SELECT FROM posts WHERE id = $1 FOR UPDATE", id)
 }
 
-func connect(t *testing.T, app *testkit.App) *pgx.Conn {
+func connect(t *testing.T, app *apptest.App) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -37,7 +38,7 @@ func connect(t *testing.T, app *testkit.App) *pgx.Conn {
 }
 
 // awaitWaiting waits until so many connections of the database wait for a lock.
-func awaitWaiting(t *testing.T, app *testkit.App, n int) {
+func awaitWaiting(t *testing.T, app *apptest.App, n int) {
 	t.Helper()
 	c := connect(t, app)
 	require.Eventually(t, func() bool {
@@ -52,7 +53,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 // later is refused after some seconds.
 func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	answers := burst(t, app, 64, "/v1/posts/"+n.ids["postId"]+"/votes", n.Key, "")
@@ -64,7 +65,7 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 		require.Equal(t, http.StatusCreated, meanwhile(t, app, http.MethodPost, "/v1/boards/"+other.ids["boardId"]+"/posts",
 			other.Key, `{"title":"Meanwhile"}`))
 	}
-	refuse := func(a *testkit.Answer) {
+	refuse := func(a *apptest.Answer) {
 		require.Equal(t, http.StatusTooManyRequests, a.Status)
 		require.Equal(t, "1", a.Header.Get("Retry-After"))
 	}
@@ -88,10 +89,10 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 }
 
 // burst sends requests at once. An answer that didn't come is nil.
-func burst(t *testing.T, app *testkit.App, n int, path, key, body string) <-chan *testkit.Answer {
+func burst(t *testing.T, app *apptest.App, n int, path, key, body string) <-chan *apptest.Answer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	answers := make(chan *testkit.Answer, n)
+	answers := make(chan *apptest.Answer, n)
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
@@ -112,7 +113,7 @@ func burst(t *testing.T, app *testkit.App, n int, path, key, body string) <-chan
 const unhindered = 2 * time.Second
 
 // meanwhile returns the status of a request that nobody may keep waiting.
-func meanwhile(t *testing.T, app *testkit.App, method, path, key, body string) int {
+func meanwhile(t *testing.T, app *apptest.App, method, path, key, body string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), unhindered)
 	defer cancel()
@@ -123,7 +124,7 @@ func meanwhile(t *testing.T, app *testkit.App, method, path, key, body string) i
 
 // request is what goroutines of a test send: it fails no test. Of the answer it has the
 // status and the headers; without one it is nil.
-func request(ctx context.Context, app *testkit.App, method, path, key, body string) (*testkit.Answer, error) {
+func request(ctx context.Context, app *apptest.App, method, path, key, body string) (*apptest.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, app.URL+path, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.Wrap(err, "make the request")
@@ -137,12 +138,12 @@ func request(ctx context.Context, app *testkit.App, method, path, key, body stri
 	if _, err := io.Copy(io.Discard, a.Body); err != nil {
 		return nil, errors.Wrap(err, "read the answer")
 	}
-	return &testkit.Answer{Status: a.StatusCode, Header: a.Header}, nil
+	return &apptest.Answer{Status: a.StatusCode, Header: a.Header}, nil
 }
 
 func TestABodyOfManyFailuresIsAnsweredInShort(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	events := strings.Repeat(`"x",`, 100_000) + `"x"`
 	a := n.Do(t, http.MethodPost, "/v1/webhooks", `{"url":"https://a.example/","events":[`+events+`]}`)
 	require.Equal(t, http.StatusUnprocessableEntity, a.Status)

@@ -9,12 +9,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"earshot/api/contract"
 	"earshot/internal/change"
 	"earshot/internal/problem"
 )
 
 const (
-	idempotencyKeyHeader = "Idempotency-Key"
+	idempotencyKeyHeader = contract.IdempotencyKeyHeader
 	replayedHeader       = "Idempotent-Replayed"
 	// maxIdempotencyKey is in characters.
 	maxIdempotencyKey = 255
@@ -27,7 +28,7 @@ const (
 func (o operation) judgeKey(bad *problem.Fields, h http.Header) (given bool) {
 	all := h.Values(idempotencyKeyHeader)
 	switch {
-	case !o.keyed || len(all) == 0:
+	case !o.Keyed || len(all) == 0:
 		return false
 	case len(all) > 1:
 		bad.Add(idempotencyKeyHeader, "type", "must be given once")

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // takes reports whether the operation has the parameter.
@@ -30,7 +30,7 @@ func TestEveryWriteButIdentifyTakesAnIdempotencyKey(t *testing.T) {
 
 func TestAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"is refused with another body":                               keyWithAnotherBody,
 		"is apart for each method, path and API key":                 keyElsewhere,
 		"isn't kept for what was refused":                            keyOfARefusal,
@@ -45,14 +45,14 @@ func TestAnIdempotencyKey(t *testing.T) {
 }
 
 // listed is what a list holds.
-func listed(t *testing.T, n *testkit.Tenant, path string) []any {
+func listed(t *testing.T, n *apptest.Tenant, path string) []any {
 	t.Helper()
 	return n.Do(t, http.MethodGet, path, nil).Body["data"].([]any)
 }
 
 func withKey(key string) []string { return []string{"Idempotency-Key", key} }
 
-func keyWithAnotherBody(t *testing.T, app *testkit.App) {
+func keyWithAnotherBody(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key, posts := withKey(uuid.NewString()), n.Board(t)+"/posts"
 	require.Equal(t, http.StatusCreated, n.Do(t, http.MethodPost, posts, object{"title": "Dark mode"}, key...).Status)
@@ -63,11 +63,11 @@ func keyWithAnotherBody(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func keyElsewhere(t *testing.T, app *testkit.App) {
+func keyElsewhere(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key, board, title := withKey(uuid.NewString()), n.Board(t), object{"title": "Dark mode"}
 	ids := map[any]bool{}
-	for _, a := range []testkit.Answer{
+	for _, a := range []apptest.Answer{
 		n.Do(t, http.MethodPost, board+"/posts", title, key...),
 		n.Do(t, http.MethodPost, n.Board(t)+"/posts", title, key...),
 		n.Do(t, http.MethodPost, board+"/posts", title,
@@ -80,7 +80,7 @@ func keyElsewhere(t *testing.T, app *testkit.App) {
 	require.Len(t, ids, 4)
 }
 
-func keyOfARefusal(t *testing.T, app *testkit.App) {
+func keyOfARefusal(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key, body := withKey(uuid.NewString()), object{"title": "Dark mode", "contactId": "nobody"}
 	posts := n.Board(t) + "/posts"
@@ -97,7 +97,7 @@ const racers = 24
 
 // race sends a request so often at once, and wants one effect: whoever isn't answered like the
 // first is told to ask again, and then is.
-func race(t *testing.T, n *testkit.Tenant, method, path string, body any) string {
+func race(t *testing.T, n *apptest.Tenant, method, path string, body any) string {
 	t.Helper()
 	key := withKey(uuid.NewString())
 	answers := make([]string, racers)
@@ -124,7 +124,7 @@ func race(t *testing.T, n *testkit.Tenant, method, path string, body any) string
 	return answers[0]
 }
 
-func keyAtOnce(t *testing.T, app *testkit.App) {
+func keyAtOnce(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	hook, post := n.Listen(t, "post.created", "vote.created", "comment.created"), n.Post(t)
 	before := len(listed(t, n, "/v1/webhooks/"+hook+"/deliveries?limit=200"))
@@ -137,7 +137,7 @@ func keyAtOnce(t *testing.T, app *testkit.App) {
 	require.Len(t, listed(t, n, "/v1/webhooks/"+hook+"/deliveries?limit=200"), before+3)
 }
 
-func keyAtOnceAlone(t *testing.T, app *testkit.App) {
+func keyAtOnceAlone(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 	require.Contains(t, race(t, n, http.MethodPost, "/v1/contacts", object{"name": "Ada"}), "Ada")
@@ -147,7 +147,7 @@ func keyAtOnceAlone(t *testing.T, app *testkit.App) {
 	require.Contains(t, race(t, n, http.MethodDelete, post, nil), strings.TrimPrefix(post, "/v1/posts/"), "and not 404")
 }
 
-func keyAfterADay(t *testing.T, app *testkit.App) {
+func keyAfterADay(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key, posts := withKey(uuid.NewString()), n.Board(t)+"/posts"
 	first := n.Do(t, http.MethodPost, posts, object{"title": "Dark mode"}, key...)
@@ -169,7 +169,7 @@ func keyAfterADay(t *testing.T, app *testkit.App) {
 	require.False(t, whole)
 }
 
-func keyOfASecret(t *testing.T, app *testkit.App) {
+func keyOfASecret(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	made := n.Do(t, http.MethodPost, "/v1/api-keys", object{"name": "Import", "scope": "read"}, withKey(uuid.NewString())...)
 	secret := made.Data()["key"].(string)
@@ -179,7 +179,7 @@ func keyOfASecret(t *testing.T, app *testkit.App) {
 	require.NotContains(t, records[0], secret)
 }
 
-func keyOfAVote(t *testing.T, app *testkit.App) {
+func keyOfAVote(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	votes := n.Post(t) + "/votes"
 	cast := n.Do(t, http.MethodPost, votes, nil)
@@ -193,7 +193,7 @@ func keyOfAVote(t *testing.T, app *testkit.App) {
 	require.Empty(t, listed(t, n, votes), "what was asked for once isn't done a second time")
 }
 
-func badKeys(t *testing.T, app *testkit.App) {
+func badKeys(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	posts := n.Board(t) + "/posts"
 	for _, key := range []string{" ", strings.Repeat("ü", 256), "\xff"} {
@@ -206,7 +206,7 @@ func badKeys(t *testing.T, app *testkit.App) {
 	}
 }
 
-func keyIgnored(t *testing.T, app *testkit.App) {
+func keyIgnored(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key := withKey(strings.Repeat("k", 300))
 	first := n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "u-1"}, key...)

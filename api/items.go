@@ -28,7 +28,7 @@ func (o operation) setApart(c *gin.Context, bad *problem.Fields, body []byte) []
 	var whole problem.Fields
 	within := map[int]problem.Fields{}
 	for _, f := range *bad {
-		if n, member, ok := inItem(o.alone, f.Field); ok {
+		if n, member, ok := inItem(o.Alone, f.Field); ok {
 			f.Field = member
 			within[n] = append(within[n], f)
 		} else {
@@ -41,13 +41,13 @@ func (o operation) setApart(c *gin.Context, bad *problem.Fields, body []byte) []
 	var members map[string]json.RawMessage
 	var items []json.RawMessage
 	_ = json.Unmarshal(body, &members) // an object with a list, as was judged
-	_ = json.Unmarshal(members[o.alone], &items)
+	_ = json.Unmarshal(members[o.Alone], &items)
 	refused := map[int]error{}
 	for n, failures := range within {
 		refused[n], items[n] = failures.Err(), json.RawMessage("{}")
 	}
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), refusedItemsKey{}, refused))
-	members[o.alone], _ = json.Marshal(items)
+	members[o.Alone], _ = json.Marshal(items)
 	body, _ = json.Marshal(members)
 	return body
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -15,7 +15,7 @@ import (
 // been answered, and the item beside it takes effect.
 func TestAnItemOfABatchIsRefusedAsARequestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	n := newFixture(t, testkit.Start(t, testkit.Options{}))
+	n := newFixture(t, apptest.Start(t, apptest.Options{}))
 	single := load(t).operations()["POST /v1/contacts/identify"]
 	count := 0
 	for name, s := range properties(single.schema()) {
@@ -39,7 +39,7 @@ func TestAnItemOfABatchIsRefusedAsARequestOfItsOwn(t *testing.T) {
 // A list that is answered as a whole costs one request of the key's budget, however long it is.
 func TestABatchCostsOneRequestOfTheBudget(t *testing.T) {
 	t.Parallel()
-	n := newFixture(t, testkit.Start(t, testkit.Options{}))
+	n := newFixture(t, apptest.Start(t, apptest.Options{}))
 	left := func(path string, body any) int {
 		a := n.Do(t, http.MethodPost, path, body)
 		require.Less(t, a.Status, http.StatusMultipleChoices, "%s", a.Raw)
@@ -59,7 +59,7 @@ func TestABatchCostsOneRequestOfTheBudget(t *testing.T) {
 func TestABatchWhoseContactsAreHeldForTooLongSaysSoOfEach(t *testing.T) {
 	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	release := locked(t, app, "SELECT FROM contacts WHERE external_user_id = 'u-1' AND organization_id = $1 FOR UPDATE", n.Organization.ID)
 	held := object{"contacts": []object{{"externalUserId": "u-1"}}}

@@ -17,11 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestARequestIsJudgedInOnePass(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"that tells all that is wrong with its query and its form": failuresAtOnce,
 		"that refuses parameters that the operation hasn't got":    unknownParameters,
 		"that says required of every member that is missing":       missingMembers,
@@ -34,7 +35,7 @@ func TestARequestIsJudgedInOnePass(t *testing.T) {
 
 // Whoever sent a request learns from one answer what the contract holds against it,
 // and from the next what the domain does.
-func failuresAtOnce(t *testing.T, app *testkit.App) {
+func failuresAtOnce(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	webhook, posts := n.ids["webhookId"], "/v1/boards/"+n.ids["boardId"]+"/posts"
@@ -70,7 +71,7 @@ func failuresAtOnce(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func unknownParameters(t *testing.T, app *testkit.App) {
+func unknownParameters(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, nil, func(t *testing.T, o operation) {
@@ -106,7 +107,7 @@ func unknownParameters(t *testing.T, app *testkit.App) {
 	}
 }
 
-func missingMembers(t *testing.T, app *testkit.App) {
+func missingMembers(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	wants := func(o operation) bool { return hasBody(o) && len(required(o.schema())) > 0 }
 	everyOperation(t, wants, func(t *testing.T, o operation) {
@@ -127,7 +128,7 @@ func missingMembers(t *testing.T, app *testkit.App) {
 	require.Equal(t, [][2]string{{"currency", "required"}}, rules(n.Do(t, http.MethodPost, "/v1/contacts", object{"mrrCents": 1})))
 }
 
-func saidOnce(t *testing.T, app *testkit.App) {
+func saidOnce(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		for name, s := range properties(o.schema()) {
@@ -144,7 +145,7 @@ func saidOnce(t *testing.T, app *testkit.App) {
 	})
 }
 
-func integers(t *testing.T, app *testkit.App) {
+func integers(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	for i, c := range []struct{ written, want string }{
 		{"100", "100"}, {"100.0", "100"}, {"1e2", "100"}, {"1E+2", "100"}, {"0.1e3", "100"}, {"10000e-2", "100"}, {"-0.0", "0"}, {"1e8", "100000000"},
@@ -171,7 +172,7 @@ func integers(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func moments(t *testing.T, app *testkit.App) {
+func moments(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	entry := "/v1/changelog/" + n.ids["entryId"]
 	contacts := "/v1/contacts?updatedSince="
@@ -200,7 +201,7 @@ func moments(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func colours(t *testing.T, app *testkit.App) {
+func colours(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	tags := "/v1/boards/" + n.ids["boardId"] + "/tags"
 	made := n.Make(t, http.MethodPost, tags, object{"name": "x", "color": "#AbC"})
@@ -219,7 +220,7 @@ func colours(t *testing.T, app *testkit.App) {
 // HEAD is GET without a body, and with the headers that GET has.
 func TestHEADAnswersEveryGET(t *testing.T) {
 	t.Parallel()
-	n := newFixture(t, testkit.Start(t, testkit.Options{}))
+	n := newFixture(t, apptest.Start(t, apptest.Options{}))
 	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/errors", "/v1/docs/search?q=error", "/v1/docs/reference", "/v1/docs/reference/elements.js", "/v1/none", "/v1/boards?limit=0", "/v1/posts/x"}
 	everyOperation(t, func(o operation) bool { return o.method == http.MethodGet }, func(t *testing.T, o operation) {
 		paths = append(paths, o.filled(t, n.ids))

@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // many webhooks are registered by the walks.
-var roomy = testkit.Options{Environ: []string{"EARSHOT_WEBHOOK_CAP=10000"}}
+var roomy = apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_CAP=10000"}}
 
 func TestABodyAtTheEdgeOfTheContract(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *testkit.App){
+	together(t, roomy, map[string]func(*testing.T, *apptest.App){
 		"is taken with the last good value of each limit, and comes back": lastGoodValues,
 		"is taken without each member that isn't required":                eachLeftOut,
 		"is trimmed before it is measured, where it is said to be":        trimmedFirst,
@@ -30,7 +30,7 @@ func TestABodyAtTheEdgeOfTheContract(t *testing.T) {
 	})
 }
 
-func lastGoodValues(t *testing.T, app *testkit.App) {
+func lastGoodValues(t *testing.T, app *apptest.App) {
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
 		for name, s := range properties(o.schema()) {
@@ -74,7 +74,7 @@ func requireHeld(t *testing.T, sent, got any, what string) {
 	}
 }
 
-func eachLeftOut(t *testing.T, app *testkit.App) {
+func eachLeftOut(t *testing.T, app *apptest.App) {
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		n, members := newFixture(t, app), properties(o.schema())
 		optional := slices.Sorted(maps.Keys(members))
@@ -93,7 +93,7 @@ func eachLeftOut(t *testing.T, app *testkit.App) {
 }
 
 // trimmedFirst: the contract says that lengths count after trimming.
-func trimmedFirst(t *testing.T, app *testkit.App) {
+func trimmedFirst(t *testing.T, app *apptest.App) {
 	isTrimmed := func(s *openapi3.Schema) bool { return strings.Contains(s.Description, "trimmed") && s.Format == "" }
 	trims := func(o operation) bool {
 		return hasBody(o) && slices.ContainsFunc(slices.Collect(maps.Values(properties(o.schema()))), isTrimmed)
@@ -128,7 +128,7 @@ var ours = []struct{ field, rule, words string }{
 
 // rulesOfTheContract breaks each limit and compares the rules that are named
 // with the keywords that stand at the member.
-func rulesOfTheContract(t *testing.T, app *testkit.App) {
+func rulesOfTheContract(t *testing.T, app *apptest.App) {
 	require.Contains(t, prose(t), noNUL)
 	for _, own := range ours {
 		require.Contains(t, prose(t), own.words, "the contract doesn't say so any more")
@@ -238,7 +238,7 @@ func limitsOf(t *testing.T, s *openapi3.Schema) map[string]any {
 // that knows the contract has limits of its own for e-mail addresses.)
 func TestAGoodValueIsNotBlamedBesideABadOne(t *testing.T) {
 	t.Parallel()
-	n := newFixture(t, testkit.Start(t, roomy))
+	n := newFixture(t, apptest.Start(t, roomy))
 	unchanged := n.Watch(t)
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		count := 0
@@ -277,7 +277,7 @@ func badMember(o operation, beside string) string {
 }
 
 // rules are the fields that were refused, each with its rule.
-func rules(a testkit.Answer) [][2]string {
+func rules(a apptest.Answer) [][2]string {
 	var all [][2]string
 	list, _ := a.Details()["fields"].([]any)
 	for _, f := range list {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // logBook keeps the lines of a log.
@@ -37,10 +38,10 @@ func (b *logBook) await(t *testing.T, requestID string, n int) []object {
 	return b.lines(t, requestID)
 }
 
-func startWithLog(t *testing.T) (*testkit.App, *logBook) {
+func startWithLog(t *testing.T) (*apptest.App, *logBook) {
 	t.Helper()
 	book := &logBook{testkit.NewLogs()}
-	return testkit.Start(t, testkit.Options{Logs: book.Logger()}), book
+	return apptest.Start(t, apptest.Options{Logs: book.Logger()}), book
 }
 
 func TestARequestLeavesOneLineInTheLogThatSaysWhoAskedForWhat(t *testing.T) {

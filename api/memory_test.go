@@ -14,6 +14,7 @@ import (
 	"earshot/api"
 	"earshot/internal/memory"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -25,7 +26,7 @@ var large = `{"title":"` + strings.Repeat("a", 1<<20-12) + `"}`
 func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 	tier.Slow(t, "waits for the timeout of reads")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	posts := "/v1/boards/" + n.ids["boardId"] + "/posts"
 	require.Equal(t, http.StatusUnprocessableEntity, n.Do(t, http.MethodPost, posts, large).Status)
@@ -80,7 +81,7 @@ func (w *unreadWriter) Write(b []byte) (int, error) {
 
 func TestAnswersThatAreNoPagesAreBoundedToo(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	post := "/v1/posts/" + n.ID(t, "/v1/boards/"+n.ids["boardId"]+"/posts",
 		object{"title": "Large", "body": object{"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}}})

@@ -54,7 +54,7 @@ func (s *server) measure(c *gin.Context) {
 // operationName is the contract's id of the operation, and the route of what isn't in
 // the contract. Both come from a list that we wrote.
 func (s *server) operationName(c *gin.Context) string {
-	if id := s.operation(c).id; id != "" {
+	if id := s.operation(c).ID; id != "" {
 		return id
 	}
 	// A page's own routes are told by the pattern that it has matched.

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -25,7 +26,7 @@ import (
 // and it never becomes something else in silence.
 func TestWhatNobodyExpectsIsTakenExactlyOrRefused(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *testkit.App){
+	together(t, roomy, map[string]func(*testing.T, *apptest.App){
 		"in every text of a body":                                   textsOfBodies,
 		"in every text of a query":                                  textsOfQueries,
 		"and a search finds the text that was written, only":        exactFilters,
@@ -92,7 +93,7 @@ func with(name string, value any) object {
 	return object{name: value}
 }
 
-func textsOfBodies(t *testing.T, app *testkit.App) {
+func textsOfBodies(t *testing.T, app *apptest.App) {
 	tier.Slow(t, "each nasty text in each member of each body")
 	hasText := func(o operation) bool { return hasBody(o) && len(o.textMembers()) > 0 }
 	everyOperation(t, hasText, func(t *testing.T, o operation) {
@@ -124,7 +125,7 @@ func textsOfBodies(t *testing.T, app *testkit.App) {
 	})
 }
 
-func textsOfQueries(t *testing.T, app *testkit.App) {
+func textsOfQueries(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	everyOperation(t, hasQuery, func(t *testing.T, o operation) {
 		for _, q := range o.queries() {
@@ -156,7 +157,7 @@ func textsOfQueries(t *testing.T, app *testkit.App) {
 }
 
 // exactFilters looks for contacts by each nasty text that one of them has.
-func exactFilters(t *testing.T, app *testkit.App) {
+func exactFilters(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for kind, text := range nasty {
 		id := n.ID(t, "/v1/contacts", object{"externalUserId": text, "name": text, "plan": text})
@@ -174,7 +175,7 @@ func exactFilters(t *testing.T, app *testkit.App) {
 
 // twoForms: é of one character and é of two are two texts, and nobody makes one
 // of the other.
-func twoForms(t *testing.T, app *testkit.App) {
+func twoForms(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	composed, decomposed := "Caf\u00e9", "Cafe\u0301"
 	for _, text := range []string{composed, decomposed} {
@@ -216,7 +217,7 @@ func hasFreeForm(o operation) bool { return hasBody(o) && len(o.freeForm()) > 0 
 
 // put sends a document in a member and returns the answer, with the document
 // that came back.
-func (p *place) put(t *testing.T, name, document string) (testkit.Answer, json.RawMessage) {
+func (p *place) put(t *testing.T, name, document string) (apptest.Answer, json.RawMessage) {
 	t.Helper()
 	body := p.body(t, with(name, "%"))
 	if text, ok := body["body"].(object); ok {
@@ -264,7 +265,7 @@ func tokens(t *testing.T, document []byte) []json.Token {
 	}
 }
 
-func documents(t *testing.T, app *testkit.App) {
+func documents(t *testing.T, app *apptest.App) {
 	exact := map[string]string{
 		"beyond 2^53":         `{"n":[9007199254740993,-9007199254740993,18446744073709551616,123456789012345678901234567890]}`,
 		"beyond a double":     `{"n":[1e400,-1e400,1e-400,1E+400]}`,
@@ -294,7 +295,7 @@ func documents(t *testing.T, app *testkit.App) {
 // depths: a document that is taken has to come out again, in answers and events,
 // where it stands deeper than in the request. Go's decoder, ours and our clients',
 // ends at 10,000 levels.
-func depths(t *testing.T, app *testkit.App) {
+func depths(t *testing.T, app *apptest.App) {
 	everyOperation(t, hasFreeForm, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
 		for _, name := range o.freeForm() {
@@ -332,7 +333,7 @@ func readable(t *testing.T, n fixture) {
 	}
 }
 
-func sizes(t *testing.T, app *testkit.App) {
+func sizes(t *testing.T, app *apptest.App) {
 	tier.Slow(t, "documents of 256 KiB")
 	const high = 256 << 10
 	everyOperation(t, hasFreeForm, func(t *testing.T, o operation) {
@@ -349,7 +350,7 @@ func sizes(t *testing.T, app *testkit.App) {
 	})
 }
 
-func giantTexts(t *testing.T, app *testkit.App) {
+func giantTexts(t *testing.T, app *apptest.App) {
 	tier.Slow(t, "texts of 1 MiB")
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
@@ -375,7 +376,7 @@ func giantTexts(t *testing.T, app *testkit.App) {
 
 // duplicates: of a member that is there twice the last one counts, or the body is
 // refused. The two are never mixed.
-func duplicates(t *testing.T, app *testkit.App) {
+func duplicates(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	board := "/v1/boards/" + n.ids["boardId"]
 	for _, c := range []struct{ method, path, body, member, want string }{
@@ -413,7 +414,7 @@ func duplicates(t *testing.T, app *testkit.App) {
 }
 
 // giantNumbers must cost no more than other texts of their length.
-func giantNumbers(t *testing.T, app *testkit.App) {
+func giantNumbers(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	many := strings.TrimSuffix(strings.Repeat("1e999999,", 10_000), ",")
@@ -444,7 +445,7 @@ var otherMoments = map[string]string{
 
 // momentsOfBodies: digits that a timestamp doesn't keep may be cut off only where
 // the contract says that they are.
-func momentsOfBodies(t *testing.T, app *testkit.App) {
+func momentsOfBodies(t *testing.T, app *apptest.App) {
 	tier.Slow(t, "each moment in each member of each body")
 	cut := time.Nanosecond
 	if strings.Contains(prose(t), "microsecond") {

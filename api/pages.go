@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"earshot/internal/clientaddr"
 	"earshot/internal/problem"
 )
 
@@ -20,7 +21,7 @@ func (a *API) MountPages(pages http.Handler, paths ...string) {
 
 // Network is where a request of a page comes from, as limits of clients go by it.
 func (a *API) Network(r *http.Request) netip.Prefix {
-	return clientNetwork(clientAddress(r, a.server.proxies))
+	return clientaddr.Network(clientaddr.Of(r, a.server.proxies))
 }
 
 // WriteProblem answers a page's request with an error in the envelope of operations.

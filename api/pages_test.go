@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -25,7 +25,7 @@ const (
 func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
 	tier.Slow(t, "writes and reads many megabytes")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	for name, text := range map[string]object{
 		"that are large in the database":   {"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}},
 		"that are large in an answer only": {"text": strings.Repeat("<", 50_000)},
@@ -52,7 +52,7 @@ func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
 
 func TestAPageOfContactsWithMuchMetadataEndsEarly(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	for i := range largeRows {
 		n.ID(t, "/v1/contacts", object{
 			"externalUserId": strconv.Itoa(i), "name": "Large", "metadata": object{"x": strings.Repeat("a", 255<<10)},

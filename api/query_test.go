@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAQuery(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *testkit.App){
+	together(t, roomy, map[string]func(*testing.T, *apptest.App){
 		"is answered with the last good value of each limit":        goodQueries,
 		"is refused with the first bad one, by parameter and rule":  badQueries,
 		"is refused for a cursor that no list ever gave":            forgedCursors,
@@ -57,7 +57,7 @@ func inQuery(value any) string {
 	return url.QueryEscape(fmt.Sprint(value))
 }
 
-func goodQueries(t *testing.T, app *testkit.App) {
+func goodQueries(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	n.again(t)
 	everyOperation(t, hasQuery, func(t *testing.T, o operation) {
@@ -122,7 +122,7 @@ func (n fixture) again(t *testing.T) {
 	}
 }
 
-func badQueries(t *testing.T, app *testkit.App) {
+func badQueries(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	everyOperation(t, hasQuery, func(t *testing.T, o operation) {
 		at := o.filled(t, n.ids)
@@ -167,7 +167,7 @@ func textOfFlaw(s *openapi3.Schema, f flaw) (string, bool) {
 }
 
 // forgedCursors are cursors of the right form whose parts no list ever wrote.
-func forgedCursors(t *testing.T, app *testkit.App) {
+func forgedCursors(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	n.again(t)
 	posts := "/v1/boards/" + n.ids["boardId"] + "/posts?"
@@ -196,7 +196,7 @@ func forgedCursors(t *testing.T, app *testkit.App) {
 	}
 }
 
-func sortOfNothing(t *testing.T, app *testkit.App) {
+func sortOfNothing(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	a := n.Do(t, http.MethodGet, "/v1/boards/"+n.ids["boardId"]+"/posts?sort=relevance", nil)
 	require.Equal(t, [][2]string{{"sort", "relevance"}}, rules(a))
@@ -208,7 +208,7 @@ func sortOfNothing(t *testing.T, app *testkit.App) {
 
 // saidTwice: whoever says a parameter twice must not get the answer to one of
 // them only, unless it is a list.
-func saidTwice(t *testing.T, app *testkit.App) {
+func saidTwice(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	everyOperation(t, hasQuery, func(t *testing.T, o operation) {
 		for _, q := range o.queries() {
@@ -224,7 +224,7 @@ func saidTwice(t *testing.T, app *testkit.App) {
 	})
 }
 
-func momentsOfQueries(t *testing.T, app *testkit.App) {
+func momentsOfQueries(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	isMoment := func(q *openapi3.Parameter) bool { return q.Schema.Value.Format == "date-time" }
 	everyOperation(t, func(o operation) bool { return slices.ContainsFunc(o.queries(), isMoment) }, func(t *testing.T, o operation) {

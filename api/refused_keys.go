@@ -4,6 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"earshot/internal/access"
+	"earshot/internal/clientaddr"
 )
 
 // wrongKeys is how many of an address are refused by themselves a minute, and at once: a program
@@ -14,7 +15,7 @@ const wrongKeys = 30
 // refused is counted: many clients share one address, and one of them that guesses must not keep
 // out those with valid keys.
 func (s *server) refuseKey(c *gin.Context, err error) {
-	taken := s.refusedKeys.Take(clientNetwork(clientAddress(c.Request, s.proxies)))
+	taken := s.refusedKeys.Take(clientaddr.Network(clientaddr.Of(c.Request, s.proxies)))
 	if taken.OK {
 		s.refuse(c, err)
 		return

@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/access"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // guess sends a key that somebody made up.
-func guess(t *testing.T, n *testkit.Tenant, header ...string) testkit.Answer {
+func guess(t *testing.T, n *apptest.Tenant, header ...string) apptest.Answer {
 	t.Helper()
 	header = append([]string{"Authorization", "Bearer esk_" + uuid.NewString()}, header...)
 	return n.Do(t, http.MethodGet, "/v1/me", nil, header...)
 }
 
 // guessOn goes on until the address is refused.
-func guessOn(t *testing.T, n *testkit.Tenant, header ...string) (refused testkit.Answer, guesses int) {
+func guessOn(t *testing.T, n *apptest.Tenant, header ...string) (refused apptest.Answer, guesses int) {
 	t.Helper()
 	for ; guesses < 1000; guesses++ {
 		a := guess(t, n, header...)
@@ -33,12 +33,12 @@ func guessOn(t *testing.T, n *testkit.Tenant, header ...string) (refused testkit
 		noEntry(t, a, "a guess")
 	}
 	t.Fatal("a thousand guesses and no end")
-	return testkit.Answer{}, 0
+	return apptest.Answer{}, 0
 }
 
 // requireUsedUp guesses from an address whose budget is used up: what came back
 // meanwhile is far from a budget of its own.
-func requireUsedUp(t *testing.T, n *testkit.Tenant, why string, header ...string) {
+func requireUsedUp(t *testing.T, n *apptest.Tenant, why string, header ...string) {
 	t.Helper()
 	_, guesses := guessOn(t, n, header...)
 	require.Less(t, guesses, 30, why)
@@ -46,7 +46,7 @@ func requireUsedUp(t *testing.T, n *testkit.Tenant, why string, header ...string
 
 func TestWhoeverGuessesKeysIsRefusedAndKeepsNobodyElseOut(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	unused := n.NewKey(t, access.NewAPIKey{Name: "unused", Scope: "read"})
 	a, _ := guessOn(t, n)
@@ -70,7 +70,7 @@ func TestWhoeverGuessesKeysIsRefusedAndKeepsNobodyElseOut(t *testing.T) {
 
 func TestGuessesAreCountedByTheAddressThatATrustedProxyNames(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8"}})
 	n := app.Tenant(t)
 	const from = "X-Forwarded-For"
 	guessOn(t, n, from, "2001:db8::1")
@@ -86,7 +86,7 @@ func TestGuessesAreCountedByTheAddressThatATrustedProxyNames(t *testing.T) {
 func TestAFloodOfGuessesKeepsNoValidKeyWaiting(t *testing.T) {
 	t.Parallel()
 	// As few connections as the service runs with.
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=2"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=2"}})
 	n := app.Tenant(t)
 	guessers(t, app, 64)
 	for range 20 {
@@ -96,7 +96,7 @@ func TestAFloodOfGuessesKeepsNoValidKeyWaiting(t *testing.T) {
 }
 
 // guessers guess keys until the test ends. What becomes of a guess is nothing to them.
-func guessers(t *testing.T, app *testkit.App, n int) {
+func guessers(t *testing.T, app *apptest.App, n int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -12,11 +12,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"earshot/api/contract"
 	"earshot/api/gen"
 	"earshot/internal/access"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
+	"earshot/internal/keyring"
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/problem"
@@ -67,8 +69,8 @@ type UseCases struct {
 type server struct {
 	answers *page.Memory
 	UseCases
-	contract *contract
-	keys     *keyring
+	contract *contract.Contract
+	keys     *keyring.Keyring
 	limits   *access.RateLimits
 	// refusedKeys are counted by where they came from.
 	refusedKeys *tokenbucket.Buckets[netip.Prefix]
@@ -104,7 +106,7 @@ func New(u UseCases, o Options) (*API, error) {
 		refusedKeys: tokenbucket.New[netip.Prefix](wrongKeys), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
 		traces: o.Traces,
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
-		keys: &keyring{authenticate: u.Access.Authenticate, known: map[[32]byte]remembered{}},
+		keys: keyring.New(u.Access.Authenticate),
 	}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
@@ -113,7 +115,7 @@ func New(u UseCases, o Options) (*API, error) {
 	r.ContextWithFallback = true
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	// Gin reads the first header of several only; see clientAddress.
+	// Gin reads the first header of several only; see clientaddr.Of.
 	_ = r.SetTrustedProxies(nil)
 	ready := newReadiness(o.Checks, o.Log)
 	s.leaving = ready.leaving
@@ -173,5 +175,5 @@ func (s *server) operation(c *gin.Context) operation {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	return s.contract.operations[method+" "+c.FullPath()]
+	return operation{s.contract.Operations[method+" "+c.FullPath()]}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestARequest(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"to no route is 404":                                  unknownRoutes,
 		"with a method that the route lacks is 405":           wrongMethods,
 		"keeps its id when that is sane":                      saneRequestIDs,
@@ -30,7 +30,7 @@ func TestARequest(t *testing.T) {
 	})
 }
 
-func unknownRoutes(t *testing.T, app *testkit.App) {
+func unknownRoutes(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for _, path := range []string{"/", "/v1", "/v1/", "/v2/boards", "/v1/boards/", "/v1//boards", "/V1/boards", "/v1/boards/x/y", "/v1/posts/"} {
 		a := n.Do(t, http.MethodGet, path, nil)
@@ -40,7 +40,7 @@ func unknownRoutes(t *testing.T, app *testkit.App) {
 	}
 }
 
-func wrongMethods(t *testing.T, app *testkit.App) {
+func wrongMethods(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/search", "/v1/docs/reference"}
 	for _, o := range load(t).operations() {
@@ -79,7 +79,7 @@ func methodsOf(t *testing.T, path string) []string {
 	return methods
 }
 
-func saneRequestIDs(t *testing.T, app *testkit.App) {
+func saneRequestIDs(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for _, id := range []string{"a", uuid.NewString(), "Root=1-67891233-abcdef012345678912345678", strings.Repeat("x", 128)} {
 		for _, path := range []string{"/v1/me", "/v1/none", "/healthz", "/v1/docs"} {
@@ -88,7 +88,7 @@ func saneRequestIDs(t *testing.T, app *testkit.App) {
 	}
 }
 
-func insaneRequestIDs(t *testing.T, app *testkit.App) {
+func insaneRequestIDs(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	seen := map[string]bool{}
 	for _, id := range []string{"", "two words", "<script>", "a\tb", "é", strings.Repeat("x", 129)} {
@@ -103,7 +103,7 @@ func insaneRequestIDs(t *testing.T, app *testkit.App) {
 
 func hasParameters(o operation) bool { return len(o.parameters()) > 0 }
 
-func malformedPaths(t *testing.T, app *testkit.App) {
+func malformedPaths(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, hasParameters, func(t *testing.T, o operation) {
@@ -122,7 +122,7 @@ func malformedPaths(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func unknownResources(t *testing.T, app *testkit.App) {
+func unknownResources(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, hasParameters, func(t *testing.T, o operation) {
@@ -143,14 +143,14 @@ func flip(last string) string {
 	return "0"
 }
 
-func requireMissing(t *testing.T, a testkit.Answer) {
+func requireMissing(t *testing.T, a apptest.Answer) {
 	t.Helper()
 	require.Equal(t, http.StatusNotFound, a.Status, "%s", a.Raw)
 	require.Equal(t, "ERR_NOT_FOUND", a.Code())
 	require.NotContains(t, a.Details(), "field", "the id stands in the path")
 }
 
-func foreignResources(t *testing.T, app *testkit.App) {
+func foreignResources(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	untouched, unchanged := theirs.Watch(t), mine.Watch(t)
 	everyOperation(t, hasParameters, func(t *testing.T, o operation) {
@@ -165,7 +165,7 @@ func foreignResources(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func foreignReferences(t *testing.T, app *testkit.App) {
+func foreignReferences(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	other := mine.ID(t, "/v1/boards", object{"name": "Other"})
 	elsewhere := mine.ID(t, "/v1/boards/"+other+"/posts", object{"title": "Elsewhere"})
@@ -200,7 +200,7 @@ func foreignReferences(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func badPages(t *testing.T, app *testkit.App) {
+func badPages(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	isList := func(o operation) bool { return o.Parameters.GetByInAndName("query", "limit") != nil }
 	everyOperation(t, isList, func(t *testing.T, o operation) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // edits are the operations that change a resource that can be read.
@@ -118,7 +118,7 @@ func requireReturned(t *testing.T, where string, written, read *openapi3.Schema,
 
 func TestAResourceThatWasRead(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *testkit.App){
+	together(t, roomy, map[string]func(*testing.T, *apptest.App){
 		"changes nothing when it is sent back as it was read alone":  sentBackAlone,
 		"changes nothing when it is sent back as it stood in a list": sentBackFromLists,
 		"is the same alone, in every list and after a change":        sameEverywhere,
@@ -127,7 +127,7 @@ func TestAResourceThatWasRead(t *testing.T) {
 
 // rich is an organization whose resources have a value in every member, and
 // their odd states beside the usual ones.
-func rich(t *testing.T, app *testkit.App) (fixture, map[string][]map[string]string) {
+func rich(t *testing.T, app *apptest.App) (fixture, map[string][]map[string]string) {
 	t.Helper()
 	n := newFixture(t, app)
 	board := "/v1/boards/" + n.ids["boardId"]
@@ -227,7 +227,7 @@ func (n fixture) sendBack(t *testing.T, o operation, ids map[string]string, read
 	}
 }
 
-func sentBackAlone(t *testing.T, app *testkit.App) {
+func sentBackAlone(t *testing.T, app *apptest.App) {
 	n, all := rich(t, app)
 	canRead := func(o operation) bool { return edits(o) && singles[o.OperationID] != "" }
 	everyOperation(t, canRead, func(t *testing.T, o operation) {
@@ -237,7 +237,7 @@ func sentBackAlone(t *testing.T, app *testkit.App) {
 	})
 }
 
-func sentBackFromLists(t *testing.T, app *testkit.App) {
+func sentBackFromLists(t *testing.T, app *apptest.App) {
 	n, all := rich(t, app)
 	everyOperation(t, edits, func(t *testing.T, o operation) {
 		for _, ids := range all[o.OperationID] {
@@ -250,7 +250,7 @@ func sentBackFromLists(t *testing.T, app *testkit.App) {
 	})
 }
 
-func sameEverywhere(t *testing.T, app *testkit.App) {
+func sameEverywhere(t *testing.T, app *apptest.App) {
 	n, all := rich(t, app)
 	everyOperation(t, edits, func(t *testing.T, o operation) {
 		for _, ids := range all[o.OperationID] {

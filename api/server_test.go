@@ -12,13 +12,14 @@ import (
 
 	"earshot/api"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // short makes one limit so short that a test sees it. The others stay.
-func short(change func(*api.Limits)) testkit.Options {
+func short(change func(*api.Limits)) apptest.Options {
 	l := api.StandardLimits()
 	change(&l)
-	return testkit.Options{Limits: &l}
+	return apptest.Options{Limits: &l}
 }
 
 const (
@@ -28,7 +29,7 @@ const (
 
 func TestAClientThatDripsItsHeadersIsCutOff(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Header = brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Header = brief }))
 	for _, begun := range []string{"", "G", "GET /healthz HTTP/1.1\r\n", strings.TrimSuffix(health, "\r\n")} {
 		s := dial(t, app)
 		s.send(t, begun)
@@ -40,7 +41,7 @@ func TestAClientThatDripsItsHeadersIsCutOff(t *testing.T) {
 
 func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Body = brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Body = brief }))
 	n := app.Tenant(t)
 	unchanged := n.Watch(t)
 	s := dial(t, app)
@@ -54,7 +55,7 @@ func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
 
 func TestABodyThatNobodyWaitsForIsNotReadForLong(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Body = brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Body = brief }))
 	s := dial(t, app)
 	s.send(t, "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n{")
 	statuses, text := s.answers(t)
@@ -63,7 +64,7 @@ func TestABodyThatNobodyWaitsForIsNotReadForLong(t *testing.T) {
 
 func TestAConnectionThatIsIdleIsClosed(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Idle = brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Idle = brief }))
 	s := dial(t, app)
 	s.send(t, health)
 	require.Equal(t, http.StatusOK, s.answer(t))
@@ -73,7 +74,7 @@ func TestAConnectionThatIsIdleIsClosed(t *testing.T) {
 // The contract has some hundred KB, so a few of them are more than sockets buffer.
 func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Answer = brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Answer = brief }))
 	s := dial(t, app)
 	var err error
 	for err == nil {
@@ -86,7 +87,7 @@ func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 	t.Parallel()
 	// Their size ends them, and not their time.
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Header = 2 * testkit.Wait }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Header = 2 * testkit.Wait }))
 	for name, head := range map[string]string{
 		"one header":        "GET /healthz HTTP/1.1\r\nHost: a.example\r\nX-A: " + strings.Repeat("a", 70<<10) + "\r\n\r\n",
 		"many headers":      "GET /healthz HTTP/1.1\r\nHost: a.example\r\n" + strings.Repeat("X-A: a\r\n", 9<<10) + "\r\n",
@@ -113,7 +114,7 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
 	t.Parallel()
 	const room = 8
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = room, brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = room, brief }))
 	n := app.Tenant(t)
 	const post = "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 900\r\n"
 	for name, start := range map[string]string{
@@ -144,7 +145,7 @@ func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
 
 func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections = 2 }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Connections = 2 }))
 	n := app.Tenant(t)
 	many := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: a.example\r\n\r\n", 1000)
 	for range 4 {
@@ -159,7 +160,7 @@ func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 // A vote waits for the post's row, which the test holds.
 func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = 2, brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = 2, brief }))
 	n := newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	s := dial(t, app)
@@ -179,7 +180,7 @@ func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 // request before it was over, too.
 func TestARequestThatIsWorkedOnMayTakeLongerThanItTookToArrive(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, short(func(l *api.Limits) { l.Body = brief }))
+	app := apptest.Start(t, short(func(l *api.Limits) { l.Body = brief }))
 	n := newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	head := " HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer " + n.Key + "\r\nContent-Length: "

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/api"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestTheServiceItself(t *testing.T) {
 	t.Parallel()
 	postgres := func(context.Context) error { return nil }
 	temporal := func(context.Context) error { return errors.New("dial tcp 10.1.2.3:7233: password=hunter2") }
-	o := testkit.Options{Checks: []api.Check{{Name: "postgres", Run: postgres}, {Name: "temporal", Run: temporal}}}
-	together(t, o, map[string]func(*testing.T, *testkit.App){
+	o := apptest.Options{Checks: []api.Check{{Name: "postgres", Run: postgres}, {Name: "temporal", Run: temporal}}}
+	together(t, o, map[string]func(*testing.T, *apptest.App){
 		"is alive though something that it needs is away":     alive,
 		"is not ready and names what is missing":              notReady,
 		"shows its contract":                                  showsContract,
@@ -28,13 +28,13 @@ func TestTheServiceItself(t *testing.T) {
 	})
 }
 
-func alive(t *testing.T, app *testkit.App) {
+func alive(t *testing.T, app *apptest.App) {
 	a := app.Tenant(t).Do(t, http.MethodGet, "/healthz", nil, "Authorization", "")
 	require.Equal(t, http.StatusOK, a.Status)
 	require.Equal(t, object{"status": "ok"}, a.Body)
 }
 
-func notReady(t *testing.T, app *testkit.App) {
+func notReady(t *testing.T, app *apptest.App) {
 	a := app.Tenant(t).Do(t, http.MethodGet, "/readyz", nil, "Authorization", "")
 	require.Equal(t, http.StatusServiceUnavailable, a.Status)
 	require.Equal(t, object{
@@ -45,13 +45,13 @@ func notReady(t *testing.T, app *testkit.App) {
 func TestTheServiceIsReadyWhenEverythingItNeedsIsThere(t *testing.T) {
 	t.Parallel()
 	fine := func(context.Context) error { return nil }
-	app := testkit.Start(t, testkit.Options{Checks: []api.Check{{Name: "postgres", Run: fine}}})
+	app := apptest.Start(t, apptest.Options{Checks: []api.Check{{Name: "postgres", Run: fine}}})
 	a := app.Tenant(t).Do(t, http.MethodGet, "/readyz", nil)
 	require.Equal(t, http.StatusOK, a.Status)
 	require.Equal(t, object{"status": "ready", "checks": object{"postgres": "ok"}}, a.Body)
 }
 
-func showsContract(t *testing.T, app *testkit.App) {
+func showsContract(t *testing.T, app *apptest.App) {
 	a := app.Tenant(t).Do(t, http.MethodGet, "/v1/openapi.json", nil, "Authorization", "")
 	require.Equal(t, http.StatusOK, a.Status)
 	require.JSONEq(t, string(load(t).json), string(a.Raw))
@@ -60,9 +60,9 @@ func showsContract(t *testing.T, app *testkit.App) {
 // What a page loads: addresses in its attributes and its scripts.
 var loaded = regexp.MustCompile(`(?:src|href)="([^"]*)"|https?://[^"' )]+`)
 
-func docs(t *testing.T, app *testkit.App) {
+func docs(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
-	get := func(path string) testkit.Answer {
+	get := func(path string) apptest.Answer {
 		a := n.Do(t, http.MethodGet, path, nil, "Authorization", "")
 		require.Equal(t, http.StatusOK, a.Status, path)
 		return a

@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/api/gen"
-	"earshot/internal/access"
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/worker"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module)) }
 
 // together runs tests in parallel against one running service. Each makes an
 // organization of its own.
-func together(t *testing.T, o testkit.Options, tests map[string]func(*testing.T, *testkit.App)) {
+func together(t *testing.T, o apptest.Options, tests map[string]func(*testing.T, *apptest.App)) {
 	t.Helper()
-	app := testkit.Start(t, o)
+	app := apptest.Start(t, o)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,17 +36,16 @@ type object = map[string]any
 
 // fixture is an organization that has one of everything a path can name.
 type fixture struct {
-	*testkit.Tenant
+	*apptest.Tenant
 	// ids are by the name of the path's parameter.
 	ids map[string]string
 }
 
-func newFixture(t *testing.T, app *testkit.App) fixture {
+func newFixture(t *testing.T, app *apptest.App) fixture {
 	t.Helper()
 	n := app.Tenant(t)
-	allowed := true // by the operator: without it the organization cannot switch these e-mails on
-	_, err := app.Access.ArrangeOrganization(n.Context(t.Context()), access.OrganizationPatch{SubscriberMailsAllowed: &allowed})
-	require.NoError(t, err)
+	// By the operator: without it the organization cannot switch these e-mails on.
+	app.Store.Client().Organization.UpdateOneID(n.Organization.ID).SetSubscriberMailsAllowed(true).ExecX(n.Context(t.Context()))
 	ids := map[string]string{}
 	ids["webhookId"] = n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
 	ids["boardId"] = n.ID(t, "/v1/boards", object{"name": "Ideas"})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // After each shape a further request comes on the same connection. Where the server
@@ -103,7 +103,7 @@ var shapes = map[string]struct {
 
 func TestARequestThatServersReadDifferentlyIsRefusedOrReadInOneWay(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {

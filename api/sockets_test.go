@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // errDeadline says that the server left the connection open.
@@ -25,7 +26,7 @@ type socket struct {
 	r *bufio.Reader
 }
 
-func dial(t *testing.T, app *testkit.App) *socket {
+func dial(t *testing.T, app *apptest.App) *socket {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(app.URL, "http://"))
 	require.NoError(t, err)

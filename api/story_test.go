@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // story notes which operations were used, with which success.
 type story struct {
-	*testkit.Tenant
+	*apptest.Tenant
 	t    *testing.T
 	ids  map[string]string
 	told map[string]bool
@@ -25,7 +25,7 @@ type story struct {
 
 // tell uses an operation of the contract, on the resources that came before,
 // and wants the status.
-func (s *story) tell(operationID string, status int, body any) testkit.Answer {
+func (s *story) tell(operationID string, status int, body any) apptest.Answer {
 	s.t.Helper()
 	for _, o := range load(s.t).operations() {
 		if o.OperationID != operationID {
@@ -38,12 +38,12 @@ func (s *story) tell(operationID string, status int, body any) testkit.Answer {
 		return a
 	}
 	require.Fail(s.t, "the contract has no operation "+operationID)
-	return testkit.Answer{}
+	return apptest.Answer{}
 }
 
 // exactly sends a request and, where it takes an Idempotency-Key, sends it again with the same
 // one: the answer is the same then, and nothing changes.
-func (s *story) exactly(o operation, body any) testkit.Answer {
+func (s *story) exactly(o operation, body any) apptest.Answer {
 	s.t.Helper()
 	target := o.filled(s.t, s.ids)
 	if o.takes("If-None-Match") {
@@ -109,7 +109,7 @@ func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRep
 
 func newStory(t *testing.T) *story {
 	t.Helper()
-	return &story{Tenant: testkit.Start(t, testkit.Options{}).Tenant(t), t: t, ids: map[string]string{}, told: map[string]bool{}}
+	return &story{Tenant: apptest.Start(t, apptest.Options{}).Tenant(t), t: t, ids: map[string]string{}, told: map[string]bool{}}
 }
 
 // whole uses every operation.

@@ -103,7 +103,7 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 }
 
 // Contract is api/openapi.yaml, which nobody may change.
-func (a *API) Contract() *openapi3.T { return a.server.contract.doc }
+func (a *API) Contract() *openapi3.T { return a.server.contract.Doc }
 
 // Answer is what an operation answered.
 type Answer struct {

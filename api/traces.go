@@ -16,7 +16,7 @@ import (
 // all of their requests kept, or make theirs part of somebody's trace. The caller's
 // own trace is a link. What a tool calls is part of its message.
 func (s *server) trace(c *gin.Context) {
-	id := s.operation(c).id
+	id := s.operation(c).ID
 	if !s.traces.On() || (id == "" && (c.Request.Method != http.MethodPost || c.FullPath() == "")) {
 		return
 	}

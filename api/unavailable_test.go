@@ -13,11 +13,12 @@ import (
 	"earshot/api"
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
 // locked runs a statement that locks something, until release.
-func locked(t *testing.T, app *testkit.App, sql string, args ...any) (release func()) {
+func locked(t *testing.T, app *apptest.App, sql string, args ...any) (release func()) {
 	t.Helper()
 	tx, err := connect(t, app).Begin(t.Context())
 	require.NoError(t, err)
@@ -30,7 +31,7 @@ func locked(t *testing.T, app *testkit.App, sql string, args ...any) (release fu
 }
 
 // everyTable lists the tables of the service.
-func everyTable(t *testing.T, app *testkit.App) string {
+func everyTable(t *testing.T, app *apptest.App) string {
 	t.Helper()
 	rows, err := connect(t, app).Query(t.Context(),
 		`SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`)
@@ -40,7 +41,7 @@ func everyTable(t *testing.T, app *testkit.App) string {
 	return strings.Join(names, ", ")
 }
 
-func requireUnavailable(t *testing.T, what string, a testkit.Answer) {
+func requireUnavailable(t *testing.T, what string, a apptest.Answer) {
 	t.Helper()
 	require.Equal(t, http.StatusServiceUnavailable, a.Status, "%s: %s", what, a.Raw)
 	require.Equal(t, "ERR_UNAVAILABLE", a.Code(), what)
@@ -51,7 +52,7 @@ func requireUnavailable(t *testing.T, what string, a testkit.Answer) {
 func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing.T) {
 	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := locked(t, app, "SELECT FROM contacts WHERE external_user_id = 'u-1' AND organization_id = $1 FOR UPDATE",
 		n.Organization.ID)
@@ -81,14 +82,14 @@ func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
 	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	// A connection for each operation, half of them for the organization's changes.
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})
 	n := newFixture(t, app)
 	operations := load(t).operations()
 	release := locked(t, app, "LOCK TABLE "+everyTable(t, app)+" IN ACCESS EXCLUSIVE MODE")
 	var (
 		all     sync.WaitGroup
 		mu      sync.Mutex
-		answers = map[string]testkit.Answer{}
+		answers = map[string]apptest.Answer{}
 	)
 	for where, o := range operations {
 		path, body := o.filled(t, n.ids), o.request(t)
@@ -113,7 +114,7 @@ func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
 func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T) {
 	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	handler, err := api.New(app.UseCases(), api.Options{RateLimit: 100, Work: brief, Log: testkit.Log(t)})
 	require.NoError(t, err)
@@ -133,7 +134,7 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 // Else whoever rotates a key would keep its requests waiting.
 func TestNotingTheUseOfAKeyWaitsForNobody(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	key, made, err := app.Access.CreateAPIKey(n.Context(t.Context()), access.NewAPIKey{
 		User: n.Owner.ID, Name: "Fresh", Scope: "read",

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
 	tier.Slow(t, "waits for the timeout of writes")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
 	board := "/v1/boards/" + n.ids["boardId"]
 	large := object{"text": "x", "json": object{"x": strings.Repeat("a", 255<<10)}}

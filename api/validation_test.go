@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestABodyThatBreaksTheContract(t *testing.T) {
 	t.Parallel()
-	together(t, testkit.Options{}, map[string]func(*testing.T, *testkit.App){
+	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"is refused for each limit of each member, by name": eachFlaw,
 		"is refused with every failure at once":             allFlaws,
 		"is refused without the members that are required":  nothingGiven,
@@ -26,7 +26,7 @@ func TestABodyThatBreaksTheContract(t *testing.T) {
 
 func hasBody(o operation) bool { return o.RequestBody != nil }
 
-func eachFlaw(t *testing.T, app *testkit.App) {
+func eachFlaw(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
@@ -44,7 +44,7 @@ func eachFlaw(t *testing.T, app *testkit.App) {
 	})
 }
 
-func allFlaws(t *testing.T, app *testkit.App) {
+func allFlaws(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
@@ -67,7 +67,7 @@ func allFlaws(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func nothingGiven(t *testing.T, app *testkit.App) {
+func nothingGiven(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	wantsMembers := func(o operation) bool { return hasBody(o) && len(required(o.schema())) > 0 }
@@ -82,7 +82,7 @@ func nothingGiven(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func notAnObject(t *testing.T, app *testkit.App) {
+func notAnObject(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	bodies := map[string]string{
@@ -106,7 +106,7 @@ func notAnObject(t *testing.T, app *testkit.App) {
 	unchanged(t)
 }
 
-func tooLarge(t *testing.T, app *testkit.App) {
+func tooLarge(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	frame := len(`{"a":""}`)
@@ -120,7 +120,7 @@ func tooLarge(t *testing.T, app *testkit.App) {
 	require.Equal(t, http.StatusOK, a.Status, "1 MiB is allowed: %s", a.Raw)
 }
 
-func notJSON(t *testing.T, app *testkit.App) {
+func notJSON(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
@@ -139,7 +139,7 @@ func notJSON(t *testing.T, app *testkit.App) {
 
 func TestMembersThatTheContractDoesNotKnowAreIgnored(t *testing.T) {
 	t.Parallel()
-	n := newFixture(t, testkit.Start(t, testkit.Options{}))
+	n := newFixture(t, apptest.Start(t, apptest.Options{}))
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		body, ids := o.request(t).(object), maps.Clone(n.ids)
 		switch o.OperationID {
@@ -161,7 +161,7 @@ func TestMembersThatTheContractDoesNotKnowAreIgnored(t *testing.T) {
 // decoder would take them.
 func TestMembersAreKnownByTheirExactSpellingOnly(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	board := n.Make(t, http.MethodPost, "/v1/boards", object{"name": "Ideas", "Name": 7, "SLUG": "taken-over", "DESCRIPTION": nil})
 	require.Equal(t, "Ideas", board["name"])
 	require.Equal(t, "ideas", board["slug"])

@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/webhook"
+	"earshot/worker"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module)) }
 
 // testBundle is a small run of everything that has a ledger.
 type testBundle struct {
@@ -185,7 +186,7 @@ var faults = map[string]struct {
 
 func TestARunThatIsWrongFails(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	s, err := open(t.Context(), addresses{app.URL, app.Config.DatabaseURL, os.Getenv("TEMPORAL_ADDRESS")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.close()) })

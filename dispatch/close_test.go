@@ -1,4 +1,4 @@
-package dispatch
+package dispatch_test
 
 import (
 	"bytes"
@@ -6,23 +6,25 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"earshot/dispatch"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
 )
 
 // stalled is a dispatcher whose Temporal takes connections and never answers, and what it logs.
-func stalled(t *testing.T) (*Dispatcher, *bytes.Buffer) {
+func stalled(t *testing.T) (*dispatch.Dispatcher, *bytes.Buffer) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
 	var logged bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logged, nil))
-	return New(NewConnection(client.Options{HostPort: listener.Addr().String()}), 1, log), &logged
+	return dispatch.New(dispatch.NewConnection(client.Options{HostPort: listener.Addr().String()}), 1, log), &logged
 }
 
 func pendingDeliveries(n int) []change.PendingDelivery {
@@ -31,6 +33,16 @@ func pendingDeliveries(n int) []change.PendingDelivery {
 		all[i] = change.PendingDelivery{ID: publicid.NewDelivery(), EventType: "post.created"}
 	}
 	return all
+}
+
+// requireIdle wants a dispatcher that starts and sends nothing, and has nothing waiting: only then
+// is there nothing to drain. It sends until no request is left.
+func requireIdle(t *testing.T, d *dispatch.Dispatcher) {
+	t.Helper()
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	d.Drain(soon)
+	require.NoError(t, soon.Err())
 }
 
 // TestNothingRunsAfterAClose reads the log without a lock: the race detector would find
@@ -43,9 +55,7 @@ func TestNothingRunsAfterAClose(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.Close(over)
-	require.False(t, d.busy())
-	require.Zero(t, d.deliveries.Size())
-	require.Empty(t, d.requests)
+	requireIdle(t, d)
 	require.Contains(t, logged.String(), "the sweep will start")
 }
 
@@ -56,7 +66,7 @@ func TestWhatIsHandedOverAfterACloseIsLoggedAndLeftToTheSweep(t *testing.T) {
 	require.Empty(t, logged.String())
 	d.Deliver(pendingDeliveries(3))
 	d.EndFailureStreaks([]publicid.Webhook{publicid.NewWebhook()})
-	require.False(t, d.busy())
+	requireIdle(t, d)
 	require.Contains(t, logged.String(), "deliveries=3")
 	require.Contains(t, logged.String(), "others=1")
 	d.Close(t.Context())

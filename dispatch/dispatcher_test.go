@@ -16,14 +16,15 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m) }
 
 func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	// As long as the lists get: every delivery has another webhook and another
 	// organization.
@@ -45,7 +46,7 @@ func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 
 func TestAGroupIsOfOneEventType(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
 	webhook, organization := publicid.NewWebhook(), publicid.NewOrganization()
 	var deliveries []change.PendingDelivery
@@ -65,7 +66,7 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 
 func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	dispatcher := dispatch.New(app.Connection, 10, testkit.Log(t))
 	busy, quiet := publicid.NewOrganization(), publicid.NewOrganization()
 	var deliveries []change.PendingDelivery
@@ -91,7 +92,7 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 // fairness, as internal/devstack starts it.
 func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{}) // without a worker: the runs wait in the queue
+	app := apptest.Start(t, apptest.Options{}) // without a worker: the runs wait in the queue
 	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
 	dispatcher.ThroughQueues()
 	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
@@ -142,7 +143,7 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 
 func TestARunHasTheFairnessKeyOfItsOrganizationAndASharedOneHasNone(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	dispatcher := dispatch.New(app.Connection, 2, testkit.Log(t))
 	pending := func(organization publicid.Organization) change.PendingDelivery {
 		return change.PendingDelivery{ID: publicid.NewDelivery(), Organization: organization, EventType: "post.created"}

@@ -14,11 +14,12 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAGroupIsPartOfOneRequestsTraceAndLinksToTheOthers(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	spans := tracetest.NewInMemoryExporter()
 	traces, err := telemetry.NewTraces(t.Context(), sdktrace.WithSyncer(spans))
 	require.NoError(t, err)

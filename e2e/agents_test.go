@@ -27,7 +27,6 @@ func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
 	n := newNodeProject(t, "agents", "EARSHOT_BASE_URL="+p.url, "EARSHOT_API_KEY="+p.key, "EARSHOT_BIN="+earshot)
-	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
 
 	said := n.mustRun("npm", "run", "--silent", "tools")
 	require.Contains(t, said, "over HTTP: 18 tools")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}` + "\n"
@@ -23,7 +23,7 @@ const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}` +
 // a gateway that answers the messages itself.
 func behindGateway(t *testing.T, messages http.HandlerFunc) (p *program, cmd *exec.Cmd, stdin io.Writer) {
 	t.Helper()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	service, err := url.Parse(app.URL)
 	require.NoError(t, err)
 	routes := http.NewServeMux()

@@ -29,7 +29,6 @@ func inBrowser(t *testing.T, play string, plays int, env ...string) {
 	chromium, err := exec.LookPath("chromium")
 	require.NoError(t, err)
 	n := newNodeProject(t, "browser", append(env, "CHROMIUM="+chromium)...)
-	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
 	said := n.mustRun("npm", "run", play)
 	require.Equal(t, plays, strings.Count(said, "ok: "), said)
 	t.Log(said)

@@ -249,13 +249,12 @@ func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
 		p.must(http.MethodDelete, "/v1/contacts/"+contact, nil)
 	}
 	before := time.Now().UTC().Format(time.RFC3339Nano)
-	commands := documented(t, "Contacts of people from before there was an opt-in")
-	require.Len(t, commands, 2)
+	documented := readBlocks(t, "operating.md")
 	file := filepath.Join(t.TempDir(), "people.csv")
 	table := "\xef\xbb\xbfName,E-Mail,EMAIL\nAda,x, ADA@example.com\n,x,nobody@example.com\nEve,x,not an address\nAda again,x,ada@example.com\n,x,\n"
 	require.NoError(t, os.WriteFile(file, []byte(table), 0o600))
 	said := strings.NewReplacer("2026-03-12", before, "people.csv", file)
-	arguments := strings.Fields(said.Replace(commands[0]))[1:]
+	arguments := strings.Fields(said.Replace(documented.named("backfill")))[1:]
 	out, err := p.command(arguments...)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "line 4: email must be an e-mail address\n")
@@ -269,7 +268,7 @@ func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
 
 	id := regexp.MustCompile(`bkf_\w{26}`).FindString(out)
 	var status map[string]any
-	p.json(&status, strings.Fields(strings.ReplaceAll(commands[1], `"$BACKFILL"`, id))[1:]...)
+	p.json(&status, strings.Fields(strings.ReplaceAll(documented.named("backfill-status"), `"$BACKFILL"`, id))[1:]...)
 	for member, value := range map[string]any{
 		"id": id, "status": "completed", "addresses": 2.0, "left": 0.0, "matched": 1.0, "created": 1.0, "existed": 0.0, "leftOut": 0.0, "invalid": 2.0,
 	} {
@@ -301,18 +300,4 @@ func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
 	out, err = p.command(arguments...)
 	require.Error(t, err)
 	require.Contains(t, out, "the first line has to name the columns")
-}
-
-// documented are the commands of a section of docs/operating.md.
-func documented(t *testing.T, section string) (commands []string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "operating.md"))
-	require.NoError(t, err)
-	_, after, found := strings.Cut(string(text), "\n## "+section+"\n")
-	require.True(t, found)
-	after, _, _ = strings.Cut(after, "\n## ")
-	for _, block := range shellBlock.FindAllStringSubmatch(after, -1) {
-		commands = append(commands, strings.Split(strings.TrimSpace(block[1]), "\n")...)
-	}
-	return commands
 }

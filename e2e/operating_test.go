@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -16,49 +15,22 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// recipes are the commands of docs/operating.md by their headings. What stands under
-// the first heading goes before each of them.
+// recipes are the commands of docs/operating.md. The block "variables" goes before each
+// of them.
 type recipes struct {
 	*program
 	stack    *stack
 	receiver *testkit.Receiver
-	prelude  string
-	blocks   map[string][]string
+	blocks   *blocks
 	// vars are what the commands go by.
 	vars []string
 }
 
-func readRecipes(t *testing.T) (prelude string, blocks map[string][]string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "operating.md"))
-	require.NoError(t, err)
-	_, text2, found := strings.Cut(string(text), "\n## When something is wrong\n")
-	require.True(t, found)
-	blocks = map[string][]string{}
-	for i, section := range strings.Split(text2, "\n### ") {
-		heading, _, _ := strings.Cut(section, "\n")
-		for _, block := range shellBlock.FindAllStringSubmatch(section, -1) {
-			if i == 0 {
-				prelude += block[1]
-				continue
-			}
-			blocks[heading] = append(blocks[heading], block[1])
-		}
-	}
-	return prelude, blocks
-}
-
-// do runs the commands of the next n blocks of a recipe and returns what they said.
-func (r *recipes) do(heading string, n int) string {
+// do runs the commands of a block and returns what they said.
+func (r *recipes) do(block string) string {
 	r.t.Helper()
-	blocks := r.blocks[heading]
-	require.GreaterOrEqual(r.t, len(blocks), n, "%s", heading)
-	r.blocks[heading] = blocks[n:]
-	said := ""
-	for _, block := range blocks[:n] {
-		said += r.stack.mustRun("env", append(append([]string{}, r.vars...), "bash", "-euo", "pipefail", "-c", r.prelude+block)...)
-	}
-	return said
+	commands := r.blocks.named("variables") + r.blocks.named(block)
+	return r.stack.mustRun("env", append(append([]string{}, r.vars...), "bash", "-euo", "pipefail", "-c", commands)...)
 }
 
 // state of a delivery.
@@ -93,57 +65,51 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	delivery := r.first(log)["id"].(string)
 	r.vars = append(r.vars, "WEBHOOK="+webhook, "DELIVERY="+delivery)
 
-	one := "One delivery failed"
-	require.Contains(t, r.do(one, 1), `"status":"pending"`)
-	require.Contains(t, r.do(one, 1), "attempt:3", "the second was made")
-	r.do(one, 1)
+	require.Contains(t, r.do("find-delivery"), `"status":"pending"`)
+	require.Contains(t, r.do("retry-now"), "attempt:3", "the second was made")
+	r.do("give-up")
 	status, failure := r.state(delivery, webhook)
 	require.Equal(t, []string{"failed", "given_up"}, []string{status, failure})
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusOK })
-	r.do(one, 1)
+	r.do("reset-delivery")
 	r.awaitState(delivery, webhook, "succeeded")
-	require.Regexp(t, `dlv_\w{26}`, r.do(one, 1))
+	require.Regexp(t, `dlv_\w{26}`, r.do("replay-delivery"))
 	r.receiver.Await(t, 5) // two that failed, the reset one, two replays
 
 	r.failed(log, 3)
-	night := "A customer's endpoint was down all night"
-	require.Contains(t, r.do(night, 1), `"eventType":"webhook.test"`)
+	require.Contains(t, r.do("recover"), `"eventType":"webhook.test"`)
 	require.Eventually(t, func() bool {
 		return r.first("/v1/webhooks/" + webhook + "/recoveries")["status"] == "completed"
 	}, waitLimit, lookEvery)
-	require.Contains(t, r.do(night, 1), `"replayed":3`)
+	require.Contains(t, r.do("find-recovery"), `"replayed":3`)
 
-	everything := "Replay everything since 3 am"
-	require.Contains(t, r.do(everything, 1), `"status":"running"`)
-	require.Contains(t, r.do(everything, 1), "recover_webhook")
-	require.Contains(t, r.do(everything, 1), `"replayOf":"`+delivery)
+	require.Contains(t, r.do("recover-all"), `"status":"running"`)
+	require.Contains(t, r.do("find-recoveries"), "recover_webhook")
+	require.Contains(t, r.do("replay-succeeded"), `"replayOf":"`+delivery)
 
 	entry := r.must(http.MethodPost, "/v1/boards/"+r.board+"/changelog",
 		map[string]any{"title": "Dark at last", "publishedAt": "2041-01-01T09:00:00Z"})
 	r.vars = append(r.vars, "ENTRY="+entry)
-	moved := "A publication must be moved"
-	require.Contains(t, r.do(moved, 1), "2040-01-01T09:00:00Z")
-	require.Contains(t, r.do(moved, 1), `"state":"draft"`)
+	require.Contains(t, r.do("move-publication"), "2040-01-01T09:00:00Z")
+	require.Contains(t, r.do("unpublish"), `"state":"draft"`)
 
 	r.disabled(t, webhook)
-	why := "Why is this webhook disabled?"
-	require.Contains(t, r.do(why, 1), `"disabledReason":"failures"`)
+	require.Contains(t, r.do("why-disabled"), `"disabledReason":"failures"`)
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusOK })
-	require.Contains(t, r.do(why, 1), `"enabled":true`)
+	require.Contains(t, r.do("enable-webhook"), `"enabled":true`)
 
-	replaced := "A sealing key must be replaced"
-	r.do(replaced, 1)
-	r.do(replaced, 1)
-	require.Regexp(t, `1 webhooks were sealed anew with k\d{14}, 0 are left`, r.do(replaced, 1))
-	require.Regexp(t, `"keyId": ?"k\d{14}",\s*"readable": ?true,\s*"submissions": ?0,\s*"webhooks": ?1,\s*"widgetSecrets": ?0\s*}\s*\]`, r.do(replaced, 1))
-	r.do(replaced, 1)
+	r.do("add-key")
+	r.do("use-key")
+	require.Regexp(t, `1 webhooks were sealed anew with k\d{14}, 0 are left`, r.do("seal-anew"))
+	require.Regexp(t, `"keyId": ?"k\d{14}",\s*"readable": ?true,\s*"submissions": ?0,\s*"webhooks": ?1,\s*"widgetSecrets": ?0\s*}\s*\]`, r.do("list-keys"))
+	r.do("remove-key")
 	r.url = r.stack.sourced("EARSHOT_BASE_URL") // another port
 	before := len(r.receiver.All())
 	r.post()
 	require.NoError(t, r.receiver.Await(t, before+1)[before].Invalid, "signed with the secret that it had")
-	for heading, left := range r.blocks {
-		require.Empty(t, left, "%s has commands that weren't run", heading)
-	}
+	// TestAnOperatorMakesContactsOfPeopleWithOldActivity runs the backfill. The first three need
+	// other services: a mail provider, a second Postgres and a port for metrics.
+	r.blocks.requireAllUsed("bounces", "standby", "profiles", "backfill", "backfill-status")
 }
 
 func newRecipes(t *testing.T) *recipes {
@@ -158,7 +124,7 @@ func newRecipes(t *testing.T) *recipes {
 		program: &program{t: t, url: s.sourced("EARSHOT_BASE_URL"), key: s.sourced("EARSHOT_API_KEY"), client: http.DefaultClient},
 		stack:   s, receiver: testkit.NewReceiver(t),
 	}
-	r.prelude, r.blocks = readRecipes(t)
+	r.blocks = readBlocks(t, "operating.md")
 	r.subscribe(r.receiver)
 	return r
 }

@@ -30,19 +30,29 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	ci, err := os.ReadFile(filepath.Join(repository, ".ci", "run"))
 	require.NoError(t, err)
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")
+	script := filepath.Join(repository, "examples", "quickstart.sh")
+	out, code := s.run(script)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "start the stack with make up")
 	blocks := shellBlock.FindAllStringSubmatch(string(readme), -1)
 	require.NotEmpty(t, blocks)
 	var said strings.Builder
+	quickstarts := 0
 	for _, block := range blocks {
 		switch command := block[1]; command {
 		case "make up INSTALL=1\n":
 			said.WriteString(s.mustRun("make", "up", "INSTALL=1", "DETACH=1"))
 		case "make test\n":
 			require.Contains(t, string(ci), "make test")
+		case "make quickstart\n":
+			quickstarts++
+			said.WriteString(s.quickstart("make", "quickstart"))
+			s.quickstart(script) // each run has its own board, contact and webhook
 		default:
 			said.WriteString(s.mustRun("bash", "-ec", command))
 		}
 	}
+	require.Equal(t, 1, quickstarts)
 	for _, line := range shown.FindAllStringSubmatch(string(readme), -1) {
 		require.Contains(t, said.String(), line[1], "the README shows what isn't said")
 	}
@@ -51,4 +61,27 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	s.mustRun("make", "bench", "ARGS=-runs 1 -n 50 -period 100ms -scale 0.01")
 	s.mustRun("make", "down")
 	s.mustRun("make", "reset", "YES=1")
+}
+
+// quickstart runs a command that plays the quickstart, and returns its output. All deliveries
+// arrive, the first one at its second attempt, and the webhook is removed.
+func (s *stack) quickstart(path string, args ...string) string {
+	s.t.Helper()
+	out := s.mustRun(path, args...)
+	for _, event := range []string{
+		"contact.created", "contact.updated", "post.created", "post.status_changed", "comment.created", "vote.created",
+	} {
+		require.Regexp(s.t, regexp.QuoteMeta(event)+` +dlv_\w+ +attempt \d  signature valid  answered 200`, out)
+		require.Regexp(s.t, regexp.QuoteMeta(event)+` +dlv_\w+  succeeded after [12] attempt`, out)
+	}
+	failed := regexp.MustCompile(`(dlv_\w+) +attempt 1  signature valid  answered 500`).FindAllStringSubmatch(out, -1)
+	require.Len(s.t, failed, 1)
+	require.Regexp(s.t, failed[0][1]+` +attempt 2  signature valid  answered 200`, out)
+	require.Regexp(s.t, failed[0][1]+`  succeeded after 2 attempt`, out)
+	require.NotContains(s.t, out, "INVALID")
+	require.Regexp(s.t, s.sourced("TEMPORAL_UI_URL")+`/namespaces/default/workflows\?query=WebhookID%20%3D%20%27whk_\w+%27`, out)
+	var webhooks struct{ Data []any }
+	s.get("/v1/webhooks", &webhooks)
+	require.Empty(s.t, webhooks.Data, "the script removes its webhook")
+	return out
 }

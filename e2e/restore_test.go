@@ -230,18 +230,6 @@ func (d *deployment) swept(found string) int {
 	return n
 }
 
-// pages are the commands of docs/backup.md, in its order.
-type pages struct{ backup, restore, keys, prepare, numbers, overdue string }
-
-func readBackupPage(t *testing.T) pages {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "backup.md"))
-	require.NoError(t, err)
-	blocks := shellBlock.FindAllStringSubmatch(string(text), -1)
-	require.Len(t, blocks, 6)
-	return pages{blocks[0][1], blocks[1][1], blocks[2][1], blocks[3][1], blocks[4][1], blocks[5][1]}
-}
-
 // shell runs commands of the page in a directory.
 func (d *deployment) shell(dir, commands string, settings ...string) string {
 	d.t.Helper()
@@ -265,11 +253,11 @@ func (d *deployment) shell(dir, commands string, settings ...string) string {
 func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T) {
 	tier.Slow(t, "restores backups of two databases")
 	t.Parallel()
-	d, r, page, early, late := deploy(t), testkit.NewReceiver(t), readBackupPage(t), t.TempDir(), t.TempDir()
+	d, r, page, early, late := deploy(t), testkit.NewReceiver(t), readBlocks(t, "backup.md"), t.TempDir(), t.TempDir()
 	api, worker := d.serveAlone(), d.worker()
 	d.subscribe(r)
 	before := d.everyState("Before", worker)
-	d.shell(early, page.backup)
+	d.shell(early, page.named("back-up"))
 	worker = d.worker()
 	d.recover(true)
 	d.quiet()
@@ -277,14 +265,14 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	after := d.everyState("After", worker)
 	copied := d.syncCursor("/v1/posts?sort=updated")
 	api.kill()
-	d.shell(late, page.backup)
+	d.shell(late, page.named("back-up"))
 	old, fresh := d.setting("EARSHOT_SECRET_KEYS"), "new:"+base64.StdEncoding.EncodeToString([]byte(strings.Repeat("n", 32)))
 	d.shell(repository, "earshot secrets rotate", "EARSHOT_SECRET_KEYS="+fresh+","+old)
 	d.env = append(d.env, "EARSHOT_SECRET_KEYS="+fresh)
 
 	// Temporal's is older, but for its lists, which then have runs that aren't there.
 	require.NoError(t, d.temporal.Stop(t.Context()))
-	d.shell(early, page.restore, "databases=temporal")
+	d.shell(early, page.named("restore"), "databases=temporal")
 	worker, api = d.goOn(page)
 	require.Equal(t, []int{1, 1, 1, 1}, d.times(before), "what its rows say is done isn't done again")
 	require.Equal(t, []int{1, 1, 1, 1}, d.times(after))
@@ -293,12 +281,12 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 
 	// Ours is older.
 	require.NoError(t, d.temporal.Stop(t.Context()))
-	d.shell(early, page.restore, "databases="+ours)
-	d.shell(late, page.restore, "databases="+strings.Join(devstack.TemporalDatabases(), " "))
-	require.Regexp(t, `test +1 +0 +0 +false`, d.shell(repository, page.keys), "the key of the backup's time is missing")
+	d.shell(early, page.named("restore"), "databases="+ours)
+	d.shell(late, page.named("restore"), "databases="+strings.Join(devstack.TemporalDatabases(), " "))
+	require.Regexp(t, `test +1 +0 +0 +false`, d.shell(repository, page.named("list-keys")), "the key of the backup's time is missing")
 	d.env = append(d.env, "EARSHOT_SECRET_KEYS="+fresh+","+old)
-	require.Regexp(t, `test +1 +0 +0 +true`, d.shell(repository, page.keys))
-	require.Contains(t, d.shell(repository, page.numbers), "UPDATE 1", "whoever reads the feed is told")
+	require.Regexp(t, `test +1 +0 +0 +true`, d.shell(repository, page.named("list-keys")))
+	require.Contains(t, d.shell(repository, page.named("begin-numbers")), "UPDATE 1", "whoever reads the feed is told")
 	d.goOn(page)
 	require.Equal(t, []int{2, 2, 2, 2}, d.times(before), "as far as its rows know, nobody had it")
 	require.Equal(t, []int{1, 1, 1, 1}, d.times(after), "what was acknowledged after the backup is gone")
@@ -311,6 +299,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	for _, got := range r.All() {
 		require.NoError(t, got.Invalid)
 	}
+	page.requireAllUsed()
 }
 
 // syncCursor is where a copy of a list goes on.
@@ -330,11 +319,11 @@ func (d *deployment) syncCursor(path string) string {
 
 // goOn starts everything after a restore, which took an hour, and waits until there is
 // nothing left to do.
-func (d *deployment) goOn(page pages) (worker, api *process) {
+func (d *deployment) goOn(page *blocks) (worker, api *process) {
 	d.t.Helper()
 	d.hourLater()
 	d.startTemporal(d.t)
-	d.shell(repository, page.prepare)
+	d.shell(repository, page.named("prepare"))
 	d.recover(true)
 	worker = d.worker("EARSHOT_METRICS_LISTEN=" + d.metrics)
 	api = d.serveAlone()
@@ -342,6 +331,6 @@ func (d *deployment) goOn(page pages) (worker, api *process) {
 	for _, found := range []string{"never_started", "lost", "entries", "recoveries"} {
 		require.Positive(d.t, d.swept(found), found)
 	}
-	require.Regexp(d.t, `(?m)^ +0$`, d.shell(repository, page.overdue))
+	require.Regexp(d.t, `(?m)^ +0$`, d.shell(repository, page.named("count-overdue")))
 	return worker, api
 }

@@ -25,17 +25,12 @@ import (
 func TestTheTypeScriptSDK(t *testing.T) {
 	tier.Slow(t, "installs, compiles and runs the TypeScript SDK")
 	t.Parallel()
-	archive := packTypeScriptSDK(t, repository, "test")
+	project := newSDKProject(t, repository, packTypeScriptSDK(t, repository, "test"))
 
-	t.Run("tells the story of the quickstart", func(t *testing.T) {
+	t.Run("tells its story, and makes each thing once, over a connection that drops, doubles and cuts", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
-		typeScriptStory(t, repository, archive, p, p.url)
-	})
-	t.Run("makes each thing once over a connection that drops, doubles and cuts", func(t *testing.T) {
-		t.Parallel()
-		p := serveStories(t)
-		typeScriptStory(t, repository, archive, p, faultyProxy(t, p.url))
+		typeScriptStory(t, project, p, faultyProxy(t, p.url))
 		board, _ := p.first("/v1/boards")["id"].(string)
 		post, _ := p.first("/v1/boards/" + board + "/posts?sort=votes")["id"].(string)
 		for path, want := range map[string]int{
@@ -49,14 +44,14 @@ func TestTheTypeScriptSDK(t *testing.T) {
 	t.Run("does what its README says", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
-		n := newSDKProject(t, repository, archive, p, p.url)
+		n := project.of(t, p, p.url)
 		require.FileExists(t, filepath.Join(n.dir, "node_modules", "@earshot", "sdk", "CHANGELOG.md"), "what is new comes with the package")
 		runReadme(t, n)
 	})
 	t.Run("does what the guide says", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
-		n := newSDKProject(t, repository, archive, p, p.url)
+		n := project.of(t, p, p.url)
 		followsTheGuide(t, func(program, dir string, env []string) string {
 			require.NoError(t, os.WriteFile(filepath.Join(n.dir, "guide.ts"), []byte(program), 0o600))
 			n.mustRun("npx", "tsc")
@@ -100,21 +95,21 @@ func (p *program) page(path string) []map[string]any {
 }
 
 // typeScriptStory tells the story of the quickstart to a service.
-func typeScriptStory(t *testing.T, root, archive string, p *program, url string) {
+func typeScriptStory(t *testing.T, project *nodeProject, p *program, url string) {
 	t.Helper()
-	require.Contains(t, newSDKProject(t, root, archive, p, url).mustRun("node", "built/story.js"), "The story went well.")
+	require.Contains(t, project.of(t, p, url).mustRun("node", "built/story.js"), "The story went well.")
 }
 
 // packTypeScriptSDK makes the package of a state of the repository in a copy, by one of its scripts that
 // build it, and returns the archive that would be published.
 func packTypeScriptSDK(t *testing.T, root, script string) string {
 	t.Helper()
-	n := newNodeProject(t, filepath.Join("..", "sdk", "typescript"))
+	tier.Needs(t, "node", "npm")
 	dir := t.TempDir()
 	copySources(t, filepath.Join(root, "sdk", "vectors"), filepath.Join(dir, "vectors"))
-	n.dir = filepath.Join(dir, "typescript")
+	n := &nodeProject{t: t, dir: filepath.Join(dir, "typescript"), env: cleanEnviron()}
 	copySources(t, filepath.Join(root, "sdk", "typescript"), n.dir)
-	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+	n.install()
 	t.Log(regexp.MustCompile(`(?m)^(# (tests|fail)|dist:).*`).FindAllString(n.mustRun("npm", "run", script), -1))
 
 	var packed []struct {
@@ -158,14 +153,20 @@ func copySources(t *testing.T, from, to string) {
 }
 
 // newSDKProject is a project of an integrator, with the packed SDK and the README's program, compiled.
-func newSDKProject(t *testing.T, root, archive string, p *program, url string) *nodeProject {
+// Cases share it and take a copy each.
+func newSDKProject(t *testing.T, root, archive string) *nodeProject {
 	t.Helper()
-	n := newNodeProject(t, filepath.Join(root, "e2e", "sdk_typescript"), "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+p.key, "SERVICE_URL="+p.url)
+	n := newNodeProject(t, filepath.Join(root, "e2e", "sdk_typescript"))
 	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "readme.ts"), []byte(readmeProgram(t, root)), 0o600))
-	n.mustRun("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
 	n.mustRun("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", archive)
 	n.mustRun("npx", "tsc")
 	return n
+}
+
+// of is a copy of the project for a service, which it reaches by a URL.
+func (n *nodeProject) of(t *testing.T, p *program, url string) *nodeProject {
+	t.Helper()
+	return n.copied(t, "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+p.key, "SERVICE_URL="+p.url)
 }
 
 // readmeProgram are the README's samples in turn, which make one program.

@@ -30,7 +30,7 @@ var sdkStories = map[string]sdkStory{
 		packPythonSDK(t, root).story(t, p, p.url)
 	}},
 	"typescript": {"e2e/sdk_typescript/*.ts", "sdk/typescript", func(t *testing.T, root string, p *program) {
-		typeScriptStory(t, root, packTypeScriptSDK(t, root, "build"), p, p.url)
+		typeScriptStory(t, newSDKProject(t, root, packTypeScriptSDK(t, root, "build")), p, p.url)
 	}},
 }
 

@@ -71,14 +71,17 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		require.Contains(t, s.mustRun(earshot, "down"), "Down after ")
 		require.Contains(t, s.mustRun(earshot, "down"), "Nothing is running")
 	})
-	t.Run("the next up has the same data and key, and lines that work", func(t *testing.T) {
-		out := s.mustRun(earshot, "up", "--detach")
+	t.Run("the next up has the same data and key, and lines that work, and Ctrl-C stops it in order", func(t *testing.T) {
+		next := s.upInForeground()
+		out := next.out.String()
 		require.NotContains(t, out, key)
 		require.Equal(t, key, s.sourced("EARSHOT_API_KEY"))
 		require.Contains(t, s.paste(out), `"name":"Development"`)
 		require.Len(t, s.boards(), 2)
+		next.interrupt(t)
 	})
 	t.Run("after kill -9 the next up has the same data", func(t *testing.T) {
+		require.Equal(t, "started", s.result("up", "--detach", "--json").Status)
 		running := s.result("up", "--detach", "--json")
 		require.Equal(t, "already_running", running.Status)
 		require.NoError(t, syscall.Kill(running.PID, syscall.SIGKILL))
@@ -96,16 +99,18 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		require.Contains(t, out, s.sourced("EARSHOT_API_KEY"))
 		require.Len(t, s.boards(), 2)
 	})
-	t.Run("reset stops it and removes the data", func(t *testing.T) {
-		out, code := s.run(earshot, "reset")
-		require.Equal(t, 1, code)
-		require.Contains(t, out, "use --yes")
-		require.Contains(t, s.mustRun(earshot, "reset", "--yes"), "Removed the data")
-		for _, name := range []string{"dev.env", "secrets.env", "postgres", "temporal"} {
-			require.NoFileExists(t, s.file(name))
-			require.NoDirExists(t, s.file(name))
-		}
-	})
+	t.Run("reset stops it and removes the data", s.reset)
+}
+
+func (s *stack) reset(t *testing.T) {
+	out, code := s.run(earshot, "reset")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "use --yes")
+	require.Contains(t, s.mustRun(earshot, "reset", "--yes"), "Removed the data")
+	for _, name := range []string{"dev.env", "secrets.env", "postgres", "temporal"} {
+		require.NoFileExists(t, s.file(name))
+		require.NoDirExists(t, s.file(name))
+	}
 }
 
 // result runs a command that prints JSON and decodes what it printed.
@@ -145,11 +150,9 @@ func (s *stack) upInForeground() *foreground {
 	return f
 }
 
-func TestCtrlCStopsEverythingInOrder(t *testing.T) {
-	tier.Slow(t, "starts the whole stack")
-	t.Parallel()
-	s := newStack(t)
-	f := s.upInForeground()
+// interrupt presses Ctrl-C, which stops the parts in the order of their dependencies.
+func (f *foreground) interrupt(t *testing.T) {
+	t.Helper()
 	require.NoError(t, f.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, f.cmd.Wait())
 	require.Regexp(t, `(?s)Stopping.*API and worker +stopped.*Temporal +stopped.*Postgres +stopped`, f.out.String())

@@ -209,7 +209,7 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
 			words, data["code"] = e.Error.Message, e.Error.Code
 		}
-		if seconds, ok := retryAfter(answer.Header.Get("Retry-After"), time.Now()); ok {
+		if seconds, ok := RetryAfter(answer.Header.Get("Retry-After"), time.Now()); ok {
 			words = fmt.Sprintf("%s Try again in %d seconds.", words, seconds)
 			data["retry_after"] = seconds
 		}
@@ -224,9 +224,9 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	b.write(line)
 }
 
-// retryAfter is in how many whole seconds to try again. The header has a number of
+// RetryAfter is in how many whole seconds to try again. The header has a number of
 // seconds or a date (RFC 9110, section 10.2.3); gateways send either.
-func retryAfter(header string, now time.Time) (seconds int, ok bool) {
+func RetryAfter(header string, now time.Time) (seconds int, ok bool) {
 	if at, err := http.ParseTime(header); err == nil {
 		wait := min(max(at.Sub(now), 0), maxRetryAfter)
 		return int(math.Ceil(wait.Seconds())), true

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
@@ -38,7 +38,7 @@ func newDesktop(t *testing.T, url, key string) *desktop {
 
 func TestADesktopClientUsesTheServicesToolsOverStdio(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	d := newDesktop(t, app.URL+"/", n.Key)
 	client := sdk.NewClient(&sdk.Implementation{Name: "desktop", Version: "1"}, nil)
@@ -59,7 +59,7 @@ func TestADesktopClientUsesTheServicesToolsOverStdio(t *testing.T) {
 
 func TestMessagesPassABridgeAsTheyAre(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	d := newDesktop(t, app.URL, app.Tenant(t).Key)
 	lines := bufio.NewReader(d.from)
 	ask := func(message string) string {
@@ -85,7 +85,7 @@ func TestMessagesPassABridgeAsTheyAre(t *testing.T) {
 
 func TestABridgeSaysWhenToComeBack(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
 	d := newDesktop(t, app.URL, app.Tenant(t).Key)
 	lines := bufio.NewReader(d.from)
 	for _, wanted := range []string{`"tools":[`, `Try again in 30 seconds.`} {
@@ -117,7 +117,7 @@ func TestABridgeReadsEitherFormOfRetryAfterWithinADay(t *testing.T) {
 
 func TestABridgeThatLeadsNowhereSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	key := app.Tenant(t).Key
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)

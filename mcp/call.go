@@ -14,10 +14,10 @@ import (
 	"earshot/internal/problem"
 )
 
-// maxAnswer is how many bytes of JSON a page may have, so that it fits into what
+// MaxAnswer is how many bytes of JSON a page may have, so that it fits into what
 // agents take in at a time: some 20,000 tokens. A page of more is cut to what fits,
 // and at least one item.
-const maxAnswer = 64 << 10
+const MaxAnswer = 64 << 10
 
 // result is what a call answers: JSON, of data or of an error.
 type result struct {
@@ -74,7 +74,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 	if _, asked := arguments["part"]; asked && !op.writes() {
 		return piece(body, arguments)
 	}
-	if len(body) > maxAnswer {
+	if len(body) > MaxAnswer {
 		body, note = shortened(body, op.answer)
 	}
 	if note != "" {
@@ -109,14 +109,14 @@ func fitting(ctx context.Context, call *api.Call, op *operation, req *request, p
 	if limit := op.input.Properties["limit"].Value.Max; limit != nil {
 		most = int(*limit)
 	}
-	for page.Status == http.StatusOK && len(page.Body) > maxAnswer {
+	for page.Status == http.StatusOK && len(page.Body) > MaxAnswer {
 		n, all := fits(page.Body)
 		if all <= 1 {
 			break
 		}
 		n = min(n, most)
 		req.query.Set("limit", strconv.Itoa(n))
-		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; %s leads to the rest.", n, maxAnswer>>10, op.next())
+		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; %s leads to the rest.", n, MaxAnswer>>10, op.next())
 		if page, err = call.Run(ctx, req.method, req.target(), nil, nil); err != nil {
 			return nil, "", err
 		}
@@ -134,7 +134,7 @@ func fits(page []byte) (n, all int) {
 		return 1, 1
 	}
 	// Cursor, note, names that grow by an underscore.
-	const room = maxAnswer - 4096
+	const room = MaxAnswer - 4096
 	size := 0
 	for n < len(p.Data) && size+len(p.Data[n]) <= room {
 		size += len(p.Data[n])
@@ -170,7 +170,7 @@ func (s *Surface) failure(answer *api.Answer) result {
 func (s *Surface) refused(e envelope[map[string]json.RawMessage]) *problem.Error {
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
-		p = p.With(snake(name), value)
+		p = p.With(Snake(name), value)
 	}
 	var field string
 	if json.Unmarshal(e.Error.Details["field"], &field) == nil {

@@ -50,12 +50,12 @@ func newContract(doc *openapi3.T) *contract {
 	c := &contract{T: doc, operations: map[string]*operation{}, names: map[string]bool{}}
 	_ = doc.WalkSchemas(func(_ string, of *openapi3.SchemaRef) error {
 		for name := range of.Value.Properties {
-			c.names[name] = snake(name) != name
+			c.names[name] = Snake(name) != name
 		}
 		return nil
 	})
 	for _, p := range doc.Components.Parameters {
-		c.names[p.Value.Name] = snake(p.Value.Name) != p.Value.Name
+		c.names[p.Value.Name] = Snake(p.Value.Name) != p.Value.Name
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, o := range item.Operations() {
@@ -78,7 +78,7 @@ func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
 		if ref.Value.Name == "If-None-Match" { // a tool answers what it read
 			continue
 		}
-		p, name, schema := ref.Value, snake(ref.Value.Name), c.schema(ref.Value.Schema)
+		p, name, schema := ref.Value, Snake(ref.Value.Name), c.schema(ref.Value.Schema)
 		op.parameters = append(op.parameters, parameter{p.Name, p.In, schema.Value.Type.Is("array")})
 		if p.Description != "" {
 			schema.Value.Description = c.prose(commas.ReplaceAllString(strings.TrimSpace(p.Description), ""))

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // belongings makes one of everything that an example names, and returns the ids by
 // their prefixes. Of posts there are two, because none is merged into itself.
-func belongings(t *testing.T, n *testkit.Tenant) (ids map[string]string, other string) {
+func belongings(t *testing.T, n *apptest.Tenant) (ids map[string]string, other string) {
 	t.Helper()
 	ids = map[string]string{}
 	ids["whk"] = n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
@@ -69,7 +69,7 @@ func owned(example object, ids map[string]string, other string) object {
 
 func TestTheExampleOfEveryActionWorks(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	ran := 0
 	tools := newAgent(t, app, app.Tenant(t).Key).everyTool(t)
 	for name, tool := range tools {

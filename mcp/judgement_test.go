@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // Tools run through the handlers of REST, so what is taken and refused there is taken
 // and refused here.
 func TestToolsJudgeAsRESTDoes(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})

@@ -8,9 +8,9 @@ import (
 
 // The contract's names are camelCase, those of the tools snake_case.
 
-// snake writes a name of the contract as the tools have it: mrrCents as mrr_cents, and the
+// Snake writes a name of the contract as the tools have it: mrrCents as mrr_cents, and the
 // header Idempotency-Key as idempotency_key.
-func snake(name string) string {
+func Snake(name string) string {
 	var b strings.Builder
 	for i, r := range strings.ReplaceAll(name, "-", "") {
 		if unicode.IsUpper(r) {
@@ -27,7 +27,7 @@ func snake(name string) string {
 // A word of more than one hump. What stands right behind a quote is a value.
 var humps = regexp.MustCompile(`(^|[^\w'"])([a-z]+(?:[A-Z][a-z]*)+)\b`)
 
-var headers = strings.NewReplacer("Idempotency-Key", snake("Idempotency-Key"), "If-Match", snake("If-Match"), "ETag", "etag")
+var headers = strings.NewReplacer("Idempotency-Key", Snake("Idempotency-Key"), "If-Match", Snake("If-Match"), "ETag", "etag")
 
 // prose writes the contract's names in a text of ours as the tools have them. Other
 // words stay as they are.
@@ -38,7 +38,7 @@ func (c *contract) prose(text string) string {
 		if !c.names[m[2]] {
 			return found
 		}
-		return m[1] + snake(m[2])
+		return m[1] + Snake(m[2])
 	})
 }
 
@@ -46,7 +46,7 @@ func (c *contract) prose(text string) string {
 func path(field string) string {
 	parts := strings.Split(field, ".")
 	for i, part := range parts {
-		parts[i] = snake(part)
+		parts[i] = Snake(part)
 	}
 	return strings.Join(parts, ".")
 }

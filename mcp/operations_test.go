@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/access"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	hook := a.make(t, "manage_webhook", object{
@@ -34,7 +34,7 @@ func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T)
 
 func TestACommentIsReadByTheToolThatReads(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a, reader := newAgent(t, app, n.Key), newAgent(t, app, n.ReadKey)
 	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
@@ -48,7 +48,7 @@ func TestACommentIsReadByTheToolThatReads(t *testing.T) {
 
 func TestIdentifyLeavesOutTheMetadataThatDoesNotFitByItsToolToo(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	keys := object{"camelCase": nil}
 	for i := range 99 {
@@ -65,7 +65,7 @@ func TestIdentifyLeavesOutTheMetadataThatDoesNotFitByItsToolToo(t *testing.T) {
 
 func TestAContactsVotesAndCommentsAreCountedByItsToolToo(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	contact := a.make(t, "create_contact", object{"email": n.Owner.Email})["id"]

@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 	"earshot/mcp"
 )
 
 func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
 	const posts = 40
@@ -53,7 +53,7 @@ func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
 
 func TestABoardsTagsComeWholeAndInPartsWhereTheyAreMore(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
 	tag := func(i int) answer {
@@ -88,7 +88,7 @@ func TestABoardsTagsComeWholeAndInPartsWhereTheyAreMore(t *testing.T) {
 
 func TestASmallListIsAnsweredAtOnceAndSaysNothingOfSizes(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	for i := range 3 {
 		a.make(t, "create_contact", object{"external_user_id": fmt.Sprint(i)})
@@ -103,7 +103,7 @@ func TestASmallListIsAnsweredAtOnceAndSaysNothingOfSizes(t *testing.T) {
 
 func TestAskingAgainForLessCostsNothing(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=20"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=20"}})
 	n := app.Tenant(t)
 	for i := range 4 {
 		n.Make(t, "POST", "/v1/contacts", object{"externalUserId": fmt.Sprint(i), "metadata": object{"a": strings.Repeat("x", 30_000)}})
@@ -121,7 +121,7 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 func TestThePagesOfABatchKeepTheirMemoryUntilItIsAnswered(t *testing.T) {
 	tier.Slow(t, "moves many megabytes")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
 	n.ID(t, "/v1/boards/"+board+"/posts", object{

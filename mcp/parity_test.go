@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
@@ -33,7 +33,7 @@ type step struct {
 // sides are the two organizations.
 type sides struct {
 	t          *testing.T
-	rest, mcp  *testkit.Tenant
+	rest, mcp  *apptest.Tenant
 	agent      agent
 	operations map[string]operation
 	tools      map[string]mcp.Reached
@@ -44,7 +44,7 @@ type sides struct {
 
 func newSides(t *testing.T) *sides {
 	t.Helper()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	s := &sides{
 		t: t, rest: app.Tenant(t), mcp: app.Tenant(t), operations: operations(t), tools: map[string]mcp.Reached{},
 		kept: [2]object{{}, {}}, seen: [2]map[string]string{{}, {}},
@@ -271,7 +271,7 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 			s.mcp.Finished(t, s.kept[1]["request"].(string))
 		}
 		if step.operation == "listSubmissions" {
-			for side, n := range []*testkit.Tenant{s.rest, s.mcp} {
+			for side, n := range []*apptest.Tenant{s.rest, s.mcp} {
 				n.Submission(t, s.kept[side]["board"].(string), s.kept[side]["post"].(string))
 			}
 		}
@@ -306,7 +306,7 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 }
 
 // heard are the payloads of everything that the organization's webhook is to hear.
-func (s *sides) heard(side int, n *testkit.Tenant) string {
+func (s *sides) heard(side int, n *apptest.Tenant) string {
 	s.t.Helper()
 	base := "/v1/webhooks/" + s.kept[side]["webhook"].(string) + "/deliveries"
 	var all []any

@@ -30,7 +30,7 @@ var pieces = openapi3.Schemas{
 
 // shortened leaves out of an answer what makes it too large, and says how to get it.
 func shortened(body []byte, s *shape) (short []byte, note string) {
-	const room = maxAnswer - 4096 // for the note
+	const room = MaxAnswer - 4096 // for the note
 	var cut []string
 	short = body
 	for leaf := maxLeaf; len(short) > room && leaf > 1; leaf /= 2 {
@@ -38,7 +38,7 @@ func shortened(body []byte, s *shape) (short []byte, note string) {
 		short = s.cut(body, "", leaf, &cut)
 	}
 	return short, fmt.Sprintf("Too large for an answer of %d KiB, so these values are cut or left out: %s. Read one with "+
-		"the same arguments and part, from the tool that reads it.", maxAnswer>>10, strings.Join(cut, ", "))
+		"the same arguments and part, from the tool that reads it.", MaxAnswer>>10, strings.Join(cut, ", "))
 }
 
 // cut goes through an answer in the tools' names. Objects and lists of the caller's
@@ -108,14 +108,14 @@ func piece(body []byte, arguments map[string]json.RawMessage) result {
 		return toolError(problem.Invalid("offset", "maximum", "is not a next_offset of this part"))
 	}
 	// Escapes make some texts several times as long.
-	for n := maxAnswer; ; n /= 2 {
+	for n := MaxAnswer; ; n /= 2 {
 		rest := text[offset:]
 		end := boundary(rest, n)
 		answer := map[string]any{"text": rest[:end], "next_offset": nil}
 		if end < len(rest) {
 			answer["next_offset"] = offset + end
 		}
-		if body, _ = json.Marshal(answer); len(body) <= maxAnswer { // of a text and a number
+		if body, _ = json.Marshal(answer); len(body) <= MaxAnswer { // of a text and a number
 			return result{body: body}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
@@ -34,7 +34,7 @@ func (a agent) whole(t *testing.T, tool string, arguments object, part string) s
 
 func TestAResourceThatIsTooLargeForAnAnswerIsReadPieceByPiece(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	metadata := `{"camelCase":"` + strings.Repeat(`<é\"`, 20_000) + `","b":12345678901234567890}`
@@ -73,7 +73,7 @@ func TestAResourceThatIsTooLargeForAnAnswerIsReadPieceByPiece(t *testing.T) {
 
 func TestAPartThatIsNotThereIsAnErrorAndOffsetsBelongToPieces(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	id := n.ID(t, "/v1/contacts", object{"name": "Zoë"})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
@@ -28,7 +29,7 @@ func calling(tool string, arguments any) object {
 
 func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	for _, header := range []string{"", "Bearer esk_nonsense", "Basic abc"} {
 		a := post(t, n, listTools, "Authorization", header)
@@ -42,9 +43,9 @@ func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
 
 func TestACallCostsWhatARequestCostsAndTheSameBudgetEndsBoth(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=6"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=6"}})
 	n := app.Tenant(t)
-	left := func(a testkit.Answer) string { return a.Header.Get("X-RateLimit-Remaining") }
+	left := func(a apptest.Answer) string { return a.Header.Get("X-RateLimit-Remaining") }
 	require.Equal(t, "5", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
 	require.Equal(t, "4", left(post(t, n, calling("list_boards", object{}))))
 	require.Equal(t, "3", left(post(t, n, listTools)))
@@ -69,7 +70,7 @@ type batched struct {
 }
 
 // postBatch makes a call so many times in one message.
-func postBatch(t *testing.T, app *testkit.App, n *testkit.Tenant, calls int, call object) (answers []batched) {
+func postBatch(t *testing.T, app *apptest.App, n *apptest.Tenant, calls int, call object) (answers []batched) {
 	t.Helper()
 	var batch []any
 	for id := range calls {
@@ -90,7 +91,7 @@ func postBatch(t *testing.T, app *testkit.App, n *testkit.Tenant, calls int, cal
 
 func TestABatchThatOutrunsTheBudgetSaysSoCallByCall(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
 	answers := postBatch(t, app, app.Tenant(t), 5, calling("list_boards", object{}))
 	require.Len(t, answers, 5)
 	require.Equal(t, 3, limited(t, answers))
@@ -112,7 +113,7 @@ func limited(t *testing.T, answers []batched) (n int) {
 
 func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	host := strings.TrimPrefix(app.URL, "http://")
 	_, port, _ := strings.Cut(host, ":")
@@ -141,11 +142,11 @@ func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 
 func TestAnyProcessAnswersAnyMessage(t *testing.T) {
 	t.Parallel()
-	one := testkit.Start(t, testkit.Options{})
-	two := testkit.Start(t, testkit.Options{DatabaseURL: one.Config.DatabaseURL})
+	one := apptest.Start(t, apptest.Options{})
+	two := apptest.Start(t, apptest.Options{DatabaseURL: one.Config.DatabaseURL})
 	n := one.Tenant(t)
 	var targets []*url.URL
-	for _, app := range []*testkit.App{one, two} {
+	for _, app := range []*apptest.App{one, two} {
 		u, err := url.Parse(app.URL)
 		require.NoError(t, err)
 		targets = append(targets, u)
@@ -172,7 +173,7 @@ func TestAnyProcessAnswersAnyMessage(t *testing.T) {
 
 func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	unchanged := n.Watch(t)
 	for what, message := range map[string]any{
@@ -202,7 +203,7 @@ func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
 // keep a process from stopping.
 func TestThereIsNothingToListenTo(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	const newest = "2026-07-28"
 	a := post(t, app.Tenant(t), `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":"`+newest+`","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
@@ -214,7 +215,7 @@ func TestThereIsNothingToListenTo(t *testing.T) {
 func TestACallIsLoggedWithItsToolAndItsOperationAndNoContents(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
-	app := testkit.Start(t, testkit.Options{Logs: logs.Logger()})
+	app := apptest.Start(t, apptest.Options{Logs: logs.Logger()})
 	n := app.Tenant(t)
 	answer := post(t, n, calling("create_contact", object{"email": "dana@secret.example"}), "X-Request-Id", "agent-1")
 	require.Equal(t, "agent-1", answer.Header.Get("X-Request-Id"))
@@ -228,7 +229,7 @@ func TestACallIsLoggedWithItsToolAndItsOperationAndNoContents(t *testing.T) {
 
 func TestACallIsAnsweredTheSameOnItsShortWayAndThroughTheLibrary(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	for _, call := range []object{
 		calling("list_boards", object{"action": "me"}), calling("list_boards", nil), calling("list_contacts", object{"q": "<é&\""}),

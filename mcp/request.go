@@ -71,14 +71,14 @@ func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMe
 	req := &request{method: o.method, path: o.path, query: url.Values{}, headers: http.Header{}}
 	var bad problem.Fields
 	for _, p := range o.parameters {
-		value, given, ok := p.text(arguments[snake(p.name)])
+		value, given, ok := p.text(arguments[Snake(p.name)])
 		switch {
 		case !ok:
-			bad.Add(snake(p.name), "type", "must be a %s", p.kind())
+			bad.Add(Snake(p.name), "type", "must be a %s", p.kind())
 		case p.in == openapi3.ParameterInPath && !given:
-			bad.Add(snake(p.name), "required", "is required")
+			bad.Add(Snake(p.name), "required", "is required")
 		case p.in == openapi3.ParameterInPath && value == "":
-			bad.Add(snake(p.name), "minLength", "must have at least 1 character")
+			bad.Add(Snake(p.name), "minLength", "must have at least 1 character")
 		case p.in == openapi3.ParameterInPath:
 			if !word.MatchString(value) {
 				value = nobody

@@ -9,12 +9,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestTheContractAndTheWebhookCatalogueAreResources(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.ReadKey)
 	found := map[string]string{}
@@ -46,7 +46,7 @@ func TestTheContractAndTheWebhookCatalogueAreResources(t *testing.T) {
 
 func TestPromptsNameToolsAndArgumentsThatThereAre(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	tools := a.everyTool(t)

@@ -19,12 +19,12 @@ func (c *contract) schema(of *openapi3.SchemaRef) *openapi3.SchemaRef {
 		s.Description = c.prose(strings.TrimSpace(s.Description))
 		properties := openapi3.Schemas{}
 		for name, p := range s.Properties {
-			properties[snake(name)] = p
+			properties[Snake(name)] = p
 		}
 		s.Properties, s.Required = properties, snakes(s.Required)
 		pairs := map[string][]string{}
 		for name, needs := range s.DependentRequired {
-			pairs[snake(name)] = snakes(needs)
+			pairs[Snake(name)] = snakes(needs)
 		}
 		s.DependentRequired = pairs
 		s.AnyOf, s.OneOf = s.OneOf, nil
@@ -78,7 +78,7 @@ func merge(into, part *openapi3.Schema) {
 
 func snakes(names []string) (all []string) {
 	for _, name := range names {
-		all = append(all, snake(name))
+		all = append(all, Snake(name))
 	}
 	return all
 }

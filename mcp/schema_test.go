@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
@@ -75,7 +75,7 @@ func (o operation) required() (names []string) {
 
 func TestEveryLimitOfTheContractIsInTheInputSchemaOfItsTool(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	tools, all := newAgent(t, app, app.Tenant(t).Key).everyTool(t), operations(t)
 	checked := 0
 	for _, row := range mcp.Table() {
@@ -160,7 +160,7 @@ func difference(t *testing.T, s *openapi3.Schema, got object) (found string, com
 
 func TestEveryAnswerHasTheShapeThatItsToolAnnounces(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	all := operations(t)
 	for name, tool := range newAgent(t, app, app.Tenant(t).Key).everyTool(t) {
 		output := tool.OutputSchema.(object)["properties"].(object)

@@ -14,11 +14,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithParts(mcp.Module)) }
 
 type object = map[string]any
 
@@ -39,7 +39,7 @@ type agent struct {
 	outputs map[string]*jsonschema.Schema
 }
 
-func newAgent(t *testing.T, app *testkit.App, key string) agent {
+func newAgent(t *testing.T, app *apptest.App, key string) agent {
 	t.Helper()
 	session, err := connect(t.Context(), app.URL, key)
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func decode(t *testing.T, raw string, into any) {
 }
 
 // post sends a message by hand.
-func post(t *testing.T, n *testkit.Tenant, body any, header ...string) testkit.Answer {
+func post(t *testing.T, n *apptest.Tenant, body any, header ...string) apptest.Answer {
 	t.Helper()
 	return n.Do(t, http.MethodPost, mcp.Path, body, append([]string{"Accept", "application/json, text/event-stream"}, header...)...)
 }

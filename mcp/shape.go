@@ -46,8 +46,8 @@ func (s *shape) add(name string, of *shape) {
 	if s.members == nil {
 		s.members, s.ours = map[string]member{}, map[string]member{}
 	}
-	s.members[name] = member{snake(name), of}
-	s.ours[snake(name)] = member{name, of}
+	s.members[name] = member{Snake(name), of}
+	s.ours[Snake(name)] = member{name, of}
 }
 
 // outward writes the contract's names as the tools have them.

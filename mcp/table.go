@@ -21,6 +21,19 @@ type tool struct {
 // operationId. The first action of a tool that reads, or is standard, is meant where none is given.
 type action struct{ name, operation string }
 
+// Reached is an operation of the contract with the tool's action that reaches it.
+type Reached struct{ Tool, Action, Operation string }
+
+// Table is the table of tools, a row for each action.
+func Table() (rows []Reached) {
+	for _, t := range table {
+		for _, a := range t.actions {
+			rows = append(rows, Reached{t.name, a.name, a.operation})
+		}
+	}
+	return rows
+}
+
 // The table of tools. Every operation of the contract is in it once; a test says
 // which isn't.
 var table = []tool{

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
 
@@ -39,7 +39,7 @@ func TestEveryOperationIsReachedByExactlyOneOf18Tools(t *testing.T) {
 
 func TestWhatTheContractSaysOfAToolIsWhatItsHintsSay(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	tools := newAgent(t, app, app.Tenant(t).Key).everyTool(t)
 	require.Len(t, tools, 18)
 	all := operations(t)
@@ -66,7 +66,7 @@ func TestWhatTheContractSaysOfAToolIsWhatItsHintsSay(t *testing.T) {
 
 func TestAReadingKeyIsNotShownTheToolsThatWriteAndIsRefusedByThemAsByREST(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	reader, all := newAgent(t, app, n.ReadKey), newAgent(t, app, n.Key).everyTool(t)
 	shown := reader.everyTool(t)

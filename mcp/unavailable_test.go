@@ -6,14 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
 func TestAToolThatWaitsForTooLongSaysSoAsTheAPIDoes(t *testing.T) {
 	tier.Slow(t, "waits for the deadline of tools")
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 	v.anew = true
 	ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
 	defer cancel()
-	return p.acting.inSlot(ctx, func(ctx context.Context) (*answer, error) {
+	return p.acting.InSlot(ctx, func(ctx context.Context) (*answer, error) {
 		a, err := p.made(ctx, v, func(ctx context.Context, v *visit) (*answer, error) {
 			return do(ctx, &acting{visit: v, r: r, form: form})
 		})

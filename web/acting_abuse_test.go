@@ -14,6 +14,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func badForms(t *testing.T, v *visitor) {
@@ -141,7 +142,7 @@ func otherSites(t *testing.T, v *visitor) {
 
 func tooManyForms(t *testing.T, v *visitor) {
 	own := *v
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
 	own.tenant = &tenant{Tenant: app.Tenant(t)}
 	own.public(t)
 	own.post(t, "Dark mode", nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // contactsWith are the contacts with an address.
@@ -64,7 +65,7 @@ func optIns(t *testing.T, v *visitor) {
 func TestAtTheContactCapAnInteractionCountsAndTheContactIsLeftOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_CONTACT_CAP_FREE=1"}})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_CONTACT_CAP_FREE=1"}})
 	v := &visitor{tenant: &tenant{Tenant: app.TenantOn(t, "free")}, mailbox: dir}
 	v.public(t)
 	v.ID(t, "/v1/contacts", object{"email": "first@example.com"})

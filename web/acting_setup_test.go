@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/html"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // visitor is a browser before an organization's public board, with a mailbox.
@@ -31,7 +32,7 @@ type visitor struct {
 func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
 	t.Helper()
 	dir := t.TempDir()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir}})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir}})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +47,7 @@ func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
 func alone(t *testing.T, environ ...string) *visitor {
 	t.Helper()
 	dir := t.TempDir()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: append(environ, "EARSHOT_MAIL_DIR="+dir)})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: append(environ, "EARSHOT_MAIL_DIR="+dir)})
 	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
 	v.public(t)
 	return v

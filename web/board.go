@@ -10,6 +10,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
+	"earshot/web/markup"
 )
 
 const (
@@ -55,7 +56,7 @@ func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 	}
 	for _, one := range posts.Items {
 		shown := showPost(content.Path, one.Post)
-		shown.Excerpt, shown.Tags = excerpt(one.BodyText), v.tagged(one)
+		shown.Excerpt, shown.Tags = markup.Excerpt(one.BodyText), v.tagged(one)
 		content.Posts = append(content.Posts, shown)
 	}
 	content.pager = v.pager(posts.NextCursor)
@@ -82,14 +83,14 @@ func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery 
 	}
 	asked.Sort = &sort
 	for _, s := range sorts {
-		shown := choice{s, v.words.text("sort." + s), s == sort}
+		shown := choice{s, v.words.Text("sort." + s), s == sort}
 		if s == sorts[0] {
 			shown.Value = "" // it goes without saying, and another one does with words to look for
 		}
 		content.Sorts = append(content.Sorts, shown)
 	}
 	content.Statuses, asked.Statuses = choose(v.query["status"], statuses, func(s post.Status) (value, title string) {
-		return string(s), v.words.text("status." + string(s))
+		return string(s), v.words.Text("status." + string(s))
 	})
 	// By id in addresses: names change.
 	content.Tags, asked.TagIDs = choose(v.query["tag"], byName(tags), func(t *db.Tag) (value, title string) {
@@ -174,7 +175,7 @@ func (p *Pages) roadmap(ctx context.Context, v *visit) (*answer, error) {
 		content.Columns = append(content.Columns, c)
 	}
 	of := v.boardSite(b, "roadmap")
-	of.Title = v.words.text("roadmap") + " – " + of.Title
+	of.Title = v.words.Text("roadmap") + " – " + of.Title
 	of.Canonical, of.Content = v.base+at+"/-/roadmap", content
 	return v.page(http.StatusOK, "roadmap", of)
 }

@@ -7,6 +7,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/web/pagecache"
 )
 
 // What pages show beside what they are about is the same for all of a board: the organization with
@@ -28,8 +29,8 @@ type shownOn struct {
 
 // boardCache keeps the organizations and boards that pages show.
 type boardCache struct {
-	workspaces *expiringCache[workspace]
-	boards     *expiringCache[shownOn]
+	workspaces *pagecache.Expiring[workspace]
+	boards     *pagecache.Expiring[shownOn]
 }
 
 const (
@@ -44,26 +45,14 @@ const (
 
 func newBoardCache() boardCache {
 	return boardCache{
-		workspaces: newExpiringCache(maxWorkspaces, func(workspace) (int, bool) { return workspaceSize, true }),
-		boards:     newExpiringCache(maxBoards, func(b shownOn) (int, bool) { return boardSize + tagSize*len(b.tags), true }),
+		workspaces: pagecache.NewExpiring(maxWorkspaces, func(workspace) (int, bool) { return workspaceSize, true }),
+		boards:     pagecache.NewExpiring(maxBoards, func(b shownOn) (int, bool) { return boardSize + tagSize*len(b.tags), true }),
 	}
-}
-
-// shared is what has the key, read within the last moment.
-func shared[T any](ctx context.Context, v *visit, of *expiringCache[T], key string, read func(context.Context) (T, error)) (T, error) {
-	if v.anew {
-		return read(ctx)
-	}
-	return of.get(ctx, key, func(ctx context.Context) (T, time.Time, error) {
-		until := time.Now().Add(boardFresh)
-		found, err := read(ctx)
-		return found, until, err
-	})
 }
 
 // find finds the organization of the address, and when its logo was changed.
 func (p *Pages) find(ctx context.Context, v *visit, name string) error {
-	found, err := shared(ctx, v, p.workspaces, name, func(ctx context.Context) (found workspace, err error) {
+	found, err := pagecache.Shared(ctx, p.workspaces, v.anew, name, func(ctx context.Context) (found workspace, err error) {
 		if found.Organization, err = p.Access.Workspace(ctx, name); err != nil {
 			return found, err
 		}
@@ -77,7 +66,7 @@ func (p *Pages) find(ctx context.Context, v *visit, name string) error {
 // onBoard finds the board of the address, and its tags.
 func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
 	slug := v.path("board")
-	found, err := shared(ctx, v, p.boards, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
+	found, err := pagecache.Shared(ctx, p.boards, v.anew, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {
 		if found.Board, err = p.Feedback.PublicBoard(ctx, slug); err != nil {
 			return found, err
 		}

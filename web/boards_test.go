@@ -12,6 +12,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAPublicBoard(t *testing.T) {
@@ -160,7 +161,7 @@ func privateBoard(t *testing.T, n *tenant) {
 	}
 	inner := n.ID(t, "/v1/boards", object{"name": "Inner"})
 	n.ID(t, "/v1/boards/"+inner+"/posts", object{"title": "Secret plan"})
-	n.ID(t, "/v1/boards/"+inner+"/changelog", object{"title": "Secret news", "publishedAt": testkit.LongPast})
+	n.ID(t, "/v1/boards/"+inner+"/changelog", object{"title": "Secret news", "publishedAt": apptest.LongPast})
 	for _, below := range []string{
 		"", "/secret-plan", "/secret-plan/image.png", "/-/roadmap", "/-/changelog", "/-/changelog/secret-news", "/-/changelog.atom",
 		"/-/image.png", "/-/sitemap.xml",

@@ -8,6 +8,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
+	"earshot/web/markup"
 )
 
 const entriesOnPage = 20
@@ -44,7 +45,7 @@ func (p *Pages) changelog(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	of := v.boardSite(b, "changelog")
-	of.Title = v.words.text("changelog") + " – " + of.Title
+	of.Title = v.words.Text("changelog") + " – " + of.Title
 	of.Canonical, of.Hidden, of.Content = v.base+changelogPath(v.org, b), v.query.Has("cursor"), content
 	return v.found("changelog", of)
 }
@@ -64,7 +65,7 @@ func (p *Pages) entry(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	of := v.boardSite(b, "")
-	of.Title, of.Description = e.Title+" – "+of.Title, excerpt(e.BodyText)
+	of.Title, of.Description = e.Title+" – "+of.Title, markup.Excerpt(e.BodyText)
 	of.Canonical = v.base + content.Entries[0].Path
 	content.Entries[0].Path = ""
 	of.Content = content
@@ -77,12 +78,12 @@ func (p *Pages) entries(ctx context.Context, v *visit, b *db.Board, all []*feedb
 	if err != nil {
 		return nil, err
 	}
-	texts := newBodies(v.words)
+	texts := markup.New(v.words)
 	var shown []shownEntry
 	for _, e := range all {
 		one := shownEntry{
 			Path: changelogPath(v.org, b) + "/" + e.Slug, Title: e.Title, PublishedAt: *e.PublishedAt,
-			Body: texts.html(e.BodyJSON, e.BodyText), Links: linked(boardPath(v.org, b), e.PostIDs, posts),
+			Body: texts.HTML(e.BodyJSON, e.BodyText), Links: linked(boardPath(v.org, b), e.PostIDs, posts),
 		}
 		if e.Version != nil {
 			one.Version = *e.Version

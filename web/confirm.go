@@ -28,9 +28,9 @@ type wish struct{ Kind, About, Name, Title, Text string }
 
 func (v *visit) done(status int, what string, content doneContent) (*answer, error) {
 	of := v.site()
-	of.Title, of.Hidden = v.words.text(what+".title"), true
+	of.Title, of.Hidden = v.words.Text(what+".title"), true
 	if content.Text == "" {
-		content.Text = v.words.text(what + ".text")
+		content.Text = v.words.Text(what + ".text")
 	}
 	of.Content = content
 	return v.page(status, "done", of)
@@ -41,7 +41,7 @@ func (p *Pages) sent(ctx context.Context, v *visit) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
 	}
-	return v.done(http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
+	return v.done(http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.Text("boards")})
 }
 
 // waits says that what was written appears once somebody has looked at it.
@@ -49,7 +49,7 @@ func (p *Pages) waits(ctx context.Context, v *visit) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
 	}
-	return v.done(http.StatusOK, "waits", doneContent{Link: workspacePath(v.org), Words: v.words.text("boards")})
+	return v.done(http.StatusOK, "waits", doneContent{Link: workspacePath(v.org), Words: v.words.Text("boards")})
 }
 
 // link is where the link of an e-mail leads. It changes nothing: programs that look for viruses
@@ -74,11 +74,11 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 		return nil, err
 	}
 	content := doneContent{
-		Button: a.words.text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token,
+		Button: a.words.Text("confirm"), Action: workspacePath(a.org) + "/-/confirm", Token: token,
 		Wish: &wish{Kind: string(wanted.Kind), About: about, Name: by.Name, Title: wanted.Title, Text: wanted.Text},
 	}
 	if moderated(b, wanted.Kind) {
-		content.Text = a.words.text("confirm.moderated")
+		content.Text = a.words.Text("confirm.moderated")
 	}
 	return a.done(http.StatusOK, "confirm."+string(wanted.Kind), content)
 }
@@ -109,7 +109,7 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustBeOpen(a.visit); err != nil {
 		return nil, err
 	}
-	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), a.form.Get("optIn") != "", a.words.tag.String())
+	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), a.form.Get("optIn") != "", a.words.Tag.String())
 	if problem.Is(err, problem.NotFound) {
 		return a.over()
 	}
@@ -140,7 +140,7 @@ func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
 
 // over says that a link does nothing, any more or at all.
 func (a *acting) over() (*answer, error) {
-	return a.done(http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.text("boards")})
+	return a.done(http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.Text("boards")})
 }
 
 // forms are those of end-users, by their paths below a root.

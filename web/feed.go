@@ -68,7 +68,7 @@ func (p *Pages) feed(ctx context.Context, v *visit) (*answer, error) {
 	at := v.base + changelogPath(v.org, b)
 	feed := atomFeed{
 		// Addresses change with slugs; an id doesn't.
-		ID: "urn:uuid:" + b.ID.UUID().String(), Title: v.words.text("changelog") + " – " + b.Name, Author: v.org.Name,
+		ID: "urn:uuid:" + b.ID.UUID().String(), Title: v.words.Text("changelog") + " – " + b.Name, Author: v.org.Name,
 		Links: []atomLink{{"self", typeAtom, at + ".atom"}, {"alternate", pageType, at}},
 	}
 	latest := b.CreatedAt

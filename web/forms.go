@@ -76,7 +76,7 @@ func (p *Pages) mustHaveRoom(ctx context.Context) error {
 
 func (a *acting) showForm(b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent) (*answer, error) {
 	of := a.siteOf(b)
-	of.Title = a.words.text("form."+string(kind)) + " – " + of.Title
+	of.Title = a.words.Text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
 	content.Kind, content.Action, content.Trap, content.Moderated = string(kind), a.at, trap, moderated(b, kind)
 	content.Back, content.About = a.boardAt(b), b.Name
@@ -99,7 +99,7 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 		}
 		wanted := interactions.Wanted{
 			Kind: kind, Board: b.ID, Title: a.form.Get("title"), Text: a.form.Get("text"), OptIn: a.form.Get("optIn") != "",
-			Language: a.words.tag.String(),
+			Language: a.words.Tag.String(),
 		}
 		if one != nil {
 			wanted.Post = one.ID
@@ -148,10 +148,10 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	again, stamp := a.filled(nil), a.form.Get("stamp")
 	switch p.Interactions.PaceOf(stamp) {
 	case interactions.TooQuick:
-		again.Hint, again.Stamp = a.words.text("form.tooQuick"), stamp
+		again.Hint, again.Stamp = a.words.Text("form.tooQuick"), stamp
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case interactions.TooSlow, interactions.Unknown:
-		again.Hint, again.Stamp = a.words.text("form.tooSlow"), p.Interactions.Stamp(time.Now())
+		again.Hint, again.Stamp = a.words.Text("form.tooSlow"), p.Interactions.Stamp(time.Now())
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case interactions.Usual:
 	}
@@ -161,10 +161,10 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 // mailing is the e-mail with the link. It holds nothing that whoever asks for it has written: the
 // address may be somebody else's.
 func (p *Pages) mailing(a *acting, kind interactions.Kind) interactions.Mailing {
-	subject := a.words.text("mail."+string(kind)+".subject", a.org.Name)
+	subject := a.words.Text("mail."+string(kind)+".subject", a.org.Name)
 	return interactions.Mailing{
 		Subject: subject,
-		Text:    a.words.text("mail."+string(kind)+".text", a.org.Name) + "\n\n" + interactions.LinkPlace + "\n\n" + a.words.text("mail.end") + "\n",
+		Text:    a.words.Text("mail."+string(kind)+".text", a.org.Name) + "\n\n" + interactions.LinkPlace + "\n\n" + a.words.Text("mail.end") + "\n",
 		Page:    a.base + workspacePath(a.org) + "/-/confirm",
 	}
 }
@@ -186,9 +186,9 @@ func (a *acting) bad(err error) map[string]string {
 	bad := map[string]string{}
 	fields, _ := found.Details["fields"].([]problem.Field)
 	for _, f := range fields {
-		bad[f.Field] = a.words.text("bad." + f.Field)
+		bad[f.Field] = a.words.Text("bad." + f.Field)
 		if f.Rule == "disposable" {
-			bad[f.Field] = a.words.text("bad.disposable")
+			bad[f.Field] = a.words.Text("bad.disposable")
 		}
 	}
 	return bad

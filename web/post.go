@@ -10,6 +10,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/web/markup"
 )
 
 // commentsOnPage is as many as somebody reads at a time.
@@ -69,8 +70,8 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	at := boardPath(v.org, b)
-	texts := newBodies(v.words)
-	content := postContent{shownPost: showPost(at, one.Post), Body: texts.html(one.BodyJSON, one.BodyText)}
+	texts := markup.New(v.words)
+	content := postContent{shownPost: showPost(at, one.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
 	content.Tags = v.tagged(one)
 	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	of := v.boardSite(b, "")
-	of.Title, of.Description = one.Title+" – "+of.Title, excerpt(one.BodyText)
+	of.Title, of.Description = one.Title+" – "+of.Title, markup.Excerpt(one.BodyText)
 	of.Canonical, of.Image = v.base+content.Path, v.base+content.Path+"/image.png"
 	of.Hidden, of.Content = v.query.Has("cursor"), content
 	return v.found("post", of)
@@ -121,7 +122,7 @@ func (p *Pages) mergedInto(ctx context.Context, at string, one *feedback.Post) (
 
 // threads puts replies below what they answer. Of who wrote something, members are named;
 // nothing else that is personal is on the page.
-func (p *Pages) threads(ctx context.Context, texts *bodies, comments []*db.Comment) ([]*thread, error) {
+func (p *Pages) threads(ctx context.Context, texts *markup.Bodies, comments []*db.Comment) ([]*thread, error) {
 	var authors []publicid.User
 	for _, c := range comments {
 		if c.AuthorUserID != nil {
@@ -148,7 +149,7 @@ func (p *Pages) threads(ctx context.Context, texts *bodies, comments []*db.Comme
 	return all, nil
 }
 
-func showComment(texts *bodies, c *db.Comment, by map[publicid.User]feedback.Author) shownComment {
+func showComment(texts *markup.Bodies, c *db.Comment, by map[publicid.User]feedback.Author) shownComment {
 	shown := shownComment{ID: c.ID.String(), CreatedAt: c.CreatedAt, Deleted: c.DeletedAt != nil}
 	if shown.Deleted {
 		return shown
@@ -157,9 +158,9 @@ func showComment(texts *bodies, c *db.Comment, by map[publicid.User]feedback.Aut
 		shown.Author = by[*c.AuthorUserID].Name
 	}
 	if shown.Author == "" {
-		shown.Author = texts.words.text(unnamed(c, by))
+		shown.Author = texts.Words.Text(unnamed(c, by))
 	}
-	shown.Body = texts.html(c.BodyJSON, c.BodyText)
+	shown.Body = texts.HTML(c.BodyJSON, c.BodyText)
 	return shown
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func regexpHas(text, pattern string) bool { return regexp.MustCompile(pattern).MatchString(text) }
@@ -111,7 +111,7 @@ func nothingPersonal(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
 	n.Make(t, http.MethodDelete, "/v1/members/"+leaver, nil)
 	n.ID(t, "/v1/posts/"+post+"/comments", object{"body": object{"text": "As a customer"}, "contactId": contact})
-	n.ID(t, n.board+"/changelog", object{"title": "News", "publishedAt": testkit.LongPast})
+	n.ID(t, n.board+"/changelog", object{"title": "News", "publishedAt": apptest.LongPast})
 	require.Regexp(t, `Former member.*Bye.*A customer.*As a customer`, n.read(t, n.at+"/dark-mode").text(t))
 	for _, path := range []string{
 		n.home, n.at, n.at + "/dark-mode", n.at + "/-/roadmap", n.at + "/-/changelog", n.at + "/-/changelog.atom", n.at + "/-/sitemap.xml",
@@ -139,10 +139,10 @@ func (n *tenant) entry(t *testing.T, title string, at any) string {
 
 func changelogPage(t *testing.T, n *tenant) {
 	n.public(t)
-	n.entry(t, "Newer", testkit.LessPast)
-	n.entry(t, "Older", testkit.LongPast)
+	n.entry(t, "Newer", apptest.LessPast)
+	n.entry(t, "Older", apptest.LongPast)
 	n.entry(t, "A draft", nil)
-	n.entry(t, "To come", testkit.FarAway)
+	n.entry(t, "To come", apptest.FarAway)
 	for _, path := range []string{"/-/changelog", "/-/changelog.atom"} {
 		text := n.read(t, n.at+path).body
 		require.Less(t, strings.Index(text, "Newer"), strings.Index(text, "Older"), path)
@@ -161,7 +161,7 @@ func changelogLinks(t *testing.T, n *tenant) {
 	inner := n.ID(t, "/v1/boards", object{"name": "Inner"})
 	secret := n.ID(t, "/v1/boards/"+inner+"/posts", object{"title": "Secret plan"})
 	gone, there := n.post(t, "Gone", nil), n.post(t, "Dark mode", nil)
-	entry := n.entry(t, "Done", testkit.LongPast)
+	entry := n.entry(t, "Done", apptest.LongPast)
 	n.Make(t, http.MethodPut, "/v1/changelog/"+entry+"/linked-posts", object{"postIds": []string{secret, gone, there}})
 	n.Make(t, http.MethodDelete, "/v1/posts/"+gone, nil)
 	page := n.read(t, n.at+"/-/changelog")
@@ -193,7 +193,7 @@ func changelogPages(t *testing.T, n *tenant) {
 
 func changelogFeed(t *testing.T, n *tenant) {
 	n.public(t)
-	n.entry(t, "Fish & <chips>", testkit.LongPast)
+	n.entry(t, "Fish & <chips>", apptest.LongPast)
 	answer := n.read(t, n.at+"/-/changelog.atom")
 	require.Equal(t, "application/atom+xml; charset=utf-8", answer.Header.Get("Content-Type"))
 	var feed struct {
@@ -222,7 +222,7 @@ func changelogFeed(t *testing.T, n *tenant) {
 	require.Len(t, feed.Entries, 1)
 	e := feed.Entries[0]
 	require.Equal(t, "Fish & <chips>", e.Title)
-	require.Equal(t, testkit.LongPast, e.Published)
+	require.Equal(t, apptest.LongPast, e.Published)
 	require.Equal(t, n.App.URL+n.at+"/-/changelog/fish-and-chips", e.Link.Href)
 	require.Contains(t, e.Content, "<p>About <em>Fish &amp; &lt;chips&gt;</em></p>")
 	require.Regexp(t, `^urn:uuid:[0-9a-f-]{36}$`, e.ID)

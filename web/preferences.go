@@ -35,7 +35,7 @@ func (p *Pages) preferences(ctx context.Context, a *acting) (*answer, error) {
 
 func (a *acting) showPreferences(token string, chosen subscribers.Choice, kept bool) (*answer, error) {
 	of := a.site()
-	of.Title, of.Hidden = a.words.text("preferences.title"), true
+	of.Title, of.Hidden = a.words.Text("preferences.title"), true
 	of.Content = preferencesContent{
 		Action: workspacePath(a.org) + "/-/preferences", Token: token, StatusUpdates: chosen.StatusUpdates, Changelog: chosen.Changelog, Kept: kept,
 	}
@@ -46,7 +46,7 @@ func (a *acting) showPreferences(token string, chosen subscribers.Choice, kept b
 func (p *Pages) choose(ctx context.Context, a *acting) (*answer, error) {
 	token := a.form.Get("token")
 	chosen := subscribers.Choice{
-		StatusUpdates: a.form.Get("statusUpdates") != "", Changelog: a.form.Get("changelog") != "", Language: a.words.tag.String(),
+		StatusUpdates: a.form.Get("statusUpdates") != "", Changelog: a.form.Get("changelog") != "", Language: a.words.Tag.String(),
 	}
 	if a.form.Get("nothing") != "" { // the other button
 		chosen.StatusUpdates, chosen.Changelog = false, false
@@ -80,5 +80,5 @@ func (p *Pages) nobody(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
 	}
-	return a.done(http.StatusGone, "nobody", doneContent{Link: workspacePath(a.org), Words: a.words.text("boards")})
+	return a.done(http.StatusGone, "nobody", doneContent{Link: workspacePath(a.org), Words: a.words.Text("boards")})
 }

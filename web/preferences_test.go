@@ -18,6 +18,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -35,7 +36,7 @@ type reader struct {
 func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
 	t.Helper()
 	dir := t.TempDir()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin}})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin}})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestPages(t *testing.T) {
@@ -36,7 +36,7 @@ func (n *tenant) all(t *testing.T) []string {
 	n.ID(t, n.board+"/tags", object{"name": "Mobile"})
 	post := "/v1/posts/" + n.post(t, "Dark mode", object{"status": "planned"})
 	n.Comment(t, post, n.Comment(t, post, ""))
-	n.entry(t, "Version 1", testkit.LongPast)
+	n.entry(t, "Version 1", apptest.LongPast)
 	return []string{n.home, n.at, n.at + "?q=x", n.at + "/dark-mode", n.at + "/-/roadmap", n.at + "/-/changelog", n.at + "/-/changelog/version-1"}
 }
 
@@ -185,9 +185,9 @@ func searchEngines(t *testing.T, n *tenant) {
 
 func TestLinksLeadToThePublicOriginWhateverARequestSays(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com/"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com/"}})
 	n := (&tenant{Tenant: app.Tenant(t)}).public(t)
-	n.entry(t, "News", testkit.LongPast)
+	n.entry(t, "News", apptest.LongPast)
 	for _, path := range []string{n.at, n.at + "/-/changelog.atom", n.at + "/-/sitemap.xml"} {
 		page := n.read(t, path, "X-Forwarded-Proto", "http")
 		require.Contains(t, page.body, "https://feedback.example.com/b/")
@@ -210,7 +210,7 @@ func crossOrigin(t *testing.T, n *tenant) {
 
 func TestPagesAreCountedByTheirKind(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_METRICS_LISTEN=127.0.0.1:0"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_METRICS_LISTEN=127.0.0.1:0"}})
 	n := (&tenant{Tenant: app.Tenant(t)}).public(t)
 	n.post(t, "Dark mode", nil)
 	n.read(t, n.at)

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/net/html"
 
 	"earshot/internal/access"
-	"earshot/internal/testkit"
-	"earshot/internal/testkit/tier"
+	"earshot/internal/testkit/apptest"
+	"earshot/web"
+	"earshot/worker"
 )
 
 func TestMain(m *testing.M) {
-	tier.Properties(100, 30) // as many as in make test-all: they take milliseconds
-	testkit.Main(m)
+	apptest.Main(m, apptest.WithParts(web.Module), apptest.WithWorker(worker.Module))
 }
 
 type object = map[string]any
 
 // tenant is an organization with a public board.
 type tenant struct {
-	*testkit.Tenant
+	*apptest.Tenant
 	slug string
 	// board is its path in the API, home and at are those of the organization's and the board's page.
 	board, home, at string
@@ -33,7 +33,7 @@ type tenant struct {
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	testkit.Together(t, func(n *testkit.Tenant) *tenant { return &tenant{Tenant: n} }, tests)
+	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{Tenant: n} }, tests)
 }
 
 // public gives the organization a slug and a public board.

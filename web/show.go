@@ -43,7 +43,7 @@ func (v *visit) boardSite(b *db.Board, current string) view {
 	of.Description = b.Description
 	of.Image = v.base + at + "/-/image.png"
 	add := func(name, path string) {
-		of.Views = append(of.Views, link{Path: at + path, Title: v.words.text(name), Current: name == current})
+		of.Views = append(of.Views, link{Path: at + path, Title: v.words.Text(name), Current: name == current})
 	}
 	add("posts", "")
 	if b.ShowRoadmap {

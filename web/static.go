@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"earshot/web/palette"
 )
 
 // static is a file of ours. Its name holds its hash, so it may be kept for good.
@@ -75,8 +77,8 @@ func serveColors(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	light, onLight := readable(parseColor(m[1]), lightGrounds)
-	dark, onDark := readable(parseColor(m[1]), darkGrounds)
+	light, onLight := palette.Readable(palette.Parse(m[1]), palette.LightGrounds)
+	dark, onDark := palette.Readable(palette.Parse(m[1]), palette.DarkGrounds)
 	w.Header().Set("Content-Type", styleFile.mediaType)
 	w.Header().Set("Cache-Control", forGood)
 	_, _ = fmt.Fprintf(w, ":root { --accent: %s; --on-accent: %s }\n"+ //nolint:gosec // colours that were worked out

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-faster/errors"
 	"golang.org/x/text/language"
+
+	"earshot/web/messages"
 )
 
 //go:embed templates
@@ -27,17 +29,17 @@ var sameInFrame = []string{"form", "done"}
 
 // texts are the pages in a language.
 type texts struct {
-	words *words
+	words *messages.Words
 	pages map[string]*template.Template
 }
 
 func loadTexts(tag language.Tag) (*texts, error) {
-	w, err := loadWords(tag)
+	w, err := messages.Load(tag)
 	if err != nil {
 		return nil, err
 	}
 	functions := template.FuncMap{
-		"t": w.text, "count": w.count, "date": w.date,
+		"t": w.Text, "count": w.Count, "date": w.Date,
 		"iso":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"style": func() string { return styleFile.path }, "module": func() string { return moduleFile.path }, "icon": func() string { return iconFile.path },
 		"frameStyle": func() string { return frameStyleFile.path }, "frameModule": func() string { return frameModuleFile.path },
@@ -91,7 +93,7 @@ const typeHTML = "text/html; charset=utf-8"
 
 // page fills a template.
 func (t *texts) page(status int, name string, v view) (*answer, error) {
-	v.Lang = t.words.tag.String()
+	v.Lang = t.words.Tag.String()
 	var out bytes.Buffer
 	if err := t.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {
 		return nil, errors.Wrap(err, "fill the page")
@@ -102,7 +104,7 @@ func (t *texts) page(status int, name string, v view) (*answer, error) {
 // notice is a page about why there is no other. It says nothing of what was asked for. In the
 // widget's frame, which has no address bar, one about an act leads back to what the act was for.
 func (v *visit) notice(status int, what string) (*answer, error) {
-	of := view{Title: v.words.text(what + ".title"), Hidden: true, Content: v.words.text(what + ".text")}
+	of := view{Title: v.words.Text(what + ".title"), Hidden: true, Content: v.words.Text(what + ".text")}
 	if end := strings.LastIndex(v.at, "/-/"); v.framed() && end > 0 && status != http.StatusNotFound {
 		of.Frame.Back = v.at[:end]
 	}

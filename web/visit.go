@@ -18,6 +18,8 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/web/messages"
+	"earshot/web/pagecache"
 )
 
 // visit is a request for a page.
@@ -64,7 +66,7 @@ func (p *Pages) serve(produce maker) http.Handler {
 
 func (p *Pages) visitOf(r *http.Request) *visit {
 	return &visit{
-		texts: p.texts[bestLanguage(r.Header.Get("Accept-Language"))], base: p.base(r), path: r.PathValue, at: r.URL.Path,
+		texts: p.texts[messages.Best(r.Header.Get("Accept-Language"))], base: p.base(r), path: r.PathValue, at: r.URL.Path,
 		query: known(r.URL), here: p.isHere(r),
 	}
 }
@@ -74,8 +76,8 @@ func (p *Pages) answerTo(r *http.Request, produce maker) (*visit, *answer) {
 	v := p.visitOf(r)
 	// The path as it was sent: by it the page was chosen, and in the decoded one a slash that is part
 	// of a name looks like one between names.
-	key := strings.Join([]string{v.words.tag.String(), v.base, strconv.FormatBool(v.here), r.URL.EscapedPath(), v.query.Encode()}, "\x00")
-	a, err := p.cache.get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
+	key := strings.Join([]string{v.words.Tag.String(), v.base, strconv.FormatBool(v.here), r.URL.EscapedPath(), v.query.Encode()}, "\x00")
+	a, err := p.cache.Get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
 	if err != nil {
 		a = p.failed(r, v, err)
 	}
@@ -135,7 +137,7 @@ func nothing(context.Context, *visit) (*answer, error) { return nil, problem.Mis
 func (p *Pages) failed(r *http.Request, v *visit, err error) *answer {
 	status, what := http.StatusInternalServerError, "broken"
 	switch {
-	case errors.Is(err, errBusy), problem.Is(err, problem.RateLimited), change.Unavailable(err):
+	case errors.Is(err, pagecache.ErrBusy), problem.Is(err, problem.RateLimited), change.Unavailable(err):
 		status, what = http.StatusServiceUnavailable, "busy"
 		p.log.WarnContext(r.Context(), "a page was refused", "error", err, "route", r.Pattern)
 	default:
@@ -158,7 +160,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	header := w.Header()
 	header.Add("Vary", "Accept-Language")
 	header.Add("Vary", "Cookie") // of all, so that what isn't there looks alike
-	header.Set("Content-Language", v.words.tag.String())
+	header.Set("Content-Language", v.words.Tag.String())
 	header.Set("Content-Type", a.mediaType)
 	if a.policy != "" {
 		header.Set("Content-Security-Policy", a.policy)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestWhatIsLookedAtFirst(t *testing.T) {
@@ -118,7 +118,7 @@ func blockedWordWaits(t *testing.T, v *visitor) {
 
 func TestADisposableAddressIsToldAtItsFieldThatItCantBeUsed(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example"}})
 	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}}
 	v.public(t)
 	unchanged := v.Watch(t)

@@ -22,6 +22,8 @@ import (
 	"earshot/internal/telemetry"
 	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
+	"earshot/web/messages"
+	"earshot/web/pagecache"
 )
 
 // Root is the path that all pages of boards are below.
@@ -57,8 +59,8 @@ type Pages struct {
 	publicOrigin string
 	texts        []*texts
 	boardCache
-	cache   *cache
-	acting  *cache
+	cache   *pagecache.Cache[*answer]
+	acting  *pagecache.Cache[*answer]
 	lookers *tokenbucket.Buckets[netip.Prefix]
 	network func(*http.Request) netip.Prefix
 	// answers bounds what large pages take, apart from the answers of the API: readers must not
@@ -75,11 +77,11 @@ func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
 		boardCache: newBoardCache(), cache: newCache(o), network: o.Network,
-		answers:    page.NewMemoryOf(memory.Pages - maxKept - maxWorkspaces - maxBoards),
+		answers:    page.NewMemoryOf(memory.Pages - pagecache.MaxKept - maxWorkspaces - maxBoards),
 		protection: http.NewCrossOriginProtection(),
 	}
-	p.acting, p.lookers = p.cache.forActs(), tokenbucket.New[netip.Prefix](looksOfNetwork)
-	for _, tag := range languages {
+	p.acting, p.lookers = p.cache.ForActs(), tokenbucket.New[netip.Prefix](looksOfNetwork)
+	for _, tag := range messages.Languages {
 		t, err := loadTexts(tag)
 		if err != nil {
 			return nil, err

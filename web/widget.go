@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/etag"
 	"earshot/internal/page"
+	"earshot/web/palette"
 )
 
 // The widget shows a public board in pages of others. It is a script, which they include, the
@@ -155,14 +156,14 @@ func (p *Pages) settings(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	told := widgetSettings{
-		Title: v.words.text("widget.title", v.org.Name), Button: v.words.text("widget.button"), Unread: v.words.text("widget.unread"),
-		Close: v.words.text("widget.close"), Changelog: b.ShowChangelog,
+		Title: v.words.Text("widget.title", v.org.Name), Button: v.words.Text("widget.button"), Unread: v.words.Text("widget.unread"),
+		Close: v.words.Text("widget.close"), Changelog: b.ShowChangelog,
 	}
 	accent := standardAccent
 	if v.org.Color != nil {
 		accent = strings.TrimPrefix(*v.org.Color, "#")
 	}
-	told.Light, told.Dark = coloursOf(accent, lightGrounds), coloursOf(accent, darkGrounds)
+	told.Light, told.Dark = coloursOf(accent, palette.LightGrounds), coloursOf(accent, palette.DarkGrounds)
 	if b.ShowChangelog {
 		one := 1
 		latest, err := p.Feedback.PublicEntries(ctx, b, page.Query{Limit: &one, Memory: v.memory})
@@ -182,8 +183,8 @@ func (p *Pages) settings(ctx context.Context, v *visit) (*answer, error) {
 	return a, nil
 }
 
-func coloursOf(accent string, grounds []rgb) widgetColours {
-	shown, on := readable(parseColor(accent), grounds)
+func coloursOf(accent string, grounds []palette.RGB) widgetColours {
+	shown, on := palette.Readable(palette.Parse(accent), grounds)
 	return widgetColours{shown.String(), on.String()}
 }
 

@@ -62,7 +62,7 @@ func (p *Pages) frameSent(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	of := v.frameSite(b, "")
-	of.Title = v.words.text("sent.title")
-	of.Content = doneContent{Text: v.words.text("sent.text"), Link: framePath(v.org, b), Words: v.words.text("posts")}
+	of.Title = v.words.Text("sent.title")
+	of.Content = doneContent{Text: v.words.Text("sent.text"), Link: framePath(v.org, b), Words: v.words.Text("posts")}
 	return v.page(http.StatusOK, "frame_done", of)
 }

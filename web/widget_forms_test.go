@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestFormsInTheWidgetsFrame(t *testing.T) {
@@ -196,7 +197,7 @@ func framePrivateForms(t *testing.T, v *visitor) {
 
 func frameTooMany(t *testing.T, v *visitor) {
 	own := *v
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
 	own.tenant = &tenant{Tenant: app.Tenant(t)}
 	own.widget(t)
 	own.post(t, "Dark mode", nil)

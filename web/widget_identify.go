@@ -19,6 +19,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
+	"earshot/web/pagecache"
 )
 
 const (
@@ -49,7 +50,7 @@ func (i *identifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Add("Vary", "Origin")
-	ctx, cancel := context.WithTimeout(r.Context(), makeTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), pagecache.MakeTimeout)
 	defer cancel()
 	if err := i.answer(ctx, w, r); err != nil {
 		i.pages.refuse(w, r, err)

@@ -5,6 +5,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/page"
+	"earshot/web/markup"
 )
 
 // frameView is what the frame around a page in the widget shows.
@@ -32,9 +33,9 @@ func (v *visit) frameSite(b *db.Board, current string) view {
 	if v.org.Color != nil {
 		of.Colors = colorsPath(*v.org.Color)
 	}
-	of.Views = append(of.Views, link{Path: at, Title: v.words.text("posts"), Current: current == "posts"})
+	of.Views = append(of.Views, link{Path: at, Title: v.words.Text("posts"), Current: current == "posts"})
 	if b.ShowChangelog {
-		of.Views = append(of.Views, link{Path: at + "/-/changelog", Title: v.words.text("changelog"), Current: current == "changelog"})
+		of.Views = append(of.Views, link{Path: at + "/-/changelog", Title: v.words.Text("changelog"), Current: current == "changelog"})
 	}
 	return of
 }
@@ -69,8 +70,8 @@ func (p *Pages) framePost(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	at := framePath(v.org, b)
-	texts := newBodies(v.words)
-	content := postContent{shownPost: showPost(at, one.Post), Body: texts.html(one.BodyJSON, one.BodyText)}
+	texts := markup.New(v.words)
+	content := postContent{shownPost: showPost(at, one.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
 	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (p *Pages) frameChangelog(ctx context.Context, v *visit) (*answer, error) {
 	if len(found.Items) > 0 && !v.query.Has("cursor") {
 		of.Frame.Newest = moment(*found.Items[0].PublishedAt)
 	}
-	of.Title, of.Content = v.words.text("changelog")+" – "+of.Title, content
+	of.Title, of.Content = v.words.Text("changelog")+" – "+of.Title, content
 	of.Frame.Board += "/-/changelog"
 	return v.found("frame_changelog", of)
 }

@@ -18,6 +18,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 const (
@@ -67,7 +68,7 @@ func framePages(t *testing.T, n *tenant) {
 	post := n.post(t, "Dark <b>mode</b>", object{"status": "planned", "body": object{"text": "My *eyes*"}})
 	n.Make(t, http.MethodPost, "/v1/posts/"+post+"/votes", nil)
 	n.Comment(t, "/v1/posts/"+post, "")
-	entry := n.ID(t, n.board+"/changelog", object{"title": "It is dark", "publishedAt": testkit.LongPast})
+	entry := n.ID(t, n.board+"/changelog", object{"title": "It is dark", "publishedAt": apptest.LongPast})
 	n.Make(t, http.MethodPut, "/v1/changelog/"+entry+"/linked-posts", object{"postIds": []string{post}})
 	list := n.read(t, n.inFrame())
 	for _, wanted := range []string{"Dark <b>mode</b>", "1 vote", "1 comment", "Planned", "Light mode"} {
@@ -315,7 +316,7 @@ func identifyUnknown(t *testing.T, n *tenant) {
 
 func identifyLimited(t *testing.T, _ *tenant) {
 	// A service of its own: its limits count for all that come from here.
-	own := &tenant{Tenant: testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.1/32"}}).Tenant(t)}
+	own := &tenant{Tenant: apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.1/32"}}).Tenant(t)}
 	own.widget(t)
 	from := func(address string) answered { return own.identify(t, given("a.b.c"), "X-Forwarded-For", address) }
 	var statuses []int
@@ -331,7 +332,7 @@ func identifyLimited(t *testing.T, _ *tenant) {
 }
 
 func identifyCapped(t *testing.T, _ *tenant) {
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=1"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=1"}})
 	own := (&tenant{Tenant: app.TenantOn(t, "free")}).widget(t)
 	require.Equal(t, http.StatusNoContent, own.identify(t, given(own.token(t, "u-1", nil))).StatusCode)
 	full := own.identify(t, given(own.token(t, "u-2", nil)))
@@ -342,7 +343,7 @@ func identifyCapped(t *testing.T, _ *tenant) {
 func TestATokenOfTheWidgetIsInNoLog(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
-	n := (&tenant{Tenant: testkit.Start(t, testkit.Options{Logs: logs.Logger()}).Tenant(t)}).widget(t)
+	n := (&tenant{Tenant: apptest.Start(t, apptest.Options{Logs: logs.Logger()}).Tenant(t)}).widget(t)
 	token := n.token(t, "u-1", object{"email": "ada@example.com"})
 	damaged := token[:len(token)-4] + "AAAA"
 	require.Equal(t, http.StatusNoContent, n.identify(t, given(token)).StatusCode)

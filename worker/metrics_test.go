@@ -16,10 +16,11 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // scraped is what a path of the metrics' listener answers.
-func scraped(t require.TestingT, app *testkit.App, path string) string {
+func scraped(t require.TestingT, app *apptest.App, path string) string {
 	answer, err := http.Get("http://" + app.Metrics.Address() + path)
 	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
@@ -30,15 +31,15 @@ func scraped(t require.TestingT, app *testkit.App, path string) string {
 }
 
 // measured starts a service with metrics.
-func measured(t *testing.T, o testkit.Options) *testkit.App {
+func measured(t *testing.T, o apptest.Options) *apptest.App {
 	t.Helper()
 	o.Environ = append(o.Environ, "EARSHOT_METRICS_LISTEN=127.0.0.1:0")
-	return testkit.Start(t, o)
+	return apptest.Start(t, o)
 }
 
 func TestProfilesAreServedWhereTheMetricsAreAndNotWhereTheAPIIs(t *testing.T) {
 	t.Parallel()
-	app := measured(t, testkit.Options{Environ: []string{"EARSHOT_PROFILES=true"}})
+	app := measured(t, apptest.Options{Environ: []string{"EARSHOT_PROFILES=true"}})
 	require.Contains(t, scraped(t, app, "/debug/pprof/"), "goroutine")
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/v1/debug/pprof/"} {
 		answer, err := http.Get(app.URL + path)
@@ -53,7 +54,7 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 	r := testkit.NewReceiver(t)
 	// The first delivery succeeds at its second attempt.
 	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
-	app := measured(t, testkit.Options{Worker: true})
+	app := measured(t, apptest.Options{Worker: true})
 	seed(t, app, r)
 	r.Await(t, 2)
 	sweep(t, app)
@@ -103,7 +104,7 @@ var rare = []string{
 func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	app := measured(t, testkit.Options{Worker: true})
+	app := measured(t, apptest.Options{Worker: true})
 	seed(t, app, r)
 	r.Await(t, 1)
 	sweep(t, app)
@@ -135,7 +136,7 @@ func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 func TestMetricsWithoutAWorkerTellWhatNobodyStarted(t *testing.T) {
 	t.Parallel()
 	// Port 1 is nobody's: what is committed is never started.
-	app := measured(t, testkit.Options{Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	app := measured(t, apptest.Options{Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	seed(t, app, testkit.NewReceiver(t))
 	text := scraped(t, app, "/metrics")
 	require.Regexp(t, `(?m)^earshot_oldest_unstarted_seconds (0\.0*[1-9]|[1-9])`, text)
@@ -145,7 +146,7 @@ func TestMetricsWithoutAWorkerTellWhatNobodyStarted(t *testing.T) {
 
 func TestMetricsTellWhomTheRateLimitRefused(t *testing.T) {
 	t.Parallel()
-	app := measured(t, testkit.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
+	app := measured(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
 	n := app.Tenant(t)
 	for range 4 {
 		n.Do(t, http.MethodGet, "/v1/boards", nil)
@@ -161,7 +162,7 @@ func TestMetricsTellWhomTheRateLimitRefused(t *testing.T) {
 func TestMetricsNameNoWebhookAndNoOrganization(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	app := measured(t, testkit.Options{Worker: true})
+	app := measured(t, apptest.Options{Worker: true})
 	seed(t, app, r)
 	r.Await(t, 1)
 	sweep(t, app)
@@ -170,12 +171,12 @@ func TestMetricsNameNoWebhookAndNoOrganization(t *testing.T) {
 
 func TestTheMetricsListenerAnswersHealthChecksOfAWorker(t *testing.T) {
 	t.Parallel()
-	app := measured(t, testkit.Options{Worker: true})
+	app := measured(t, apptest.Options{Worker: true})
 	require.JSONEq(t, `{"status":"ok"}`, scraped(t, app, "/healthz"))
 }
 
 func TestNothingListensWithoutAnAddressForMetrics(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	require.Empty(t, app.Metrics.Address())
 }

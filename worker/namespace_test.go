@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"earshot/worker"
+	"earshot/internal/searchattributes"
 	"earshot/workflows"
 )
 
@@ -16,9 +16,9 @@ import (
 // register; without one of these no delivery could start.
 func TestTheListOfSearchAttributesIsWhatWorkflowsSet(t *testing.T) {
 	t.Parallel()
-	listed, err := worker.ReadAttributes(filepath.Join("..", "temporal-dev.yaml"))
+	listed, err := searchattributes.Read(filepath.Join("..", "temporal-dev.yaml"))
 	require.NoError(t, err)
-	require.Equal(t, worker.Attributes(workflows.SearchAttributes()), listed)
+	require.Equal(t, searchattributes.Attributes(workflows.SearchAttributes()), listed)
 }
 
 // SQL visibility, which the development server has, offers so many columns of
@@ -38,19 +38,19 @@ func TestAnUnknownTypeOfSearchAttributeIsRefused(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "temporal.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("searchAttributes: {each-namespace: {DeliveryID: Keywords}}"), 0o600))
-	_, err := worker.ReadAttributes(file)
+	_, err := searchattributes.Read(file)
 	require.ErrorContains(t, err, `search attribute DeliveryID has the unknown type "Keywords"`)
 }
 
 func TestAListOfSearchAttributesThatCanNotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := worker.ReadAttributes(filepath.Join(t.TempDir(), "missing.yaml"))
+	_, err := searchattributes.Read(filepath.Join(t.TempDir(), "missing.yaml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 
 	for _, text := range []string{"searchAttributes: [DeliveryID", "env: {dev: {port: 7233}}"} {
 		file := filepath.Join(t.TempDir(), "temporal.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err = worker.ReadAttributes(file)
+		_, err = searchattributes.Read(file)
 		require.ErrorContains(t, err, "temporal.yaml")
 	}
 }

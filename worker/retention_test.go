@@ -15,6 +15,7 @@ import (
 	"earshot/ent/db/delivery"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -22,7 +23,7 @@ import (
 const month = 30 * 24 * time.Hour
 
 // removal starts the retention.
-func removal(t *testing.T, app *testkit.App) client.WorkflowRun {
+func removal(t *testing.T, app *apptest.App) client.WorkflowRun {
 	t.Helper()
 	run, err := app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewEvent().String(), TaskQueue: workflows.MainQueue,
@@ -39,12 +40,12 @@ func removed(t *testing.T, run client.WorkflowRun) (result activities.RemoveResu
 
 // old is a webhook's delivery that failed more than a month ago, with its event.
 type old struct {
-	tenant   *testkit.Tenant
+	tenant   *apptest.Tenant
 	webhook  string
 	delivery publicid.Delivery
 }
 
-func newOld(t *testing.T, app *testkit.App) old {
+func newOld(t *testing.T, app *apptest.App) old {
 	t.Helper()
 	o := old{tenant: app.Tenant(t), delivery: publicid.DeliveryAt(time.Now().Add(-month - time.Hour))}
 	o.webhook = o.tenant.Register(t, testkit.NewReceiver(t), "post.created")
@@ -65,7 +66,7 @@ func (o old) replay(t *testing.T) int {
 
 func TestWhatIsOlderThanTheRetentionIsRemovedAndCanNotBeReplayed(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	o := newOld(t, app)
 	require.Equal(t, activities.RemoveResult{Deliveries: 1, Events: 1}, removed(t, removal(t, app)))
 	require.Equal(t, http.StatusNotFound, o.replay(t))
@@ -74,10 +75,10 @@ func TestWhatIsOlderThanTheRetentionIsRemovedAndCanNotBeReplayed(t *testing.T) {
 
 func TestTombstonesThatAreOlderThanTheRetentionAreRemoved(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	n := app.Tenant(t)
 	for range 2 {
-		n.Make(t, http.MethodDelete, "/v1/contacts/"+n.ID(t, "/v1/contacts", testkit.Object{}), nil)
+		n.Make(t, http.MethodDelete, "/v1/contacts/"+n.ID(t, "/v1/contacts", apptest.Object{}), nil)
 	}
 	c := connect(t, app.Config.DatabaseURL)
 	_, err := c.Exec(t.Context(), "UPDATE tombstones SET deleted_at = now() - interval '31 days' WHERE id = (SELECT id FROM tombstones LIMIT 1)")
@@ -90,7 +91,7 @@ func TestTombstonesThatAreOlderThanTheRetentionAreRemoved(t *testing.T) {
 
 func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
 	o := newOld(t, app)
 	c := connect(t, app.Config.DatabaseURL)
 	_, err := c.Exec(t.Context(), "INSERT INTO rate_limits VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
@@ -105,7 +106,7 @@ func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T
 
 func TestADeletedWebhookIsRemovedWithItsLogWhateverIsKept(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
 	gone, kept := newOld(t, app), newOld(t, app)
 	gone.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+gone.webhook, nil)
 	require.Equal(t, http.StatusNotFound, gone.replay(t))
@@ -116,7 +117,7 @@ func TestADeletedWebhookIsRemovedWithItsLogWhateverIsKept(t *testing.T) {
 
 func TestTheRetentionHashesTheAuthorsThatAnOlderProgramDidNot(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
 	post := n.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "x"})
@@ -145,7 +146,7 @@ func connect(t *testing.T, database string) *pgx.Conn {
 func TestARemovalThatIsCutOffMidwayGoesOnAndCountsEverything(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	app := testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: database})
+	app := apptest.Start(t, apptest.Options{Worker: true, DatabaseURL: database})
 	newOld(t, app)
 	holder, other := connect(t, database), connect(t, database)
 	tx, err := holder.Begin(t.Context())

@@ -10,6 +10,8 @@ import (
 
 	"earshot/dispatch"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/worker"
 	"earshot/workflows"
 )
 
@@ -27,7 +29,7 @@ func described(t *testing.T, c client.Client, id string) *client.ScheduleDescrip
 
 func TestTheSweepRunsEveryMinuteAndTheRetentionEveryHour(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	for id, every := range map[string]time.Duration{workflows.SweepSchedule: time.Minute, workflows.RetentionSchedule: time.Hour} {
 		s := described(t, app.Temporal, id).Schedule
 		require.Equal(t, []client.ScheduleIntervalSpec{{Every: every}}, s.Spec.Intervals, id)
@@ -37,7 +39,11 @@ func TestTheSweepRunsEveryMinuteAndTheRetentionEveryHour(t *testing.T) {
 
 func TestADeletedScheduleComesBackWhileTheServiceRuns(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true, SchedulesEvery: 100 * time.Millisecond})
+	often := func(o worker.Options) worker.Options {
+		o.SchedulesEvery = 100 * time.Millisecond
+		return o
+	}
+	app := apptest.Start(t, apptest.Options{Worker: true, Decorate: []any{often}})
 	for _, id := range []string{workflows.SweepSchedule, workflows.RetentionSchedule} {
 		made := described(t, app.Temporal, id).Info.CreatedAt
 		require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), id).Delete(t.Context()))
@@ -51,7 +57,7 @@ func TestADeletedScheduleComesBackWhileTheServiceRuns(t *testing.T) {
 func TestAProcessThatStartsMendsAScheduleAndLeavesItPaused(t *testing.T) {
 	t.Parallel()
 	temporal, database := testkit.Namespace(t), testkit.Database(t)
-	app := testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
+	app := apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
 	described(t, app.Temporal, workflows.SweepSchedule)
 	h := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
 	require.NoError(t, h.Update(t.Context(), client.ScheduleUpdateOptions{
@@ -66,7 +72,7 @@ func TestAProcessThatStartsMendsAScheduleAndLeavesItPaused(t *testing.T) {
 	require.NoError(t, h.Pause(t.Context(), client.SchedulePauseOptions{Note: "while we move house"}))
 	awaitSchedule(t, app.Temporal, func(d *client.ScheduleDescription) bool { return d.Schedule.State.Paused })
 
-	testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
+	apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
 	awaitSchedule(t, app.Temporal, func(d *client.ScheduleDescription) bool {
 		return d.Schedule.Spec.Intervals[0].Every == time.Minute
 	})
@@ -85,7 +91,7 @@ func awaitSchedule(t *testing.T, c client.Client, is func(*client.ScheduleDescri
 func TestAScheduleThatIsAsItShouldBeIsNotTouched(t *testing.T) {
 	t.Parallel()
 	temporal := testkit.Namespace(t)
-	app := testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal})
+	app := apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal})
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	// What is asked of a schedule is done in order: an update would be there before.
 	h := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)

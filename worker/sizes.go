@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"earshot/activities"
+	"earshot/internal/machine"
 	"earshot/workflows"
 )
 
@@ -67,7 +68,7 @@ func (w *Worker) base(giveUp func(error)) worker.Options {
 func laterTuner() (worker.WorkerTuner, error) {
 	limits := worker.DefaultResourceControllerOptions()
 	limits.MemTargetPercent, limits.CpuTargetPercent = memoryTarget, processorTarget
-	limits.InfoSupplier = &machine{}
+	limits.InfoSupplier = &machine.Usage{}
 	groups, err := worker.NewResourceBasedSlotSupplier(worker.NewResourceController(limits),
 		worker.ResourceBasedSlotSupplierOptions{MinSlots: laterGroupsMin, MaxSlots: laterGroups, RampThrottle: laterRamp})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
@@ -62,7 +63,7 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 }
 
 // scheduled is how many activities a run had.
-func scheduled(t *testing.T, app *testkit.App, run string) (n int) {
+func scheduled(t *testing.T, app *apptest.App, run string) (n int) {
 	t.Helper()
 	for events := app.Temporal.GetWorkflowHistory(t.Context(), run, "", false, 0); events.HasNext(); {
 		event, err := events.Next()

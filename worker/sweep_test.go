@@ -15,13 +15,15 @@ import (
 	"earshot/dispatch"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/worker"
 	"earshot/workflows"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module), apptest.Waiting(6)) }
 
 // seed makes a tenant with a webhook on the receiver and one post.
-func seed(t *testing.T, app *testkit.App, r *testkit.Receiver) *testkit.Tenant {
+func seed(t *testing.T, app *apptest.App, r *testkit.Receiver) *apptest.Tenant {
 	t.Helper()
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
@@ -31,7 +33,7 @@ func seed(t *testing.T, app *testkit.App, r *testkit.Receiver) *testkit.Tenant {
 }
 
 // sweep runs the sweep once.
-func sweep(t *testing.T, app *testkit.App) activities.SweepResult {
+func sweep(t *testing.T, app *apptest.App) activities.SweepResult {
 	t.Helper()
 	run, err := app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewEvent().String(), TaskQueue: workflows.MainQueue,
@@ -60,8 +62,8 @@ func TestAProcessThatStartsDeliversWhatItsPredecessorCouldNot(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
-	seed(t, testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
-	testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	seed(t, apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
+	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
 }
 
@@ -70,14 +72,14 @@ func TestAProcessThatStartsDeliversWhatItsPredecessorCouldNot(t *testing.T) {
 func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
 	t.Parallel()
 	database, temporal, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
-	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
+	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal})
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), waiting.Temporal))
 	require.NoError(t, waiting.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
 	require.NoError(t, dispatch.SweepNow(t.Context(), waiting.Temporal, time.Now()))
 	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
-	seed(t, testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
-	testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
+	seed(t, apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
+	apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
 }
 
@@ -85,14 +87,14 @@ func TestTheSweepStartsARunThatWasLost(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
-	app := testkit.Start(t, testkit.Options{
+	app := apptest.Start(t, apptest.Options{
 		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
 	})
 	seed(t, app, r)
 	id := r.Await(t, 1)[0].DeliveryID()
 	makeOverdue(t, database)
 	// Another namespace knows nothing of the run.
-	testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())
 }
 
@@ -100,7 +102,7 @@ func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	r.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
-	app := testkit.Start(t, testkit.Options{
+	app := apptest.Start(t, apptest.Options{
 		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
 	})
 	seed(t, app, r)
@@ -113,14 +115,14 @@ func TestTheSweepPublishesAnEntryWhoseScheduleWasLost(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
-	dead := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	n := dead.Tenant(t)
 	n.Register(t, r, "changelog.published")
 	log := "/v1/boards/" + n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
 	for title, at := range map[string]time.Time{"due": time.Now().Add(time.Second), "later": time.Now().Add(time.Hour)} {
 		n.ID(t, log, map[string]any{"title": title, "publishedAt": at})
 	}
-	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.Eventually(t, func() bool {
 		sweep(t, app)
 		return len(r.All()) > 0
@@ -132,17 +134,17 @@ func TestTheSweepStartsARecoveryWhoseStartWasLost(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
-	dead := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	n := dead.Tenant(t)
 	hook := "/v1/webhooks/" + n.Register(t, r, "post.created")
 	id := n.ID(t, hook+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
-	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	completed(t, n, hook+"/recoveries/"+id)
 	require.Zero(t, sweep(t, app).Recoveries, "it has ended")
 }
 
 // completed comes back when a recovery is.
-func completed(t *testing.T, n *testkit.Tenant, recovery string) {
+func completed(t *testing.T, n *apptest.Tenant, recovery string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, "completed", n.Make(t, http.MethodGet, recovery, nil)["status"])
@@ -153,7 +155,7 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 	t.Parallel()
 	database, temporal := testkit.Database(t), testkit.Namespace(t)
 	// Without a worker the run waits.
-	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
+	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal})
 	n := waiting.Tenant(t)
 	hook := "/v1/webhooks/" + n.Register(t, testkit.NewReceiver(t), "post.created")
 	other := "/v1/webhooks/" + n.Register(t, testkit.NewReceiver(t), "post.created")
@@ -172,7 +174,7 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 	_, err := waiting.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: open, TaskQueue: "nobody"},
 		workflows.RecoverWebhookName, activities.RecoverParams{})
 	require.NoError(t, err)
-	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
 	require.Zero(t, sweep(t, app).Recoveries)
 	stopped := n.Make(t, http.MethodGet, hook+"/recoveries/"+ended, nil)
 	require.Equal(t, "stopped", stopped["status"])
@@ -186,7 +188,7 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	// The namespace "default" of the tests' Temporal is never set up.
 	temporal := testkit.Namespace(t)
 	temporal.Namespace = client.DefaultNamespace
-	testkit.Start(t, testkit.Options{Worker: true, Temporal: &temporal, Logs: logs.Logger()})
+	apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, Logs: logs.Logger()})
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Contains(c, logs.String(), fmt.Sprintf("namespace %s lacks the search attributes", client.DefaultNamespace))
 		require.Contains(c, logs.String(), "run `earshot temporal setup`")

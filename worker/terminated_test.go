@@ -20,14 +20,15 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 // dying is a service whose one delivery failed at its first attempt and waits an hour
 // for the second.
 type dying struct {
-	app      *testkit.App
-	tenant   *testkit.Tenant
+	app      *apptest.App
+	tenant   *apptest.Tenant
 	database string
 	receiver *testkit.Receiver
 	// id is the delivery's and the run's.
@@ -44,7 +45,7 @@ func newDyingIn(t *testing.T, engine *client.Options) *dying {
 	t.Helper()
 	d := &dying{database: testkit.Database(t), receiver: testkit.NewReceiver(t)}
 	d.receiver.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
-	d.app = testkit.Start(t, testkit.Options{
+	d.app = apptest.Start(t, apptest.Options{
 		DatabaseURL: d.database, Temporal: engine, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
 	})
 	d.tenant = seed(t, d.app, d.receiver)
@@ -197,7 +198,7 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	status := make(chan int)
 	r.Answer(func(int, testkit.Received) int { return <-status })
-	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	seed(t, app, r)
 	d := &dying{app: app, database: database, receiver: r, id: r.Await(t, 1)[0].DeliveryID()}
 	d.terminate(t)
@@ -212,7 +213,7 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 func TestWhatIsTerminatedBeforeAnybodyWorkedOnItIsNotSent(t *testing.T) {
 	t.Parallel()
 	database, engine, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
-	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine})
+	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &engine})
 	seed(t, waiting, r)
 	rows, err := waiting.Store.OverdueDeliveries(t.Context(), 0, store.Overdue{}, 10)
 	require.NoError(t, err)
@@ -223,7 +224,7 @@ func TestWhatIsTerminatedBeforeAnybodyWorkedOnItIsNotSent(t *testing.T) {
 		require.NoError(c, err)
 	}, testkit.Wait, 20*time.Millisecond)
 	d.terminate(t)
-	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
 	sweep(t, app)
 	d.requireGivenUp(t)
 	require.Empty(t, r.All())

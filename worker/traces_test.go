@@ -15,23 +15,24 @@ import (
 
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // traced starts a service with traces.
-func traced(t *testing.T, o testkit.Options, sampler sdktrace.Sampler) (*testkit.App, *tracetest.InMemoryExporter) {
+func traced(t *testing.T, o apptest.Options, sampler sdktrace.Sampler) (*apptest.App, *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
 	var err error
 	o.Traces, err = telemetry.NewTraces(t.Context(), sdktrace.WithSyncer(spans), sdktrace.WithSampler(sampler))
 	require.NoError(t, err)
-	return testkit.Start(t, o), spans
+	return apptest.Start(t, o), spans
 }
 
 // strangers is a traceparent that asks for all to be kept.
 const strangers = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // post makes one post with a stranger's traceparent, about which the receiver is told.
-func post(t *testing.T, app *testkit.App, r *testkit.Receiver) {
+func post(t *testing.T, app *apptest.App, r *testkit.Receiver) {
 	t.Helper()
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
@@ -45,7 +46,7 @@ func TestATraceLeadsFromTheRequestThroughCommitAndWorkflowToEachAttempt(t *testi
 	t.Parallel()
 	r, book := testkit.NewReceiver(t), testkit.NewLogs()
 	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
-	app, spans := traced(t, testkit.Options{Worker: true, Logs: book.Logger()}, sdktrace.AlwaysSample())
+	app, spans := traced(t, apptest.Options{Worker: true, Logs: book.Logger()}, sdktrace.AlwaysSample())
 	post(t, app, r)
 	got := r.Await(t, 2)
 	chain := []string{
@@ -86,7 +87,7 @@ func TestATraceLeadsFromTheRequestThroughCommitAndWorkflowToEachAttempt(t *testi
 
 func TestASweepIsATraceOfItsOwn(t *testing.T) {
 	t.Parallel()
-	app, spans := traced(t, testkit.Options{Worker: true}, sdktrace.AlwaysSample())
+	app, spans := traced(t, apptest.Options{Worker: true}, sdktrace.AlwaysSample())
 	sweep(t, app)
 	sweep(t, app)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -107,7 +108,7 @@ func TestASweepIsATraceOfItsOwn(t *testing.T) {
 func TestNoStrangerHasATraceKeptThatOurSamplerDrops(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	app, spans := traced(t, testkit.Options{Worker: true}, sdktrace.ParentBased(sdktrace.NeverSample()))
+	app, spans := traced(t, apptest.Options{Worker: true}, sdktrace.ParentBased(sdktrace.NeverSample()))
 	post(t, app, r)
 	require.Empty(t, r.Await(t, 1)[0].Header.Get("traceparent"))
 	require.Empty(t, spans.GetSpans())
@@ -116,6 +117,6 @@ func TestNoStrangerHasATraceKeptThatOurSamplerDrops(t *testing.T) {
 func TestReceiversAreToldOfNoTraceWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	post(t, testkit.Start(t, testkit.Options{Worker: true}), r)
+	post(t, apptest.Start(t, apptest.Options{Worker: true}), r)
 	require.Empty(t, r.Await(t, 1)[0].Header.Get("traceparent"))
 }

@@ -14,6 +14,7 @@ import (
 
 	"earshot/dispatch"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -70,7 +71,7 @@ func TestWhatACommitWroteThatWasNotAnsweredGoesOutAtOnce(t *testing.T) {
 	t.Parallel()
 	l, database := newLosing(t, testkit.Database(t))
 	r := testkit.NewReceiver(t)
-	app := testkit.Start(t, testkit.Options{DatabaseURL: database, Worker: true})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	// No sweep finds it.
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/backfill"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -44,7 +45,7 @@ type backfilled struct {
 	held *pgx.Conn
 }
 
-func newBackfilled(t *testing.T, o testkit.Options, people int) (*backfilled, []backfill.Person) {
+func newBackfilled(t *testing.T, o apptest.Options, people int) (*backfilled, []backfill.Person) {
 	t.Helper()
 	b := &backfilled{bundle: setup(t, o)}
 	var err error
@@ -95,7 +96,7 @@ func (b *backfilled) counts(t *testing.T) (counts [3]int) {
 func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 	t.Parallel()
 	namespace, database := testkit.Namespace(t), testkit.Database(t)
-	o := testkit.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}
+	o := apptest.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}
 	var id publicid.ContactBackfill
 	middle, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 	})
 	_, err = middle.Exec(t.Context(), "ROLLBACK")
 	require.NoError(t, err)
-	b := &backfilled{bundle: &bundle{app: testkit.Start(t, o)}}
+	b := &backfilled{bundle: &bundle{app: apptest.Start(t, o)}}
 	var end activities.BackfillProgress
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id.String(), "").Get(t.Context(), &end))
 	require.Equal(t, activities.BackfillProgress{Status: "completed", Addresses: 150, Matched: 150, Created: 150}, end)
@@ -120,7 +121,7 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 
 func TestABackfillWhoseRunIsCanceledEndsAndKeepsNoAddress(t *testing.T) {
 	t.Parallel()
-	b, people := newBackfilled(t, testkit.Options{Worker: true}, 150)
+	b, people := newBackfilled(t, apptest.Options{Worker: true}, 150)
 	b.cancelInTheMiddle(t, people)
 	require.Equal(t, 0, b.counts(t)[2])
 }
@@ -144,7 +145,7 @@ func (b *backfilled) cancelInTheMiddle(t *testing.T, people []backfill.Person) s
 func TestABackfillThatWasTerminatedEndsWithTheNextSweepAndOneThatWasNeverStartedBegins(t *testing.T) {
 	t.Parallel()
 	namespace, database := testkit.Namespace(t), testkit.Database(t)
-	b, people := newBackfilled(t, testkit.Options{Temporal: &namespace, DatabaseURL: database}, 3)
+	b, people := newBackfilled(t, apptest.Options{Temporal: &namespace, DatabaseURL: database}, 3)
 	ended, lost := b.begin(t, people), b.begin(t, people)
 	for _, made := range []*db.ContactBackfill{ended, lost} {
 		b.app.Runs(t, "WorkflowId = '"+made.ID.String()+"'", 1)
@@ -152,7 +153,7 @@ func TestABackfillThatWasTerminatedEndsWithTheNextSweepAndOneThatWasNeverStarted
 	require.NoError(t, b.app.Temporal.TerminateWorkflow(t.Context(), ended.ID.String(), "", "an operator's"))
 	_, err := b.held.Exec(t.Context(), "UPDATE contact_backfills SET created_at = now() - interval '1 hour'")
 	require.NoError(t, err)
-	testkit.Start(t, testkit.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}) // it sweeps as it starts
+	apptest.Start(t, apptest.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}) // it sweeps as it starts
 	for _, wanted := range []struct {
 		id     publicid.ContactBackfill
 		status string
@@ -167,7 +168,7 @@ func TestABackfillThatWasTerminatedEndsWithTheNextSweepAndOneThatWasNeverStarted
 
 func TestNothingOfAnAddressIsInTheHistoryOfABackfill(t *testing.T) {
 	t.Parallel()
-	b, people := newBackfilled(t, testkit.Options{Worker: true}, 3)
+	b, people := newBackfilled(t, apptest.Options{Worker: true}, 3)
 	id := b.begin(t, people).ID.String()
 	b.app.Runs(t, "WorkflowId = '"+id+"' AND ExecutionStatus = 'Completed'", 1)
 	text := ""
@@ -182,7 +183,7 @@ func TestNothingOfAnAddressIsInTheHistoryOfABackfill(t *testing.T) {
 
 // recordBackfill has one to its end, and one that is canceled.
 func recordBackfill(t *testing.T) {
-	b, people := newBackfilled(t, testkit.Options{Worker: true}, 150)
+	b, people := newBackfilled(t, apptest.Options{Worker: true}, 150)
 	id := b.begin(t, people).ID.String()
 	b.app.Runs(t, "WorkflowId = '"+id+"'", 1)
 	writeHistory(t, b.app.Temporal, workflows.BackfillContactsName, "two_pages", id)

@@ -21,6 +21,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -35,7 +36,7 @@ var secretsLookLike = []string{"http://", "https://", "whsec_", "esk_", "@"}
 // TestNothingPlantedReachesTemporal has a run of every kind, and reads all of them.
 func TestNothingPlantedReachesTemporal(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true, Environ: []string{
+	b := setup(t, apptest.Options{Worker: true, Environ: []string{
 		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts", "EARSHOT_MAIL_DIR=" + t.TempDir(),
 	}})
 	b.swept(t)
@@ -44,7 +45,7 @@ func TestNothingPlantedReachesTemporal(t *testing.T) {
 	// The sweep and the retention may still run; what was planted has come to its end.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		clear(all)
-		ask := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000}
+		ask := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000, Query: b.app.Since("")}
 		answer, err := b.app.Temporal.ListWorkflow(t.Context(), ask)
 		require.NoError(c, err)
 		for _, run := range answer.GetExecutions() {

@@ -26,21 +26,22 @@ import (
 	mailer "earshot/internal/mail"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 // ballot is a post on a public board that somebody votes for by e-mail.
 type ballot struct {
-	*testkit.Tenant
-	app                  *testkit.App
+	*apptest.Tenant
+	app                  *apptest.App
 	post, home, at, mail string
 }
 
-func newBallot(t *testing.T, o testkit.Options) *ballot {
+func newBallot(t *testing.T, o apptest.Options) *ballot {
 	t.Helper()
 	dir := t.TempDir()
 	o.Environ = append(o.Environ, "EARSHOT_MAIL_DIR="+dir)
-	app := testkit.Start(t, o)
+	app := apptest.Start(t, o)
 	b := &ballot{Tenant: app.Tenant(t), app: app, mail: dir}
 	board := b.ID(t, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
 	b.post = b.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
@@ -140,7 +141,7 @@ func historyOf(t *testing.T, c client.Client, id string) string {
 
 func TestARunWaitsForTheLinkToBeUsedAndKnowsNothingOfThePerson(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, testkit.Options{Worker: true})
+	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	token := b.token(t, id)
 	require.Equal(t, http.StatusSeeOther, b.press(t, token))
@@ -156,7 +157,7 @@ func TestARunWaitsForTheLinkToBeUsedAndKnowsNothingOfThePerson(t *testing.T) {
 
 func TestButtonsThatArePressedAtOnceCountOnce(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, testkit.Options{Worker: true})
+	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	token := b.token(t, id)
 	states := make(chan int, 8)
@@ -182,10 +183,10 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 	// It can't reach Temporal, so it starts nothing, as one that dies right after the commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
-	dying := newBallot(t, testkit.Options{DatabaseURL: database, Temporal: &away})
+	dying := newBallot(t, apptest.Options{DatabaseURL: database, Temporal: &away})
 	id := dying.vote(t)
 	// The sweep of the next process finds it.
-	next := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dying.mail}})
+	next := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dying.mail}})
 	token := dying.token(t, id)
 	dying.waits(t, next.Temporal, id)
 	require.Equal(t, http.StatusSeeOther, dying.press(t, token))
@@ -199,7 +200,7 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 
 func TestASignalWithoutAConfirmationEndsNothing(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, testkit.Options{Worker: true})
+	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	token := b.token(t, id)
 	for range 3 {
@@ -212,7 +213,7 @@ func TestASignalWithoutAConfirmationEndsNothing(t *testing.T) {
 
 func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, testkit.Options{Worker: true})
+	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	b.token(t, id)
 	require.Eventually(t, func() (mailed bool) {
@@ -236,7 +237,7 @@ func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 // activities and database.
 func TestWhatNobodyConfirmsGoesWithoutATrace(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, testkit.Options{})
+	b := newBallot(t, apptest.Options{})
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
@@ -264,7 +265,7 @@ func TestWhatNobodyConfirmsGoesWithoutATrace(t *testing.T) {
 
 func TestWithoutAWayForMailsNothingIsKept(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, testkit.Options{})
+	b := newBallot(t, apptest.Options{})
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))
 	require.NoError(t, err)
 	does := activities.NewInteractions(b.app.Interactions, mailer.New(mailer.Options{Log: testkit.Log(t)}), activities.NewCounts(b.app.Metrics.Meter()))

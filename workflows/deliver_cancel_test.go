@@ -9,12 +9,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 func TestCancelingARunGivesUpWhatIsPending(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil, []int{500})
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil, []int{500})
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
@@ -33,7 +34,7 @@ func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
 		for n, which := range map[int]string{1: "first", 2: "second"} {
 			t.Run(which+" "+http.StatusText(answer), func(t *testing.T) {
 				t.Parallel()
-				b := setup(t, testkit.Options{Worker: true, Environ: []string{hours}})
+				b := setup(t, apptest.Options{Worker: true, Environ: []string{hours}})
 				status := make(chan int)
 				b.receiver.Answer(held(n, status, answers(500)))
 				b.post(t)
@@ -63,7 +64,7 @@ func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
 
 func TestCancelingARunAnswersWhoWaitsForAnUpdate(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
 	status := make(chan int)
 	g.receiver.Answer(held(2, status, answers()))
@@ -84,12 +85,12 @@ func TestARunThatIsCanceledBeforeItBeginsMakesNoAttempt(t *testing.T) {
 	t.Parallel()
 	database, engine := testkit.Database(t), testkit.Namespace(t)
 	// Nobody works: the run is started and waits for its first task.
-	b := setup(t, testkit.Options{DatabaseURL: database, Temporal: &engine})
+	b := setup(t, apptest.Options{DatabaseURL: database, Temporal: &engine})
 	b.post(t)
 	id := fmt.Sprint(b.delivery(t, "pending")["id"])
 	b.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", id), 1)
 	require.NoError(t, b.app.Temporal.CancelWorkflow(t.Context(), id, ""))
-	testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
+	apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
 	require.True(t, temporal.IsCanceledError(b.over(t, id)))
 	givenUp(t, b.row(t, id), 0)
 	require.Empty(t, b.receiver.All())

@@ -12,6 +12,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -21,7 +22,7 @@ import (
 func newLong(t *testing.T) *group {
 	t.Helper()
 	engine := testkit.NamespaceWith(t, "limit.historyCount.suggestContinueAsNew=30")
-	g := newGroup(t, testkit.Options{
+	g := newGroup(t, apptest.Options{
 		Worker: true, Temporal: &engine, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1h"},
 	}, []int{500, 500, 500, 500, 500}, []int{500, 500, 500, 500}, nil)
 	g.update(t, g.run, workflows.GiveUpUpdate, g.deliveries[1])

@@ -16,8 +16,10 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
+	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -122,7 +124,7 @@ func TestAnAttemptThatEndsWhileTheDatabaseIsAwayIsRecordedAndNotMadeAgain(t *tes
 	t.Parallel()
 	way, database := databaseLink(t)
 	logs := testkit.NewLogs()
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database, Logs: logs.Logger()})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Logs: logs.Logger()})
 	b.receiver.Answer(func(int, testkit.Received) int {
 		way.cut()
 		return http.StatusOK
@@ -137,7 +139,7 @@ func TestAnAttemptThatEndsWhileTheDatabaseIsAwayIsRecordedAndNotMadeAgain(t *tes
 func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 	t.Parallel()
 	way, database := databaseLink(t)
-	b := setup(t, testkit.Options{
+	b := setup(t, apptest.Options{
 		Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1h,1h,1h"},
 	})
 	b.receiver.Answer(answers(500))
@@ -170,7 +172,7 @@ func pendingActivity(ctx context.Context, t require.TestingT, temporal client.Cl
 func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing.T) {
 	tier.Slow(t, "waits for timeouts of Temporal")
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}})
+	b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}})
 	heard := make(chan struct{})
 	defer close(heard)
 	b.receiver.Answer(func(n int, _ testkit.Received) int {
@@ -201,7 +203,8 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	t.Cleanup(direct.Close)
 	way := newLink(t, o.HostPort)
 	o.HostPort = way.address
-	b := setup(t, testkit.Options{Worker: true, Temporal: &o, Environ: []string{hours}})
+	var deliveries *activities.Deliveries
+	b := setup(t, apptest.Options{Worker: true, Temporal: &o, Environ: []string{hours}, Into: []any{&deliveries}})
 
 	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
 	require.NoError(t, err)
@@ -228,7 +231,7 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 		log := b.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries?limit=1", nil)
 		id, _ = log.Body["data"].([]any)[0].(map[string]any)["id"].(string)
 		require.NotNil(c, pendingActivity(t.Context(), c, direct, id).GetLastStartedTime())
-		require.True(c, b.app.Deliveries.Lags(webhook), "and it has come to wait for a slot")
+		require.True(c, deliveries.Lags(webhook), "and it has come to wait for a slot")
 	}, testkit.Wait, 20*time.Millisecond)
 
 	way.stalled.Lock()

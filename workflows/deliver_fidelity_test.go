@@ -16,6 +16,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // nasty is metadata that a decoder on the way would change: the order of keys, numbers
@@ -31,7 +32,7 @@ func nasty() string {
 
 func TestAPayloadArrivesByteForByteAtEachAttemptInAReplayAndInTheLog(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	receiver := testkit.NewReceiver(t)
 	b.webhook = b.tenant.Register(t, receiver, "contact.created", "comment.created")
 	long := strings.Repeat("漢", 50_000)
@@ -91,7 +92,7 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := testkit.Database(t)
-			b := setup(t, testkit.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32"}})
+			b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32"}})
 			listener, err := net.Listen("tcp", "0.0.0.0:0") // at each of the addresses
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = listener.Close() })
@@ -127,7 +128,7 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 
 func TestNothingSecretOrPersonalEntersAHistory(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(answers(500))
 	hidden := b.receiver.URL + "?token=very-secret"
 	b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"url": hidden})

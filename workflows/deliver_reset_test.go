@@ -15,6 +15,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -50,7 +51,7 @@ func TestResettingAClosedRunSendsAgainWhatFailedAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dead := []int{500, 500, 500, 500, 500}
-			g := newGroup(t, testkit.Options{Worker: true}, dead, nil, append(dead, 503))
+			g := newGroup(t, apptest.Options{Worker: true}, dead, nil, append(dead, 503))
 			require.ErrorContains(t, g.over(t, g.run), "2 of 3 deliveries failed for good")
 			g.reset(t, g.run, point)
 			require.NoError(t, g.over(t, g.run))
@@ -83,7 +84,7 @@ func requireNumbered(t *testing.T, row map[string]any, n int) {
 
 func TestADeliveryThatFailsAgainAfterAResetHasFiveFurtherAttempts(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
 	b.post(t)
 	id := b.receiver.Await(t, 1)[0].DeliveryID()
@@ -105,7 +106,7 @@ func TestResettingARunThatDeliveredEverythingSendsNothing(t *testing.T) {
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, testkit.Options{Worker: true}, []int{500}, nil)
+			g := newGroup(t, apptest.Options{Worker: true}, []int{500}, nil)
 			require.NoError(t, g.over(t, g.run))
 			g.reset(t, g.run, point)
 			require.NoError(t, g.over(t, g.run))
@@ -119,7 +120,7 @@ func TestResettingARunInTheMiddleOfItsRetriesAddsNoAttempts(t *testing.T) {
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500, 500, 500, 500, 500})
+			g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500, 500, 500, 500, 500})
 			g.waits(t, g.run, 2)
 			g.reset(t, g.run, point)
 			for n := 2; n <= 5; n++ {
@@ -135,7 +136,7 @@ func TestResettingARunInTheMiddleOfItsRetriesAddsNoAttempts(t *testing.T) {
 
 func TestAnAttemptThatIsUnderWayAtAResetCounts(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	status := make(chan int)
 	b.receiver.Answer(held(3, status, answers(500, 500, 500, 500, 500)))
 	b.post(t)
@@ -152,7 +153,7 @@ func TestResettingARunSendsWhatAnOperatorHadGivenUp(t *testing.T) {
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500, 500}, []int{500})
+			g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500, 500}, []int{500})
 			g.waits(t, g.run, 2)
 			g.update(t, g.run, workflows.GiveUpUpdate)
 			require.ErrorContains(t, g.over(t, g.run), "2 of 2 deliveries failed for good")
@@ -182,7 +183,7 @@ func (g *group) deliveredAgain(t *testing.T) {
 
 func TestACanceledRunThatIsResetToItsBeginningSendsWhatItHadGivenUp(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))

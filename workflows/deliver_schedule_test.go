@@ -17,6 +17,7 @@ import (
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -27,7 +28,7 @@ import (
 func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	// The service has no worker: the run that it starts waits.
-	b := setup(t, testkit.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
+	b := setup(t, apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
 	env := suite.NewTestWorkflowEnvironment()

@@ -11,13 +11,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 func TestARunFailsWhenADeliveryFailedForGoodAndNamesIt(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true}, nil, []int{500, 500, 500, 500, 500})
+	g := newGroup(t, apptest.Options{Worker: true}, nil, []int{500, 500, 500, 500, 500})
 	err := g.over(t, g.run)
 	var failed *temporal.ApplicationError
 	require.True(t, errors.As(err, &failed), "%v", err)
@@ -30,7 +30,7 @@ func TestARunFailsWhenADeliveryFailedForGoodAndNamesIt(t *testing.T) {
 
 func TestARunCompletesWhenEverythingWasDelivered(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true}, nil, []int{500})
+	g := newGroup(t, apptest.Options{Worker: true}, nil, []int{500})
 	require.NoError(t, g.over(t, g.run))
 	requireShown(t, g, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, "succeeded")
 }
@@ -49,7 +49,7 @@ func requireShown(t *testing.T, g *group, of enumspb.WorkflowExecutionStatus, st
 
 func TestOperatorsFindADeliveryThatIsPendingAndSeeWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{503}, nil)
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{503}, nil)
 	g.waits(t, g.run, 2)
 	g.app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND DeliveryStatus = 'pending'", g.webhook), 1)
 	waiting := g.due(t)
@@ -74,7 +74,7 @@ func TestOperatorsFindADeliveryThatIsPendingAndSeeWhatItWaitsFor(t *testing.T) {
 
 func TestRetriesAreDueAtWholeSecondsOfTheirRunSoThatThoseOfManyRunsAreSpread(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
 	g.waits(t, g.run, 2)
 	began := g.event(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED)
 	for _, d := range g.status(t.Context(), t, g.run)[:2] {

@@ -17,23 +17,26 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/web"
+	"earshot/worker"
 	"earshot/workflows"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithParts(web.Module), apptest.WithWorker(worker.Module), apptest.Waiting(6)) }
 
 // bundle is a running service with one tenant, one board and one receiver.
 type bundle struct {
-	app      *testkit.App
-	tenant   *testkit.Tenant
+	app      *apptest.App
+	tenant   *apptest.Tenant
 	receiver *testkit.Receiver
 	board    string
 	webhook  string
 }
 
-func setup(t *testing.T, o testkit.Options) *bundle {
+func setup(t *testing.T, o apptest.Options) *bundle {
 	t.Helper()
-	b := &bundle{app: testkit.Start(t, o), receiver: testkit.NewReceiver(t)}
+	b := &bundle{app: apptest.Start(t, o), receiver: testkit.NewReceiver(t)}
 	b.tenant = b.app.Tenant(t)
 	b.board = b.tenant.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
 	b.webhook = b.tenant.Register(t, b.receiver, "post.created")
@@ -73,7 +76,7 @@ func answers(statuses ...int) func(int, testkit.Received) int {
 
 func TestAPostArrivesAsASignedWebhook(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.post(t)
 	got := b.receiver.Await(t, 1)[0]
 	require.NoError(t, got.Invalid)
@@ -85,7 +88,7 @@ func TestAPostArrivesAsASignedWebhook(t *testing.T) {
 
 func TestAFailedAttemptIsMadeAgainWithTheSameBytes(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(answers(500, 302, 200))
 	b.post(t)
 	got := b.receiver.Await(t, 3)
@@ -105,7 +108,7 @@ func TestAFailedAttemptIsMadeAgainWithTheSameBytes(t *testing.T) {
 
 func TestADeliveryFailsForGoodAfterFiveAttempts(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(answers(500, 500, 500, 500, 500))
 	b.post(t)
 	d := b.delivery(t, "failed")
@@ -117,7 +120,7 @@ func TestADeliveryFailsForGoodAfterFiveAttempts(t *testing.T) {
 
 func TestTheRetryGoesToTheCorrectedURL(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	fixed := testkit.NewReceiver(t)
 	// The first attempt is answered only after the webhook is corrected, so the
 	// second can't come too early.
@@ -132,7 +135,7 @@ func TestTheRetryGoesToTheCorrectedURL(t *testing.T) {
 
 func TestTheDeliveriesOfADisabledWebhookEndAtTheirNextAttempt(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(func(int, testkit.Received) int {
 		b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"enabled": false})
 		return http.StatusInternalServerError
@@ -145,7 +148,7 @@ func TestTheDeliveriesOfADisabledWebhookEndAtTheirNextAttempt(t *testing.T) {
 
 func TestTheDeliveriesOfADeletedWebhookEndQuietly(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(func(int, testkit.Received) int {
 		b.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+b.webhook, nil)
 		return http.StatusInternalServerError
@@ -159,7 +162,7 @@ func TestTheDeliveriesOfADeletedWebhookEndQuietly(t *testing.T) {
 
 func TestAHangingReceiverHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	hanging := testkit.NewReceiver(t)
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) }) // before the receiver's own, which waits for its answers
@@ -183,7 +186,7 @@ func TestAHangingReceiverHoldsNobodyUp(t *testing.T) {
 
 func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"}})
+	b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"}})
 	b.receiver.Answer(answers(500))
 	b.post(t)
 	id := b.receiver.Await(t, 1)[0].DeliveryID()
@@ -207,7 +210,7 @@ func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 // again.
 func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=4s,1s,1s,1s"}})
+	b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=4s,1s,1s,1s"}})
 	slow := testkit.NewReceiver(t)
 	b.tenant.Register(t, slow, "post.created")
 	b.receiver.Answer(answers(500))
@@ -238,7 +241,7 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 func TestAWebhookThatCannotBeSignedHoldsNobodyElseUp(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
 	broken := b.tenant.Register(t, testkit.NewReceiver(t), "post.created")
 	id, err := publicid.Parse[publicid.Webhook](broken)
 	require.NoError(t, err)
@@ -269,7 +272,7 @@ func count(t *testing.T, c client.Client, run string, of enumspb.EventType) int 
 
 func TestAnIdleServiceStartsOneWorkflowPerDeliveryUnderItsOwnID(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{})
+	b := setup(t, apptest.Options{})
 	b.post(t)
 	d := b.delivery(t, "pending")
 	run := b.app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND EventType = 'post.created'", b.webhook), 1)[0]
@@ -278,7 +281,7 @@ func TestAnIdleServiceStartsOneWorkflowPerDeliveryUnderItsOwnID(t *testing.T) {
 
 func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.post(t)
 	d := b.delivery(t, "succeeded")
 	dispatcher := dispatch.New(b.app.Connection, 60, testkit.Log(t))

@@ -16,6 +16,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -27,7 +28,7 @@ type failing struct {
 	ok      atomic.Bool
 }
 
-func newFailing(t *testing.T, o testkit.Options) *failing {
+func newFailing(t *testing.T, o apptest.Options) *failing {
 	t.Helper()
 	f := &failing{mailbox: filepath.Join(t.TempDir(), "mail")}
 	o.Worker = true
@@ -106,7 +107,7 @@ func mailsIn(t *testing.T, dir string) []string {
 
 func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	f.posts(t, 60)
 	f.isDisabled(t)
 	mails := f.mailsEnd(t, 1)
@@ -129,7 +130,7 @@ func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 
 func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	f.posts(t, 49)
 	f.counts(t, 49)
 	require.Equal(t, true, f.hook(t)["enabled"])
@@ -143,7 +144,7 @@ func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
 
 func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	f.posts(t, 3)
 	f.counts(t, 3)
 	f.ok.Store(true)
@@ -163,7 +164,7 @@ func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
 
 func TestAHealthyWebhookHasNoStreakToFollow(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	f.ok.Store(true)
 	f.posts(t, 5)
 	for _, got := range f.receiver.Await(t, 5) {
@@ -190,7 +191,7 @@ func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFailing(t, testkit.Options{})
+			f := newFailing(t, apptest.Options{})
 			f.posts(t, 2)
 			f.counts(t, 2)
 			end(t, f)
@@ -202,7 +203,7 @@ func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
 
 func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	for n := 1; n <= 2; n++ {
 		f.posts(t, 50)
 		f.isDisabled(t)
@@ -216,7 +217,7 @@ func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
 // it was disabled.
 func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	f.posts(t, 49)
 	f.counts(t, 49)
 	var both sync.WaitGroup
@@ -241,7 +242,7 @@ func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 // because no fifty failures come in a row.
 func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	var n atomic.Int32
 	f.receiver.Answer(func(int, testkit.Received) int {
 		// Every tenth request.
@@ -261,7 +262,7 @@ func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 
 func TestFailedAttemptsCountWhereTheDeploymentWantsIt(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{Environ: []string{
+	f := newFailing(t, apptest.Options{Environ: []string{
 		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts", "EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h",
 	}})
 	f.posts(t, 25)
@@ -273,7 +274,7 @@ func TestFailedAttemptsCountWhereTheDeploymentWantsIt(t *testing.T) {
 // at first.
 func TestTheAdminIsToldWhenTheMailSystemIsBack(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	require.NoError(t, os.WriteFile(f.mailbox, nil, 0o600))
 	f.posts(t, 50)
 	f.isDisabled(t)
@@ -285,7 +286,7 @@ func TestTheAdminIsToldWhenTheMailSystemIsBack(t *testing.T) {
 
 func TestNothingWaitsForMailWhereNoneIsConfigured(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{Environ: []string{"EARSHOT_MAIL_DIR="}})
+	f := newFailing(t, apptest.Options{Environ: []string{"EARSHOT_MAIL_DIR="}})
 	f.posts(t, 50)
 	f.isDisabled(t)
 	require.Empty(t, f.mailsEnd(t, 1))
@@ -293,7 +294,7 @@ func TestNothingWaitsForMailWhereNoneIsConfigured(t *testing.T) {
 
 func TestAStreaksRunThatIsResetEndsAgainAndTellsNobodyTwice(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, testkit.Options{})
+	f := newFailing(t, apptest.Options{})
 	f.posts(t, 50)
 	f.isDisabled(t)
 	require.Len(t, f.mailsEnd(t, 1), 1)

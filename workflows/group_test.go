@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -32,7 +33,7 @@ type group struct {
 
 // newGroup starts one in which each receiver answers with its list of statuses, then
 // with 200, and comes back after the first round.
-func newGroup(t *testing.T, o testkit.Options, statuses ...[]int) *group {
+func newGroup(t *testing.T, o apptest.Options, statuses ...[]int) *group {
 	t.Helper()
 	g := &group{bundle: setup(t, o)}
 	for i, list := range statuses {

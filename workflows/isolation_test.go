@@ -23,6 +23,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	earshotworker "earshot/worker"
 	"earshot/workflows"
 )
@@ -67,7 +68,7 @@ func (b *bundle) hanging(t *testing.T) {
 func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 1000)
@@ -86,7 +87,7 @@ func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
 func TestWhatWaitsForItsTurnIsNotStartedAgainAndSaysWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 200)
@@ -105,7 +106,7 @@ func TestWhatWaitsForItsTurnIsNotStartedAgainAndSaysWhenItIsDue(t *testing.T) {
 
 func TestRetriesOfWhatFailedTogetherAreSpreadAndTheAPISaysSo(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{Worker: true, Environ: []string{hours}})
+	b := setup(t, apptest.Options{Worker: true, Environ: []string{hours}})
 	const together = 60
 	all := make(chan struct{})
 	b.receiver.Answer(func(n int, _ testkit.Received) int {
@@ -138,7 +139,7 @@ func TestRetriesOfWhatFailedTogetherAreSpreadAndTheAPISaysSo(t *testing.T) {
 
 func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 	t.Parallel()
-	b := setup(t, testkit.Options{}) // without a worker, but for the one of the first round
+	b := setup(t, apptest.Options{}) // without a worker, but for the one of the first round
 	first := worker.New(b.app.Temporal, workflows.MainQueue, worker.Options{})
 	earshotworker.Register(first)
 	for name, does := range delivers(t, b) {
@@ -164,7 +165,7 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	busy := setup(t, testkit.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}})
+	busy := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}})
 	busy.swept(t)
 	second := testkit.NewReceiver(t)
 	busy.tenant.Register(t, second, "post.created")
@@ -184,7 +185,7 @@ func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWith
 	second.Await(t, 40)
 
 	// Port 1 is nobody's: this process commits and never reaches Temporal.
-	quiet := setup(t, testkit.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	quiet := setup(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	quiet.receiver.Answer(answers(500))
 	quiet.post(t)
 	pending := func(b *bundle, delivery string) change.PendingDelivery {

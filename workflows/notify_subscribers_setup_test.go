@@ -24,6 +24,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -31,19 +32,19 @@ type fields = map[string]any
 
 // mailedTenant is an organization that tells its end-users what becomes of what they wanted.
 type mailedTenant struct {
-	*testkit.Tenant
-	app                *testkit.App
+	*apptest.Tenant
+	app                *apptest.App
 	board, post, inbox string
 	ctx                context.Context
 }
 
 const origin = "https://feedback.example.com"
 
-func newMailedTenant(t *testing.T, o testkit.Options) *mailedTenant {
+func newMailedTenant(t *testing.T, o apptest.Options) *mailedTenant {
 	t.Helper()
 	p := &mailedTenant{inbox: t.TempDir()}
 	o.Environ = append([]string{"EARSHOT_MAIL_DIR=" + p.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin}, o.Environ...)
-	p.app = testkit.Start(t, o)
+	p.app = apptest.Start(t, o)
 	p.Tenant = p.app.Tenant(t)
 	on, slug, color := true, "acme-"+strings.ToLower(p.Organization.ID.String()[20:]), "#ff8800"
 	updated, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()),

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // countingMailServer is a mail server that may fail.
@@ -100,7 +101,7 @@ func TestAnAnswerOfTheMailServerThatGetsLostSendsTheSameMessageAgain(t *testing.
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: server.open(t)})
+	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: server.open(t)})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
@@ -123,7 +124,7 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: server.open(t)})
+	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: server.open(t)})
 	for _, who := range []string{"gone", "unliked", "full", "fine"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}
@@ -155,7 +156,7 @@ func TestWhatAServerTakesFromNoSenderOfOursWaitsUntilItDoes(t *testing.T) {
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: server.open(t)})
+	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: server.open(t)})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
@@ -166,7 +167,7 @@ func TestWhatAServerTakesFromNoSenderOfOursWaitsUntilItDoes(t *testing.T) {
 func TestAMailServerIsSentNoMoreASecondThanTheSettingSays(t *testing.T) {
 	t.Parallel()
 	server := &countingMailServer{}
-	p := newMailedTenant(t, testkit.Options{Worker: true, Environ: append(server.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
+	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: append(server.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
 	for _, who := range []string{"a", "b", "c", "d", "e", "f"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}

@@ -14,11 +14,12 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	writer := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": "w", "email": "writer@example.com"})
 	own := p.newPost(t, fields{"title": "Export to CSV", "contactId": writer})
 	p.votes(t, "voter@example.com", p.post, "en")
@@ -64,7 +65,7 @@ func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *test
 
 func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	posts := map[string]string{}
 	for _, title := range []string{"back", "merged", "deleted"} {
 		posts[title] = p.newPost(t, fields{"title": title})
@@ -86,7 +87,7 @@ func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *tes
 
 func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.ID(t, "/v1/contacts", fields{"email": "admin@example.com"})
 	p.app.Store.Client().Contact.Create().SetEmail("legacy@example.com").
 		SetEmailHash(contacts.HashEmail(p.app.Config.EmailHashKey, "legacy@example.com")).SetMetadata(json.RawMessage("{}")).
@@ -118,7 +119,7 @@ func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
 
 func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	off := false
@@ -136,7 +137,7 @@ func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 
 func TestNobodyIsMailedWhereTheOperatorHasntAllowedIt(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	off := false
@@ -153,7 +154,7 @@ func TestNobodyIsMailedWhereTheOperatorHasntAllowedIt(t *testing.T) {
 
 func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreNot(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	// 99 strangers had their first e-mail within the hour; one slot is left.
 	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
 		SELECT o.id, uuid_send(gen_random_uuid()), now() FROM organizations o, generate_series(1, 99) WHERE o.id = '`+p.Organization.ID.UUID().String()+`'`)
@@ -194,7 +195,7 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 
 func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "follower@example.com", p.post, "en")
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.run(t, `UPDATE subscriptions s SET changelog = true FROM contacts c WHERE c.email_hash = s.email_hash AND c.email LIKE 'follower@%'`)
@@ -217,7 +218,7 @@ func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *t
 
 func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	name := "Acme <script>alert(1)</script>\r\nBcc: eve@evil.test"
 	_, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()), access.OrganizationPatch{Name: &name})
 	require.NoError(t, err)
@@ -243,12 +244,12 @@ func TestAWindowThatItsProcessLeftBehindIsToldByTheNext(t *testing.T) {
 	// It can't reach Temporal, so it starts nothing, as one that dies right after the commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
-	dying := newMailedTenant(t, testkit.Options{DatabaseURL: database, Temporal: &away})
+	dying := newMailedTenant(t, apptest.Options{DatabaseURL: database, Temporal: &away})
 	dying.votes(t, "ada@example.com", dying.post, "en")
 	dying.votes(t, "bo@example.com", dying.post, "en")
 	dying.moves(t, dying.post, "planned")
 	dying.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
-	dying.app = testkit.Start(t, testkit.Options{
+	dying.app = apptest.Start(t, apptest.Options{
 		DatabaseURL: database, Temporal: &temporal, Worker: true,
 		Environ: []string{"EARSHOT_MAIL_DIR=" + dying.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin},
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
@@ -51,7 +52,7 @@ func TestLargePayloadsToHangingReceiversTakeABoundedPartOfTheMemoryAndHoldNobody
 	tier.Slow(t, "fills the memory for payloads while receivers hang")
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
 	b.swept(t)
 	hanging := &hoard{release: make(chan struct{})}
 	t.Cleanup(func() { close(hanging.release) })

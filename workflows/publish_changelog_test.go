@@ -16,20 +16,21 @@ import (
 	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 // changelog is a board whose publications a receiver hears of.
 type changelog struct {
-	*testkit.Tenant
-	app      *testkit.App
+	*apptest.Tenant
+	app      *apptest.App
 	receiver *testkit.Receiver
 	path     string
 }
 
 func newChangelog(t *testing.T) *changelog {
 	t.Helper()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	c := &changelog{app.Tenant(t), app, testkit.NewReceiver(t), ""}
 	c.Register(t, c.receiver, "changelog.published")
 	c.path = "/v1/boards/" + c.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
@@ -138,7 +139,7 @@ func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T
 	t.Parallel()
 	database, temporal := testkit.Database(t), testkit.Namespace(t)
 	// Nobody works: the run is started and waits for its first task.
-	waiting := testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal})
+	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal})
 	c := &changelog{waiting.Tenant(t), waiting, testkit.NewReceiver(t), ""}
 	c.Register(t, c.receiver, "changelog.published")
 	c.path = "/v1/boards/" + c.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
@@ -147,7 +148,7 @@ func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T
 	require.Eventually(t, func() bool { return time.Now().After(due) }, testkit.Wait, 10*time.Millisecond)
 	// Two that start together, each with a sweep of its own.
 	for range 2 {
-		testkit.Start(t, testkit.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
+		apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
 	}
 	c.receiver.Await(t, 1)
 	c.ends(t, id)
@@ -160,7 +161,7 @@ func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T
 // yet, and looks again.
 func TestAClockThatJumpsPublishesNeitherEarlyNorTwice(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	c := &changelog{app.Tenant(t), app, testkit.NewReceiver(t), ""}
 	c.path = "/v1/boards/" + c.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
 	due := time.Now().Add(2 * time.Second)

@@ -10,20 +10,21 @@ import (
 	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 // recordDelivery has one whose attempts get the statuses, then 200.
 func recordDelivery(name string, statuses ...int) func(*testing.T) {
 	return func(t *testing.T) {
-		g := newGroup(t, testkit.Options{Worker: true}, statuses)
+		g := newGroup(t, apptest.Options{Worker: true}, statuses)
 		writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, name, g.run)
 	}
 }
 
 // recordGroup has deliveries of one group that end at different attempts.
 func recordGroup(t *testing.T) {
-	g := newGroup(t, testkit.Options{Worker: true},
+	g := newGroup(t, apptest.Options{Worker: true},
 		nil, []int{500}, []int{500, 500}, []int{500, 500, 500}, []int{500, 500, 500, 500, 500})
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "group_with_failures", g.run)
 }
@@ -31,7 +32,7 @@ func recordGroup(t *testing.T) {
 // recordUpdate has a group of which an update ends what failed at first.
 func recordUpdate(name, update string) func(*testing.T) {
 	return func(t *testing.T) {
-		g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+		g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
 		g.waits(t, g.run, 2)
 		g.update(t, g.run, update, g.deliveries[0])
 		g.update(t, g.run, update)
@@ -40,7 +41,7 @@ func recordUpdate(name, update string) func(*testing.T) {
 }
 
 func recordCanceled(t *testing.T) {
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil)
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil)
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "canceled", g.run)
@@ -50,7 +51,7 @@ func recordCanceled(t *testing.T) {
 // reset to its end once more.
 func recordReset(t *testing.T) {
 	dead := []int{500, 500, 500, 500, 500}
-	g := newGroup(t, testkit.Options{Worker: true}, append(append(dead, dead...), 500), nil)
+	g := newGroup(t, apptest.Options{Worker: true}, append(append(dead, dead...), 500), nil)
 	for range 2 {
 		require.Error(t, g.over(t, g.run))
 		g.reset(t, g.run, -1)
@@ -61,7 +62,7 @@ func recordReset(t *testing.T) {
 // recordSweep has one with nothing to do, and one that gives up what an operator
 // terminated.
 func recordSweep(t *testing.T) {
-	g := newGroup(t, testkit.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
 	g.recordSweep(t, "nothing_to_do", 0)
 	require.NoError(t, g.app.Temporal.TerminateWorkflow(t.Context(), g.run, "", "a test"))
@@ -72,7 +73,7 @@ func recordSweep(t *testing.T) {
 // recordLongSweep has one with more to look at than an activity does.
 func recordLongSweep(t *testing.T) {
 	database := testkit.Database(t)
-	g := newGroup(t, testkit.Options{DatabaseURL: database, Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, apptest.Options{DatabaseURL: database, Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
 	c, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)

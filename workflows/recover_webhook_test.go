@@ -20,6 +20,7 @@ import (
 	"earshot/activities"
 	"earshot/ent/db"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
@@ -36,7 +37,7 @@ type outage struct {
 func newOutage(t *testing.T, deliveries int) *outage {
 	t.Helper()
 	o := &outage{temporal: testkit.Namespace(t), database: testkit.Database(t)}
-	o.bundle = setup(t, testkit.Options{Temporal: &o.temporal, DatabaseURL: o.database})
+	o.bundle = setup(t, apptest.Options{Temporal: &o.temporal, DatabaseURL: o.database})
 	ctx, store := o.tenant.Context(t.Context()), o.app.Store.Client()
 	o.post(t)
 	// Its run, when there is a worker, finds nothing to do.
@@ -53,9 +54,9 @@ func newOutage(t *testing.T, deliveries int) *outage {
 }
 
 // start gives the service a worker, until the test ends.
-func (o *outage) start(t *testing.T) *testkit.App {
+func (o *outage) start(t *testing.T) *apptest.App {
 	t.Helper()
-	return testkit.Start(t, testkit.Options{Worker: true, Temporal: &o.temporal, DatabaseURL: o.database})
+	return apptest.Start(t, apptest.Options{Worker: true, Temporal: &o.temporal, DatabaseURL: o.database})
 }
 
 func (o *outage) recover(t *testing.T) string {

@@ -30,6 +30,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -150,7 +151,7 @@ func TestRecord(t *testing.T) {
 }
 
 func recordRetention(t *testing.T) {
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
 	}, workflows.RemoveExpiredName)
@@ -200,7 +201,7 @@ func recordRecovery(t *testing.T) {
 
 // recordReplay has one that is made and one that is refused.
 func recordReplay(t *testing.T) {
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	b.post(t)
 	id := fmt.Sprint(b.delivery(t, "succeeded")["id"])
 	run, _, err := b.replay(t, id)
@@ -249,7 +250,7 @@ func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string)
 
 // recordConfirmation has one link that is used, and one whose time is up.
 func recordSubscribers(t *testing.T) {
-	p := newMailedTenant(t, testkit.Options{Worker: true})
+	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	id := p.Organization.ID.String()
@@ -263,7 +264,7 @@ func recordSubscribers(t *testing.T) {
 }
 
 func recordConfirmation(t *testing.T) {
-	b := newBallot(t, testkit.Options{Worker: true})
+	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	b.waits(t, b.app.Temporal, id)
 	require.Equal(t, http.StatusOK, b.press(t, b.token(t, id)))

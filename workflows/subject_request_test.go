@@ -12,6 +12,7 @@ import (
 	"earshot/activities"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -43,7 +44,7 @@ func TestAnExportOrErasureGoesOnUntilItsRowSaysThatItIsOverAndWaitsForAttemptsUn
 
 // recordSubjectRequest has an export, and an erasure that waits for an attempt.
 func recordSubjectRequest(t *testing.T) {
-	b := setup(t, testkit.Options{Worker: true})
+	b := setup(t, apptest.Options{Worker: true})
 	answer := make(chan struct{})
 	b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"events": []string{"contact.created"}})
 	b.receiver.Answer(func(int, testkit.Received) int { <-answer; return http.StatusOK })

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // clock notes when requests come.
@@ -49,8 +50,8 @@ func sentIDs(all []testkit.Received) (ids []string) {
 func TestAThrottledWebhookGetsNoMoreThanItsLimitFromTwoWorkersAndEverythingOnce(t *testing.T) {
 	t.Parallel()
 	database, engine := testkit.Database(t), testkit.Namespace(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database, Temporal: &engine})
-	testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: database, Temporal: &engine})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Temporal: &engine})
+	apptest.Start(t, apptest.Options{Worker: true, DatabaseURL: database, Temporal: &engine})
 	var receiver clock
 	b.receiver.Answer(receiver.answer)
 	const limit, events = 5, 20
@@ -73,7 +74,7 @@ func TestAThrottledWebhookGetsNoMoreThanItsLimitFromTwoWorkersAndEverythingOnce(
 func TestWhatWaitsUnderAThrottleArrivesWhenTheThrottleIsTakenAway(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": 1})
 	const events = 8
 	for range events {
@@ -93,7 +94,7 @@ func TestWhatWaitsUnderAThrottleArrivesWhenTheThrottleIsTakenAway(t *testing.T) 
 func TestWhatHappensAfterTheThrottleIsTakenAwayStandsBehindNobody(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, testkit.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": 1})
 	b.post(t)
 	b.receiver.Await(t, 1)

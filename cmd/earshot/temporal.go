@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"earshot/internal/searchattributes"
 	"earshot/worker"
 )
 
@@ -25,7 +26,7 @@ func newTemporalCommand() *cobra.Command {
 			wanted := worker.NeededAttributes()
 			if file != "" {
 				var err error
-				if wanted, err = worker.ReadAttributes(file); err != nil {
+				if wanted, err = searchattributes.Read(file); err != nil {
 					return err
 				}
 			}
@@ -38,7 +39,7 @@ func newTemporalCommand() *cobra.Command {
 				return errors.Wrap(err, "reach Temporal (TEMPORAL_ADDRESS chooses where)")
 			}
 			defer c.Close()
-			added, err := worker.SetUpNamespace(cmd.Context(), c, o.Namespace, wanted)
+			added, err := searchattributes.SetUp(cmd.Context(), c, o.Namespace, wanted)
 			if err != nil {
 				return err
 			}

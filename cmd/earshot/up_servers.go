@@ -14,7 +14,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/devstack"
 	"earshot/internal/seal"
-	"earshot/worker"
+	"earshot/internal/searchattributes"
 )
 
 const (
@@ -56,7 +56,7 @@ func (u *up) startTemporal(ctx context.Context) (string, error) {
 }
 
 func (u *up) registerAttributes(ctx context.Context) (string, error) {
-	wanted, err := worker.ReadAttributes(u.temporalDev())
+	wanted, err := searchattributes.Read(u.temporalDev())
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +70,7 @@ func (u *up) registerAttributes(ctx context.Context) (string, error) {
 		return "", errors.Wrap(err, "reach Temporal")
 	}
 	defer c.Close()
-	added, err := worker.SetUpNamespace(ctx, c, namespace, wanted)
+	added, err := searchattributes.SetUp(ctx, c, namespace, wanted)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/apikey"
 	"earshot/internal/access"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestTheNumberOfKeys(t *testing.T) {
@@ -48,10 +48,10 @@ func memberKeyCap(t *testing.T, n *tenant) {
 	kim := n.add(t, "member", "kim@example.com")
 	kim.fill(t, 19)
 	last := kim.NewKeyOf(t, one)
-	kim.full(t, 20, testkit.KeysPath, one)
-	n.full(t, 20, testkit.KeysPath, object{"name": "x", "scope": "read", "memberId": kim.Owner.ID.String()})
+	kim.full(t, 20, apptest.KeysPath, one)
+	n.full(t, 20, apptest.KeysPath, object{"name": "x", "scope": "read", "memberId": kim.Owner.ID.String()})
 	n.NewKeyOf(t, one)
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+last["id"].(string), nil)
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+last["id"].(string), nil)
 	kim.NewKeyOf(t, one) // one that ended makes room
 	kim.NewKey(t, access.NewAPIKey{Name: "the operator's", Scope: "read"})
 }
@@ -60,18 +60,18 @@ func rotatedKeysCount(t *testing.T, n *tenant) {
 	n.fill(t, 19)
 	key := n.NewKeyOf(t, one)
 	next := n.rotate(t, key["id"], 3600)
-	n.full(t, 20, testkit.KeysPath, one)
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+key["id"].(string), nil)
-	n.full(t, 20, testkit.KeysPath, one)
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+next["id"].(string), nil)
+	n.full(t, 20, apptest.KeysPath, one)
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+key["id"].(string), nil)
+	n.full(t, 20, apptest.KeysPath, one)
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+next["id"].(string), nil)
 	n.NewKeyOf(t, one)
 }
 
 func organizationKeyCap(t *testing.T, n *tenant) {
 	kim, key := n.add(t, "member", "kim@example.com"), n.NewKeyOf(t, one)
-	kim.fill(t, 1000-len(n.Walk(t, testkit.KeysPath, "100", func() {})))
+	kim.fill(t, 1000-len(n.Walk(t, apptest.KeysPath, "100", func() {})))
 	n.NewKeyOf(t, one)
-	n.full(t, 1000, testkit.KeysPath, one)
+	n.full(t, 1000, apptest.KeysPath, one)
 	n.rotate(t, key["id"], nil)
 }
 
@@ -79,7 +79,7 @@ func rotationCap(t *testing.T, n *tenant) {
 	key := n.NewKeyOf(t, one)
 	n.fill(t, 100)
 	next := n.rotate(t, key["id"], nil)
-	n.full(t, 100, testkit.KeysPath+"/"+key["id"].(string)+"/rotate", object{})
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+next["id"].(string), nil)
+	n.full(t, 100, apptest.KeysPath+"/"+key["id"].(string)+"/rotate", object{})
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+next["id"].(string), nil)
 	n.rotate(t, key["id"], nil)
 }

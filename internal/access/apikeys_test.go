@@ -13,7 +13,7 @@ import (
 
 	"earshot/ent/db/apikey"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAKeyMadeOverREST(t *testing.T) {
@@ -60,7 +60,7 @@ func (n *tenant) by(key any) *tenant {
 // listed is a key as the list shows it.
 func (n *tenant) listed(t *testing.T, id any) object {
 	t.Helper()
-	for _, k := range n.Do(t, http.MethodGet, testkit.KeysPath+"?limit=100", nil).Body["data"].([]any) {
+	for _, k := range n.Do(t, http.MethodGet, apptest.KeysPath+"?limit=100", nil).Body["data"].([]any) {
 		if k.(object)["id"] == id {
 			return k.(object)
 		}
@@ -79,15 +79,15 @@ func (n *tenant) ends(t *testing.T, key any) {
 }
 
 func mintKey(t *testing.T, n *tenant) {
-	a := n.Do(t, http.MethodPost, testkit.KeysPath, object{"name": " CI ", "scope": "read:write", "expiresAt": nil})
+	a := n.Do(t, http.MethodPost, apptest.KeysPath, object{"name": " CI ", "scope": "read:write", "expiresAt": nil})
 	require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
 	made := a.Data()
 	require.Regexp(t, "^esk_[0-9A-Za-z]{40}$", made["key"])
 	require.Equal(t, object{
 		"userId": n.Owner.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": "read:write",
 		"expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
-	}, testkit.Without(made, "id", "key", "createdAt"))
-	require.Equal(t, testkit.Without(made, "key"), n.listed(t, made["id"]))
+	}, apptest.Without(made, "id", "key", "createdAt"))
+	require.Equal(t, apptest.Without(made, "key"), n.listed(t, made["id"]))
 	n.by(made["key"]).Board(t)
 	require.NotNil(t, n.listed(t, made["id"])["lastUsedAt"])
 	require.NotEqual(t, made["key"], n.NewKeyOf(t, object{"name": "CI", "scope": "read:write"})["key"], "a name may be used again")
@@ -110,9 +110,9 @@ func readKey(t *testing.T, n *tenant) {
 	reader := n.by(made["key"])
 	reader.Get(t, "/v1/boards")
 	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodPost, "/v1/boards", object{"name": "x"})
-	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodPost, testkit.KeysPath, object{"name": "x", "scope": "read"})
-	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodPost, testkit.KeysPath+"/"+made["id"].(string)+"/rotate", object{})
-	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodDelete, testkit.KeysPath+"/"+made["id"].(string), nil)
+	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodPost, apptest.KeysPath, object{"name": "x", "scope": "read"})
+	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodPost, apptest.KeysPath+"/"+made["id"].(string)+"/rotate", object{})
+	reader.Refused(t, "ERR_SCOPE_INSUFFICIENT", http.MethodDelete, apptest.KeysPath+"/"+made["id"].(string), nil)
 	require.Equal(t, made["id"], reader.listed(t, made["id"])["id"])
 }
 
@@ -134,7 +134,7 @@ func badNewKeys(t *testing.T, n *tenant) {
 		rules string
 	}{
 		"empty and unknown": {object{"name": " ", "scope": "write", "expiresAt": "soon"}, "name:minLength scope:enum expiresAt:format"},
-		"a NUL, and past":   {object{"name": "\x00", "scope": "read", "expiresAt": testkit.LongPast}, "name:pattern expiresAt:future"},
+		"a NUL, and past":   {object{"name": "\x00", "scope": "read", "expiresAt": apptest.LongPast}, "name:pattern expiresAt:future"},
 		"101 characters":    {object{"name": strings.Repeat("é", 101), "scope": "read"}, "name:maxLength"},
 		"a NUL":             {object{"name": "a\x00", "scope": "read"}, "name:pattern"},
 		"past":              {object{"name": "x", "scope": "read", "expiresAt": time.Now().Add(-time.Second)}, "expiresAt:future"},
@@ -142,14 +142,14 @@ func badNewKeys(t *testing.T, n *tenant) {
 		"not a moment":      {object{"name": "x", "scope": "read", "expiresAt": "tomorrow"}, "expiresAt:format"},
 		"no scope":          {object{"name": "x", "scope": nil}, "scope:type"},
 	} {
-		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, testkit.KeysPath, test.body)
+		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, apptest.KeysPath, test.body)
 		var rules []string
 		for _, f := range a.Details()["fields"].([]any) {
 			rules = append(rules, fmt.Sprint(f.(object)["field"], ":", f.(object)["rule"]))
 		}
 		require.ElementsMatch(t, strings.Fields(test.rules), rules, why)
 	}
-	require.ElementsMatch(t, []string{"name", "scope"}, n.Refused(t, "ERR_VALIDATION", http.MethodPost, testkit.KeysPath, object{}).Fields())
+	require.ElementsMatch(t, []string{"name", "scope"}, n.Refused(t, "ERR_VALIDATION", http.MethodPost, apptest.KeysPath, object{}).Fields())
 }
 
 func keyNames(t *testing.T, n *tenant) {
@@ -161,25 +161,25 @@ func keyNames(t *testing.T, n *tenant) {
 
 func walkKeys(t *testing.T, n *tenant) {
 	by := []*tenant{n, n.add(t, "member", "kim@example.com")}
-	want := n.Walk(t, testkit.KeysPath, "100", func() {})
+	want := n.Walk(t, apptest.KeysPath, "100", func() {})
 	require.Len(t, want, 3, "the test kit's")
 	for i := range 27 {
 		want = append(want, by[i%2].NewKeyOf(t, object{"name": fmt.Sprint(i), "scope": "read"})["id"].(string))
 	}
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+want[5], nil)
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+want[5], nil)
 	for _, limit := range []string{"1", "7", "30", "100"} {
-		require.Equal(t, want, n.Walk(t, testkit.KeysPath, limit, func() {}), "by %s", limit)
+		require.Equal(t, want, n.Walk(t, apptest.KeysPath, limit, func() {}), "by %s", limit)
 	}
-	require.Len(t, n.Do(t, http.MethodGet, testkit.KeysPath, nil).Body["data"], 25, "the usual page")
+	require.Len(t, n.Do(t, http.MethodGet, apptest.KeysPath, nil).Body["data"], 25, "the usual page")
 	for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "cursor=x": "cursor"} {
-		require.Equal(t, []string{field}, n.Refused(t, "ERR_VALIDATION", http.MethodGet, testkit.KeysPath+"?"+query, nil).Fields())
+		require.Equal(t, []string{field}, n.Refused(t, "ERR_VALIDATION", http.MethodGet, apptest.KeysPath+"?"+query, nil).Fields())
 	}
 }
 
 func keysUnseen(t *testing.T, n *tenant) {
 	made := n.NewKeyOf(t, object{"name": "x", "scope": "read"})
-	turned := n.Make(t, http.MethodPost, testkit.KeysPath+"/"+made["id"].(string)+"/rotate", object{})
-	a := n.Do(t, http.MethodGet, testkit.KeysPath, nil)
+	turned := n.Make(t, http.MethodPost, apptest.KeysPath+"/"+made["id"].(string)+"/rotate", object{})
+	a := n.Do(t, http.MethodGet, apptest.KeysPath, nil)
 	for _, key := range []any{made["key"], turned["key"], n.Key, n.ReadKey} {
 		require.Contains(t, string(a.Raw), key.(string)[:12])
 		require.NotContains(t, string(a.Raw), key.(string)[12:])
@@ -191,25 +191,25 @@ func foreignKeys(t *testing.T, n *tenant) {
 	made := stranger.NewKeyOf(t, object{"name": "x", "scope": "read"})
 	unchanged := stranger.Watch(t)
 	for _, id := range []string{made["id"].(string), publicid.NewAPIKey().String()} {
-		n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, testkit.KeysPath+"/"+id, nil)
-		n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, testkit.KeysPath+"/"+id+"/rotate", object{})
+		n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, apptest.KeysPath+"/"+id, nil)
+		n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, apptest.KeysPath+"/"+id+"/rotate", object{})
 	}
 	unchanged(t)
-	require.NotContains(t, n.Walk(t, testkit.KeysPath, "100", func() {}), made["id"])
-	n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, testkit.KeysPath+"/"+n.Owner.ID.String(), nil)
+	require.NotContains(t, n.Walk(t, apptest.KeysPath, "100", func() {}), made["id"])
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, apptest.KeysPath+"/"+n.Owner.ID.String(), nil)
 }
 
 func revokedKey(t *testing.T, n *tenant) {
 	made := n.NewKeyOf(t, object{"name": "x", "scope": "read"})
 	n.by(made["key"]).Get(t, "/v1/me")
-	a := n.Do(t, http.MethodDelete, testkit.KeysPath+"/"+made["id"].(string), nil)
+	a := n.Do(t, http.MethodDelete, apptest.KeysPath+"/"+made["id"].(string), nil)
 	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
 	require.Equal(t, object{"id": made["id"]}, a.Data())
 	n.ends(t, made["key"])
 	kept := n.listed(t, made["id"])
-	require.WithinDuration(t, time.Now(), testkit.Moment(t, kept, "revokedAt"), time.Minute)
+	require.WithinDuration(t, time.Now(), apptest.Moment(t, kept, "revokedAt"), time.Minute)
 	unchanged := n.Watch(t)
-	again := n.Do(t, http.MethodDelete, testkit.KeysPath+"/"+made["id"].(string), nil)
+	again := n.Do(t, http.MethodDelete, apptest.KeysPath+"/"+made["id"].(string), nil)
 	require.Equal(t, http.StatusOK, again.Status)
 	require.Equal(t, a.Data(), again.Data())
 	unchanged(t)
@@ -218,7 +218,7 @@ func revokedKey(t *testing.T, n *tenant) {
 
 func revokeItself(t *testing.T, n *tenant) {
 	made := n.NewKeyOf(t, object{"name": "x", "scope": "read:write"})
-	n.by(made["key"]).Make(t, http.MethodDelete, testkit.KeysPath+"/"+made["id"].(string), nil)
+	n.by(made["key"]).Make(t, http.MethodDelete, apptest.KeysPath+"/"+made["id"].(string), nil)
 	n.ends(t, made["key"])
 }
 
@@ -229,7 +229,7 @@ func (n *tenant) rotate(t *testing.T, id any, overlap any) object {
 	if overlap != nil {
 		body["overlapSeconds"] = overlap
 	}
-	a := n.Do(t, http.MethodPost, testkit.KeysPath+"/"+id.(string)+"/rotate", body)
+	a := n.Do(t, http.MethodPost, apptest.KeysPath+"/"+id.(string)+"/rotate", body)
 	require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
 	return a.Data()
 }
@@ -252,7 +252,7 @@ func rotateKey(t *testing.T, n *tenant) {
 		require.Equal(t, object{
 			"userId": member.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": scope,
 			"expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
-		}, testkit.Without(made, "id", "key", "createdAt"))
+		}, apptest.Without(made, "id", "key", "createdAt"))
 		for _, key := range []any{old["key"], made["key"]} {
 			a := n.by(key).Do(t, http.MethodGet, "/v1/me", nil)
 			require.Equal(t, http.StatusOK, a.Status, "both are good")
@@ -266,8 +266,8 @@ func rotationOverlap(t *testing.T, n *tenant) {
 		old := n.NewKeyOf(t, object{"name": "x", "scope": "read"})
 		made := n.rotate(t, old["id"], overlap)
 		kept := n.listed(t, old["id"])
-		require.WithinDuration(t, testkit.Moment(t, made, "createdAt").Add(want), testkit.Moment(t, kept, "expiresAt"), 500*time.Millisecond, "%v", overlap)
-		require.Equal(t, testkit.Without(old, "key", "expiresAt", "lastUsedAt"), testkit.Without(kept, "expiresAt", "lastUsedAt"))
+		require.WithinDuration(t, apptest.Moment(t, made, "createdAt").Add(want), apptest.Moment(t, kept, "expiresAt"), 500*time.Millisecond, "%v", overlap)
+		require.Equal(t, apptest.Without(old, "key", "expiresAt", "lastUsedAt"), apptest.Without(kept, "expiresAt", "lastUsedAt"))
 		require.Nil(t, kept["revokedAt"])
 	}
 }
@@ -289,7 +289,7 @@ func rotateShortLived(t *testing.T, n *tenant) {
 	}
 	old := n.NewKeyOf(t, object{"name": "x", "scope": "read", "expiresAt": time.Now().Add(time.Hour)})
 	n.rotate(t, old["id"], 60)
-	require.WithinDuration(t, time.Now().Add(time.Minute), testkit.Moment(t, n.listed(t, old["id"]), "expiresAt"), 10*time.Second)
+	require.WithinDuration(t, time.Now().Add(time.Minute), apptest.Moment(t, n.listed(t, old["id"]), "expiresAt"), 10*time.Second)
 }
 
 // agedKey is a key for 30 days that was made 29 days ago.
@@ -310,9 +310,9 @@ func (n *tenant) agedKey(t *testing.T) object {
 func rotationLifetime(t *testing.T, n *tenant) {
 	old := n.agedKey(t)
 	made := n.rotate(t, old["id"], nil)
-	require.WithinDuration(t, testkit.Moment(t, made, "createdAt").Add(30*24*time.Hour), testkit.Moment(t, made, "expiresAt"), 10*time.Second)
+	require.WithinDuration(t, apptest.Moment(t, made, "createdAt").Add(30*24*time.Hour), apptest.Moment(t, made, "expiresAt"), 10*time.Second)
 	next := n.rotate(t, made["id"], nil)
-	require.WithinDuration(t, testkit.Moment(t, next, "createdAt").Add(30*24*time.Hour), testkit.Moment(t, next, "expiresAt"), 10*time.Second)
+	require.WithinDuration(t, apptest.Moment(t, next, "createdAt").Add(30*24*time.Hour), apptest.Moment(t, next, "expiresAt"), 10*time.Second)
 }
 
 // Who lost the answer rotates the old key again, as long as that is good. Its
@@ -327,7 +327,7 @@ func rotateAgedTwice(t *testing.T, n *tenant) {
 	old := n.agedKey(t)
 	n.rotate(t, old["id"], 60)
 	again := n.rotate(t, old["id"], 60)
-	require.WithinDuration(t, testkit.Moment(t, again, "createdAt").Add(30*24*time.Hour), testkit.Moment(t, again, "expiresAt"), 10*time.Second,
+	require.WithinDuration(t, apptest.Moment(t, again, "createdAt").Add(30*24*time.Hour), apptest.Moment(t, again, "expiresAt"), 10*time.Second,
 		"the key was made for 30 days")
 }
 
@@ -342,7 +342,7 @@ func rotateTheNewOne(t *testing.T, n *tenant) {
 
 func badOverlaps(t *testing.T, n *tenant) {
 	made := n.NewKeyOf(t, object{"name": "x", "scope": "read"})
-	path := testkit.KeysPath + "/" + made["id"].(string) + "/rotate"
+	path := apptest.KeysPath + "/" + made["id"].(string) + "/rotate"
 	for _, overlap := range []any{-1, 2_592_001, "3600", 0.5, nil, 1e30} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, path, object{"overlapSeconds": overlap})
 		require.Equal(t, []string{"overlapSeconds"}, a.Fields(), "%v", overlap)
@@ -353,18 +353,18 @@ func badOverlaps(t *testing.T, n *tenant) {
 
 func rotateEndedKeys(t *testing.T, n *tenant) {
 	revoked := n.NewKeyOf(t, object{"name": "x", "scope": "read"})["id"].(string)
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+revoked, nil)
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+revoked, nil)
 	expired := n.NewKeyOf(t, object{"name": "x", "scope": "read"})["id"].(string)
 	n.rotate(t, expired, 0)
-	both := n.NewKeyOf(t, object{"name": "both", "scope": "read", "expiresAt": testkit.FarAway})["id"].(string)
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+both, nil)
+	both := n.NewKeyOf(t, object{"name": "both", "scope": "read", "expiresAt": apptest.FarAway})["id"].(string)
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+both, nil)
 	n.App.Store.Client().APIKey.Update().Where(apikey.Name("both")).SetExpiresAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
 	for id, reason := range map[string]string{revoked: "key_revoked", expired: "key_expired", both: "key_revoked"} {
-		a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, testkit.KeysPath+"/"+id+"/rotate", object{})
+		a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, apptest.KeysPath+"/"+id+"/rotate", object{})
 		require.Equal(t, http.StatusConflict, a.Status)
 		require.Equal(t, object{"reason": reason}, a.Details())
 	}
-	require.Equal(t, object{"id": expired}, n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+expired, nil), "what expired can be revoked")
+	require.Equal(t, object{"id": expired}, n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+expired, nil), "what expired can be revoked")
 }
 
 func inheritedBudget(t *testing.T, n *tenant) {

@@ -10,7 +10,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAKeyMadeForSomebodyElse(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAKeyThatEndedAMomentAgoChangesNoKeyAndNoMember(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"revoked": func(t *testing.T, n *tenant) {
-			n.endedJustNow(t, func(_ *tenant, id string) { n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+id, nil) })
+			n.endedJustNow(t, func(_ *tenant, id string) { n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+id, nil) })
 		},
 		"rotated without an overlap": func(t *testing.T, n *tenant) {
 			n.endedJustNow(t, func(kim *tenant, id string) { kim.rotate(t, id, 0) })

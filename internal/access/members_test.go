@@ -15,7 +15,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 const membersPath = "/v1/members"
@@ -84,7 +84,7 @@ func (n *tenant) forbidden(t *testing.T, method, path string, body any) {
 func newMember(t *testing.T, n *tenant) {
 	made := n.Make(t, http.MethodPost, membersPath, object{"email": " Kim@Example.COM ", "name": " Kim Osei "})
 	require.Equal(t, object{"email": "kim@example.com", "name": "Kim Osei", "role": "member"},
-		testkit.Without(made, "id", "createdAt", "updatedAt"))
+		apptest.Without(made, "id", "createdAt", "updatedAt"))
 	require.Equal(t, made, n.Get(t, membersPath+"/"+made["id"].(string)))
 	all := n.Do(t, http.MethodGet, membersPath, nil).Body["data"].([]any)
 	require.Equal(t, n.Owner.ID.String(), all[0].(object)["id"])
@@ -108,12 +108,12 @@ func badMembers(t *testing.T, n *tenant) {
 		"null":               {object{"email": nil, "name": nil, "role": nil}, []string{"email type", "name type", "role type"}},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, membersPath, test.body)
-		require.Subset(t, testkit.FieldRules(a), test.rules, why)
+		require.Subset(t, apptest.FieldRules(a), test.rules, why)
 	}
 	_, err := n.App.Access.EnlistMember(n.Context(t.Context()), access.NewMember{Email: "x@example.com", Name: "Kim\u009b2J", Role: "member"})
 	require.True(t, problem.Is(err, problem.Validation), "%v", err)
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, n.path(), object{"name": "", "role": "boss"})
-	require.ElementsMatch(t, []string{"name minLength", "role enum"}, testkit.FieldRules(a))
+	require.ElementsMatch(t, []string{"name minLength", "role enum"}, apptest.FieldRules(a))
 }
 
 func takenAddresses(t *testing.T, n *tenant) {
@@ -151,8 +151,8 @@ func changeMember(t *testing.T, n *tenant) {
 	before := n.Get(t, kim.path())
 	after := n.Patch(t, kim.path(), object{"name": " Kim O. ", "role": "admin", "email": "other@example.com"})
 	require.Equal(t, object{"name": "Kim O.", "role": "admin", "email": "kim@example.com"},
-		testkit.Without(after, "id", "createdAt", "updatedAt"))
-	testkit.Later(t, after, before, "updatedAt")
+		apptest.Without(after, "id", "createdAt", "updatedAt"))
+	apptest.Later(t, after, before, "updatedAt")
 	unchanged := n.Watch(t)
 	require.Equal(t, after, n.Patch(t, kim.path(), after))
 	require.Equal(t, after, n.Patch(t, kim.path(), object{}))
@@ -185,10 +185,10 @@ func removeMember(t *testing.T, n *tenant) {
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, kim.path(), nil)
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodPatch, kim.path(), object{"name": "x"})
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, kim.path(), nil)
-	a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, testkit.KeysPath, object{"name": "x", "scope": "read", "memberId": kim.Owner.ID.String()})
+	a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, apptest.KeysPath, object{"name": "x", "scope": "read", "memberId": kim.Owner.ID.String()})
 	require.Equal(t, "memberId", a.Details()["field"])
 	require.Len(t, n.Do(t, http.MethodGet, membersPath, nil).Body["data"], 1)
-	n.Make(t, http.MethodDelete, testkit.KeysPath+"/"+spare["id"].(string), nil) // again without effect
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+spare["id"].(string), nil) // again without effect
 }
 
 func whatStays(t *testing.T, n *tenant) {
@@ -237,7 +237,7 @@ func removedMeanwhile(t *testing.T, n *tenant) {
 	for range 10 {
 		kim := n.add(t, "member", "kim@example.com")
 		n.atOnce(t, func() { n.Do(t, http.MethodDelete, kim.path(), nil) }, func() {
-			kim.Do(t, http.MethodPost, testkit.KeysPath, object{"name": "x", "scope": "read"})
+			kim.Do(t, http.MethodPost, apptest.KeysPath, object{"name": "x", "scope": "read"})
 		})
 		left := n.App.Store.Client().APIKey.Query().Where(apikey.UserID(kim.Owner.ID), apikey.RevokedAtIsNil()).CountX(n.Context(t.Context()))
 		require.Zero(t, left)
@@ -264,12 +264,12 @@ func lastOwner(t *testing.T, n *tenant) {
 }
 
 // twoOwners are owners who do something at once, again and again. One of them stays.
-func (n *tenant) twoOwners(t *testing.T, first, second func(a, b *tenant) testkit.Answer) {
+func (n *tenant) twoOwners(t *testing.T, first, second func(a, b *tenant) apptest.Answer) {
 	t.Helper()
 	for range 10 {
 		of := n.on(t, "business")
 		other := of.add(t, "owner", "second@example.com")
-		var answers [2]testkit.Answer
+		var answers [2]apptest.Answer
 		n.atOnce(t, func() { answers[0] = first(of, other) }, func() { answers[1] = second(of, other) })
 		owners := of.App.Store.Client().User.Query().Where(user.RoleEQ(user.RoleOwner)).CountX(of.Context(t.Context()))
 		require.Equal(t, 1, owners)
@@ -289,20 +289,20 @@ var demotion = object{"role": "member"}
 
 func ownersResign(t *testing.T, n *tenant) {
 	n.twoOwners(t,
-		func(a, _ *tenant) testkit.Answer { return a.Do(t, http.MethodPatch, a.path(), demotion) },
-		func(_, b *tenant) testkit.Answer { return b.Do(t, http.MethodPatch, b.path(), demotion) })
+		func(a, _ *tenant) apptest.Answer { return a.Do(t, http.MethodPatch, a.path(), demotion) },
+		func(_, b *tenant) apptest.Answer { return b.Do(t, http.MethodPatch, b.path(), demotion) })
 }
 
 func ownersDemote(t *testing.T, n *tenant) {
 	n.twoOwners(t,
-		func(a, b *tenant) testkit.Answer { return a.Do(t, http.MethodPatch, b.path(), demotion) },
-		func(a, b *tenant) testkit.Answer { return b.Do(t, http.MethodPatch, a.path(), demotion) })
+		func(a, b *tenant) apptest.Answer { return a.Do(t, http.MethodPatch, b.path(), demotion) },
+		func(a, b *tenant) apptest.Answer { return b.Do(t, http.MethodPatch, a.path(), demotion) })
 }
 
 func ownersGo(t *testing.T, n *tenant) {
 	n.twoOwners(t,
-		func(a, _ *tenant) testkit.Answer { return a.Do(t, http.MethodDelete, a.path(), nil) },
-		func(_, b *tenant) testkit.Answer { return b.Do(t, http.MethodPatch, b.path(), demotion) })
+		func(a, _ *tenant) apptest.Answer { return a.Do(t, http.MethodDelete, a.path(), nil) },
+		func(_, b *tenant) apptest.Answer { return b.Do(t, http.MethodPatch, b.path(), demotion) })
 }
 
 func rolesOverMembers(t *testing.T, n *tenant) {
@@ -336,16 +336,16 @@ func rolesOverKeys(t *testing.T, n *tenant) {
 	}
 	for by, whose := range map[*tenant][]*tenant{kim: {n, admin}, admin: {n}} {
 		for _, of := range whose {
-			by.forbidden(t, http.MethodPost, testkit.KeysPath, key(of))
+			by.forbidden(t, http.MethodPost, apptest.KeysPath, key(of))
 			theirs := of.NewKeyOf(t, object{"name": "x", "scope": "read"})
-			by.forbidden(t, http.MethodDelete, testkit.KeysPath+"/"+theirs["id"].(string), nil)
+			by.forbidden(t, http.MethodDelete, apptest.KeysPath+"/"+theirs["id"].(string), nil)
 		}
 	}
 	for by, whose := range map[*tenant][]*tenant{kim: {kim}, admin: {admin, kim}, n: {n, admin, kim}} {
 		for _, of := range whose {
 			made := by.NewKeyOf(t, key(of))
 			require.Equal(t, of.Owner.ID.String(), made["userId"])
-			by.Make(t, http.MethodDelete, testkit.KeysPath+"/"+made["id"].(string), nil)
+			by.Make(t, http.MethodDelete, apptest.KeysPath+"/"+made["id"].(string), nil)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func demotedJustNow(t *testing.T, n *tenant) {
 func rolesElsewhere(t *testing.T, n *tenant) {
 	kim := n.add(t, "member", "kim@example.com")
 	kim.Patch(t, kim.Post(t), object{"status": "planned"})
-	kim.ID(t, "/v1/webhooks", testkit.Registration)
+	kim.ID(t, "/v1/webhooks", apptest.Registration)
 	own := kim.NewKeyOf(t, object{"name": "x", "scope": "read:write"})
-	kim.Make(t, http.MethodPost, testkit.KeysPath+"/"+own["id"].(string)+"/rotate", object{})
+	kim.Make(t, http.MethodPost, apptest.KeysPath+"/"+own["id"].(string)+"/rotate", object{})
 }

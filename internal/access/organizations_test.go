@@ -13,14 +13,14 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 var acme = access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "ada@example.com", OwnerName: "Ada"}
 
 func TestTheOnlyOrganizationNeedsNoName(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	_, _, err := app.Access.FindOrganization(t.Context(), nil)
 	require.True(t, problem.Is(err, problem.NotFound), "there is none")
 	made, owner, err := app.Access.CreateOrganization(t.Context(), acme)

@@ -33,15 +33,21 @@ var allowed = map[string][]string{
 	"internal/needs":       nil,
 	"internal/devstack":    {"internal/needs"},
 	"internal/etag":        nil,
+	"internal/clientaddr":  nil,
+	"internal/inflight":    nil,
+	"internal/machine":     nil,
 	"internal/memory":      nil,
 	"internal/problem":     nil,
+	"internal/metadata":    {"internal/problem"},
+	"internal/slug":        {"internal/problem"},
 	"internal/publicid":    nil,
 	"internal/seal":        nil,
 	"internal/wordlist":    nil,
 	"internal/event":       {"internal/publicid"},
 	// Nothing of it is in an ordinary build; who may be killed at a line names it.
-	"internal/failpoint": nil,
-	"internal/mail":      {"internal/config"},
+	"internal/failpoint":        nil,
+	"internal/mail":             {"internal/config"},
+	"internal/searchattributes": nil,
 	// The text of the guide to the API, and its pages.
 	"docs/api":       nil,
 	"internal/guide": {"docs/api"},
@@ -52,7 +58,7 @@ var allowed = map[string][]string{
 	"ent/schema":     {"internal/publicid"},
 	"ent/db/...":     {"ent/db/...", "ent/schema", "internal/publicid"},
 	"ent/migrations": nil,
-	"internal/store": {"ent/db/...", "ent/migrations", "internal/publicid", "internal/config", "internal/telemetry"},
+	"internal/store": {"ent/db/...", "ent/migrations", "internal/inflight", "internal/publicid", "internal/config", "internal/telemetry"},
 	// What migrations lock, and the rules for them.
 	"internal/migration": {"ent/migrations"},
 	// The domain. It owns the port through which deliveries are started, so it
@@ -67,16 +73,16 @@ var allowed = map[string][]string{
 		"internal/store", "internal/wordlist",
 	},
 	"internal/contacts": {
-		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/page", "internal/problem",
-		"internal/publicid", "internal/store",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/metadata", "internal/page",
+		"internal/problem", "internal/publicid", "internal/store",
 	},
 	"internal/webhooks": {
-		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/page",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/inflight",
+		"internal/page", "internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"internal/feedback": {
 		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
-		"internal/problem", "internal/publicid", "internal/store",
+		"internal/problem", "internal/publicid", "internal/slug", "internal/store",
 	},
 	"internal/subscribers": {
 		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
@@ -113,35 +119,51 @@ var allowed = map[string][]string{
 	},
 	// The edges.
 	"api/gen": nil,
+	// The contract as requests are held against it.
+	"api/contract":     {"internal/problem"},
+	"internal/keyring": {"internal/access", "internal/change"},
 	"api": {
-		"api/gen", "ent/db/...", "internal/access", "internal/change", "internal/config",
-		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/memory", "internal/page", "internal/problem",
+		"api/contract", "api/gen", "ent/db/...", "internal/access", "internal/change", "internal/clientaddr", "internal/config",
+		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/keyring", "internal/memory", "internal/page", "internal/problem",
 		"internal/publicid", "internal/subjects", "internal/subscribers", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
 	},
+	// The parts of the pages that know nothing of the service.
+	"web/markup":    {"web/messages"},
+	"web/messages":  nil,
+	"web/pagecache": {"internal/memory"},
+	"web/palette":   nil,
+	"web/preview":   {"web/palette"},
 	// The pages for everybody. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
 		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/subscribers", "internal/telemetry", "internal/tokenbucket",
-		"internal/widget",
+		"internal/widget", "web/markup", "web/messages", "web/pagecache", "web/palette", "web/preview",
 	},
 	// It knows operations by the contract alone.
 	"mcp": {"api", "internal/problem"},
 	"worker": {
-		"activities", "dispatch", "internal/config", "internal/feedback", "internal/mail", "internal/seal", "internal/send",
-		"internal/store", "internal/telemetry", "workflows",
+		"activities", "dispatch", "internal/config", "internal/feedback", "internal/machine", "internal/mail", "internal/seal", "internal/send",
+		"internal/searchattributes", "internal/store", "internal/telemetry", "workflows",
 	},
 	// What puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},
 	"internal/devstack/withstack": {"internal/devstack", "internal/needs"},
-	"internal/testkit":            {"..."},
-	"internal/testkit/tier/...":   {"internal/needs", "internal/testkit/tier"},
-	"bench/...":                   {"..."},
-	"e2e/...":                     {"..."},
-	"internal/architecture":       nil,
-	"sdk/generate":                nil,
-	"ent":                         nil,
-	"ent/generate":                nil,
-	"ent/newmigration":            {"ent/migrations", "internal/migration", "internal/store"},
+	// An edit of the service must not run tests again that need the servers alone.
+	"internal/testkit": {"ent/migrations", "internal/devstack", "internal/searchattributes", "internal/store", "internal/telemetry", "internal/testkit/tier", "webhook"},
+	// Nor an edit of the pages, of the tools or of the worker those that don't name it.
+	"internal/testkit/apptest": {
+		"api", "dispatch", "ent/db/...", "internal/access", "internal/backfill", "internal/change", "internal/config", "internal/contacts",
+		"internal/event", "internal/feedback", "internal/interactions", "internal/publicid", "internal/store", "internal/subjects",
+		"internal/subscribers", "internal/telemetry", "internal/testkit", "internal/webhooks", "internal/widget",
+	},
+	"internal/testkit/tier/...": {"internal/needs", "internal/testkit/tier"},
+	"bench/...":                 {"..."},
+	"e2e/...":                   {"..."},
+	"internal/architecture":     nil,
+	"sdk/generate":              nil,
+	"ent":                       nil,
+	"ent/generate":              nil,
+	"ent/newmigration":          {"ent/migrations", "internal/migration", "internal/store"},
 	// What judges the service has nothing of it.
 	"e2e/faults/ledger":   nil,
 	"e2e/faults/hostile":  nil,
@@ -153,11 +175,18 @@ var allowed = map[string][]string{
 // onlyTests are packages that no program may hold.
 var onlyTests = []string{"internal/testkit", "bench", "e2e"}
 
-// pkg is a package as `go list` tells of it.
+// testedFromOutside are packages whose tests start the whole service, which holds the package
+// itself.
+var testedFromOutside = []string{
+	"api", "dispatch", "internal/contacts", "internal/feedback", "internal/interactions", "internal/store", "internal/webhooks", "mcp",
+	"web", "worker",
+}
+
+// pkg is a package as `go list` tells of it. TestGoFiles are the tests inside the package.
 type pkg struct {
-	ImportPath, Dir string
-	GoFiles         []string
-	Imports         []string
+	ImportPath, Dir      string
+	GoFiles, TestGoFiles []string
+	Imports              []string
 }
 
 func (p pkg) name() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
@@ -174,7 +203,7 @@ func (p pkg) own() []string {
 }
 
 var packages = sync.OnceValues(func() ([]pkg, error) {
-	out, err := golist("-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	out, err := golist("-json=ImportPath,Dir,GoFiles,TestGoFiles,Imports", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -280,6 +309,13 @@ func TestNoProgramHoldsWhatIsForTests(t *testing.T) {
 		for _, imported := range p.own() {
 			require.False(t, isForTests(imported), "%s imports %s", p.name(), imported)
 		}
+	}
+}
+
+func TestPackagesOfTheServiceAreTestedFromOutside(t *testing.T) {
+	t.Parallel()
+	for _, name := range testedFromOutside {
+		require.Empty(t, find(t, name).TestGoFiles, "%s: a test inside the package makes Go compile the service a second time", name)
 	}
 }
 

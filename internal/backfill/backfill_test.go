@@ -15,11 +15,12 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestABackfill(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=2"}})
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=2"}})
 	for name, test := range map[string]func(*testing.T, *tenant){
 		"makes contacts of those who acted before the moment, by what they did first": firstActivity,
 		"knows who is a contact, and changes nothing of them":                         knownContacts,

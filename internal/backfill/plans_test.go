@@ -47,9 +47,7 @@ func TestALookForActivityGoesAlongIndexes(t *testing.T) {
 	}))
 	for _, q := range last.All() {
 		if strings.Contains(q.SQL, "public_post") {
-			plan := testkit.KeptPlan(t, c, q)
-			require.NotContains(t, plan, "Seq Scan on posts", plan)
-			require.Contains(t, plan, "post_author_user_id", plan)
+			testkit.RequireIndexed(t, testkit.KeptPlan(t, c, q), "posts", "author_user_id")
 			return
 		}
 	}

@@ -13,21 +13,21 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m) }
 
 type object = map[string]any
 
 // tenant is an organization with a public board and a post.
 type tenant struct {
-	*testkit.Tenant
+	*apptest.Tenant
 	board publicid.Board
 	post  publicid.Post
 }
 
-func newTenant(t *testing.T, app *testkit.App, plan string) *tenant {
+func newTenant(t *testing.T, app *apptest.App, plan string) *tenant {
 	t.Helper()
 	n := &tenant{Tenant: app.TenantOn(t, plan)}
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas", "public": true})

@@ -14,7 +14,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAContact(t *testing.T) {
@@ -62,7 +62,7 @@ func createContact(t *testing.T, n *tenant) {
 		"name": "Ada", "plan": "Team", "mrrCents": json.Number("0"), "currency": "EUR",
 		"metadata": object{"z": json.Number("9007199254740993"), "a": json.Number("1.50")},
 		"source":   "admin", "consentBasis": "admin_created",
-	}, testkit.Without(made, "id", "firstSeenAt", "lastSeenAt", "createdAt", "updatedAt"))
+	}, apptest.Without(made, "id", "firstSeenAt", "lastSeenAt", "createdAt", "updatedAt"))
 	require.Contains(t, string(a.Raw), `"metadata":{"z":9007199254740993,"a":1.50}`, "in the order that was sent")
 	for _, at := range []string{"firstSeenAt", "lastSeenAt", "updatedAt"} {
 		require.Equal(t, made["createdAt"], made[at], at)
@@ -89,11 +89,11 @@ func createNobody(t *testing.T, n *tenant) {
 
 func contactCreated(t *testing.T, n *tenant) {
 	n.Listen(t)
-	for _, body := range []object{{}, testkit.With("u-1", testkit.EveryTrait)} {
+	for _, body := range []object{{}, apptest.With("u-1", apptest.EveryTrait)} {
 		made := n.Make(t, http.MethodPost, "/v1/contacts", body)
 		told := n.Payloads(t, event.ContactCreated)
 		require.Equal(t, fmt.Sprint(object{
-			"event": "contact.created", "organizationId": n.Organization.ID, "contact": testkit.Without(made, "organizationId"),
+			"event": "contact.created", "organizationId": n.Organization.ID, "contact": apptest.Without(made, "organizationId"),
 		}), fmt.Sprint(told[len(told)-1]))
 	}
 	require.Len(t, n.Recorded(t), 2)
@@ -281,7 +281,7 @@ func deleteContact(t *testing.T, n *tenant) {
 			"contact": object{"id": made["id"], "externalUserId": externalUserID},
 		}, told[len(told)-1])
 		before["contactId"] = nil
-		require.Equal(t, testkit.Without(before, "updatedAt"), testkit.Without(n.Get(t, post), "updatedAt"))
+		require.Equal(t, apptest.Without(before, "updatedAt"), apptest.Without(n.Get(t, post), "updatedAt"))
 		n.Refused(t, "ERR_NOT_FOUND", http.MethodDelete, contact, nil)
 		n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, contact, nil)
 		n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, n.Board(t)+"/posts", object{"title": "x", "contactId": made["id"]})
@@ -332,15 +332,15 @@ func eachPatch(t *testing.T, n *tenant, start object, cases map[string]string) {
 		for trait, side := range sides {
 			made[trait] = side.To
 		}
-		require.Equal(t, fmt.Sprint(testkit.Without(made, "updatedAt")), fmt.Sprint(testkit.Without(got, "updatedAt")), patch)
+		require.Equal(t, fmt.Sprint(apptest.Without(made, "updatedAt")), fmt.Sprint(apptest.Without(got, "updatedAt")), patch)
 		last := n.Payloads(t, event.ContactUpdated)[count-1]
-		require.Equal(t, fmt.Sprint(testkit.Without(got, "organizationId")), fmt.Sprint(last["contact"]))
-		require.Equal(t, got, testkit.Without(n.Get(t, "/v1/contacts/"+id), "postCount", "voteCount", "commentCount"))
+		require.Equal(t, fmt.Sprint(apptest.Without(got, "organizationId")), fmt.Sprint(last["contact"]))
+		require.Equal(t, got, apptest.Without(n.Get(t, "/v1/contacts/"+id), "postCount", "voteCount", "commentCount"))
 	}
 }
 
 func overwrites(t *testing.T, n *tenant) {
-	eachPatch(t, n, testkit.EveryTrait, map[string]string{
+	eachPatch(t, n, apptest.EveryTrait, map[string]string{
 		`{"externalUserId":" u-2 "}`:          `{"externalUserId":{"from":null,"to":" u-2 "}}`,
 		`{"email":" Eve@Example.COM "}`:       `{"email":{"from":"ada@example.com","to":"eve@example.com"}}`,
 		`{"name":" Eve "}`:                    `{"name":{"from":"Ada","to":"Eve"}}`,
@@ -354,7 +354,7 @@ func overwrites(t *testing.T, n *tenant) {
 }
 
 func empties(t *testing.T, n *tenant) {
-	eachPatch(t, n, testkit.EveryTrait, map[string]string{
+	eachPatch(t, n, apptest.EveryTrait, map[string]string{
 		`{"email":null}`:                    `{"email":{"from":"ada@example.com","to":null}}`,
 		`{"name":null}`:                     `{"name":{"from":"Ada","to":null}}`,
 		`{"plan":null}`:                     `{"plan":{"from":"team","to":null}}`,
@@ -389,7 +389,7 @@ func patchPaired(t *testing.T, n *tenant) {
 			{object{"mrrCents": 1, "currency": nil}, "mrrCents paired"}, {object{"mrrCents": nil, "currency": "EUR"}, "mrrCents paired"},
 		} {
 			for method, path := range map[string]string{http.MethodPatch: contact, http.MethodPost: "/v1/contacts"} {
-				require.Equal(t, []string{bad.rule}, testkit.FieldRules(n.Refused(t, "ERR_VALIDATION", method, path, bad.body)))
+				require.Equal(t, []string{bad.rule}, apptest.FieldRules(n.Refused(t, "ERR_VALIDATION", method, path, bad.body)))
 			}
 		}
 	}
@@ -417,7 +417,7 @@ func patchNothing(t *testing.T, n *tenant) {
 		`{"mrrCents":4900,"currency":"EUR"}`, `{"metadata": {"b": {"d": [ ], "c": "\u00e9"}, "a": 1.0}}`,
 		`{"source":"x","consentBasis":"y","id":"z","firstSeenAt":1,"lastSeenAt":"2020-01-01T00:00:00Z","createdAt":null}`,
 	} {
-		require.Equal(t, testkit.Without(before, "postCount", "voteCount", "commentCount"), n.Patch(t, contact, patch), patch)
+		require.Equal(t, apptest.Without(before, "postCount", "voteCount", "commentCount"), n.Patch(t, contact, patch), patch)
 	}
 	unchanged(t)
 	n.Patch(t, contact, `{"metadata":{"a":1,"b":{"c":"é","d":[]}}}`)
@@ -427,14 +427,14 @@ func patchNothing(t *testing.T, n *tenant) {
 
 func contactSentBack(t *testing.T, n *tenant) {
 	n.Listen(t)
-	whole := maps.Clone(testkit.EveryTrait)
+	whole := maps.Clone(apptest.EveryTrait)
 	whole["metadata"] = object{"<&>": json.Number("1e400"), "a": []any{json.Number("1.50"), nil, "\u2028"}}
-	for _, traits := range []object{{}, testkit.With("u-1", whole), testkit.With("u-2", object{"name": "İı ß", "email": "é@example.com"})} {
+	for _, traits := range []object{{}, apptest.With("u-1", whole), apptest.With("u-2", object{"name": "İı ß", "email": "é@example.com"})} {
 		contact := "/v1/contacts/" + n.ID(t, "/v1/contacts", traits)
 		read := n.Get(t, contact)
 		unchanged := n.Watch(t)
 		got := n.Patch(t, contact, read)
-		require.Equal(t, testkit.Without(read, "postCount", "voteCount", "commentCount"), got)
+		require.Equal(t, apptest.Without(read, "postCount", "voteCount", "commentCount"), got)
 		unchanged(t)
 	}
 }
@@ -444,9 +444,9 @@ func patchKeepsHistory(t *testing.T, n *tenant) {
 	seen := n.Identify(t, object{"externalUserId": "u-1"})
 	contact := "/v1/contacts/" + seen["id"].(string)
 	got := n.Patch(t, contact, object{
-		"name": "Ada", "source": "admin", "consentBasis": "admin_created", "firstSeenAt": testkit.LongPast, "lastSeenAt": testkit.FarAway,
-		"createdAt": testkit.LongPast, "updatedAt": testkit.LongPast, "id": publicid.NewContact().String(),
+		"name": "Ada", "source": "admin", "consentBasis": "admin_created", "firstSeenAt": apptest.LongPast, "lastSeenAt": apptest.FarAway,
+		"createdAt": apptest.LongPast, "updatedAt": apptest.LongPast, "id": publicid.NewContact().String(),
 	})
-	require.Equal(t, testkit.Without(seen, "name", "updatedAt"), testkit.Without(got, "name", "updatedAt"))
-	testkit.Later(t, got, seen, "updatedAt")
+	require.Equal(t, apptest.Without(seen, "name", "updatedAt"), apptest.Without(got, "name", "updatedAt"))
+	apptest.Later(t, got, seen, "updatedAt")
 }

@@ -1,9 +1,13 @@
 package contacts_test
 
 import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -13,7 +17,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAContactThatIsIdentifiedTogetherWithOthers(t *testing.T) {
@@ -27,8 +31,12 @@ func TestAContactThatIsIdentifiedTogetherWithOthers(t *testing.T) {
 
 func asAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
-	identifySome(t, n, n.App.Contacts)
-	identifySome(t, other, n.App.Contacts.Alone())
+	identifySome(t, n, func(ctx context.Context, id string, in contacts.Traits, _ bool) bool {
+		_, created, err := n.App.Contacts.IdentifyContact(ctx, id, in)
+		require.NoError(t, err)
+		return created
+	})
+	identifySome(t, other, other.identifyAlone(t))
 	for _, table := range []string{"contacts", "contact_documents", "events", "deliveries"} {
 		require.NotEmpty(t, n.Contents(t, table))
 		// The numbers of a document are the organization's own.
@@ -40,8 +48,33 @@ func asAlone(t *testing.T, n *tenant) {
 	}
 }
 
+// identifying identifies a contact, which may be known already, and tells whether it was made.
+type identifying func(ctx context.Context, id string, in contacts.Traits, known bool) (created bool)
+
+// identifyAlone identifies each contact in a transaction of its own. A group leaves a change with an
+// idempotency key to its caller, where nothing tells the group what to answer. A contact that is
+// known and learns nothing goes no such way, so it is identified as somebody who votes is.
+func (n *tenant) identifyAlone(t *testing.T) identifying {
+	t.Helper()
+	return func(ctx context.Context, id string, in contacts.Traits, known bool) (created bool) {
+		if known && reflect.DeepEqual(in, contacts.Traits{}) {
+			require.NoError(t, n.App.Changes.Run(ctx, func(c *change.Change) error {
+				_, err := n.App.Contacts.Keep(ctx, c, contacts.Person{ExternalUserID: &id, Create: true})
+				return err
+			}))
+			return false
+		}
+		keyed, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
+		defer once.Abandon()
+		_, created, err := n.App.Contacts.IdentifyContact(keyed, id, in)
+		require.NoError(t, err)
+		require.NoError(t, once.Commit(ctx, change.Answer{Status: http.StatusOK}))
+		return created
+	}
+}
+
 // identifySome identifies a contact of all traits and one of none, twice, and then adds to them.
-func identifySome(t *testing.T, n *tenant, s *contacts.Service) {
+func identifySome(t *testing.T, n *tenant, identify identifying) {
 	t.Helper()
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
 	n.Listen(t, event.ContactCreated, event.ContactUpdated)
@@ -53,14 +86,10 @@ func identifySome(t *testing.T, n *tenant, s *contacts.Service) {
 	}
 	for round := range 2 {
 		for _, id := range []string{"all", "none"} {
-			_, created, err := s.IdentifyContact(ctx, id, map[string]contacts.Traits{"all": all}[id])
-			require.NoError(t, err)
-			require.Equal(t, round == 0, created)
+			require.Equal(t, round == 0, identify(ctx, id, map[string]contacts.Traits{"all": all}[id], round > 0))
 		}
 	}
-	_, created, err := s.IdentifyContact(ctx, "none", contacts.Traits{Name: nullable.NewNullableWithValue("Bo")})
-	require.NoError(t, err)
-	require.False(t, created)
+	require.False(t, identify(ctx, "none", contacts.Traits{Name: nullable.NewNullableWithValue("Bo")}, true))
 }
 
 // imported identifies many new contacts, known ones among them.
@@ -93,7 +122,7 @@ func heldContact(t *testing.T, n *tenant) {
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SELECT FROM contacts WHERE organization_id = $1 FOR UPDATE", n.Organization.ID.UUID())
 	require.NoError(t, err)
-	waiting := make(chan testkit.Answer, 1)
+	waiting := make(chan apptest.Answer, 1)
 	go func() { waiting <- n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "held"}) }()
 	for _, id := range []string{"a", "b", "a", "c"} {
 		n.Identify(t, object{"externalUserId": id})

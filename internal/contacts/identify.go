@@ -38,7 +38,7 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 func checkIdentified(externalUserID string, in *Traits) error {
 	var bad problem.Fields
 	bad.Text("externalUserId", externalUserID, 1, maxExternalUserID)
-	in.check(&bad)
+	in.Check(&bad)
 	return bad.Err()
 }
 

@@ -79,7 +79,7 @@ func several(count int, name string) []object {
 
 func batchAsAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
-	alone := n.App.Contacts.Alone()
+	alone := other.identifyAlone(t)
 	text := nullable.NewNullableWithValue[string]
 	all := contacts.Traits{
 		Email: text("Ada@Example.com"), Name: text("Ada <b>"), Plan: text("pro"), MRRCents: nullable.NewNullableWithValue(int64(4900)),
@@ -104,8 +104,7 @@ func batchAsAlone(t *testing.T, n *tenant) {
 		together, err := n.App.Contacts.IdentifyContacts(change.WithCaller(t.Context(), on(n)), items, nil)
 		require.NoError(t, err)
 		for k, item := range items {
-			_, created, err := alone.IdentifyContact(change.WithCaller(t.Context(), on(other)), item.ExternalUserID, item.Traits)
-			require.NoError(t, err)
+			created := alone(change.WithCaller(t.Context(), on(other)), item.ExternalUserID, item.Traits, i > 0)
 			require.NoError(t, together[k].Err)
 			require.Equal(t, created, together[k].Created, "%d: %s", i, item.ExternalUserID)
 			require.Equal(t, i == 0, created)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // The rules are the specification's, Identify rules 1 to 7. Rule 3 is PATCH's.
@@ -61,7 +61,7 @@ func findsItsOwn(t *testing.T, n *tenant) {
 
 func traitsOf(contact object) object {
 	traits := object{}
-	for name := range testkit.EveryTrait {
+	for name := range apptest.EveryTrait {
 		traits[name] = contact[name]
 	}
 	return traits
@@ -70,13 +70,13 @@ func traitsOf(contact object) object {
 func setsWhatIsNull(t *testing.T, n *tenant) {
 	empty := traitsOf(n.Identify(t, object{"externalUserId": "u-1"}))
 	require.Equal(t, object{"email": nil, "name": nil, "plan": nil, "mrrCents": nil, "currency": nil, "metadata": object{}}, empty)
-	filled := n.Identify(t, testkit.With("u-1", testkit.EveryTrait))
-	require.Equal(t, fmt.Sprint(testkit.EveryTrait), fmt.Sprint(traitsOf(filled)))
-	require.Equal(t, filled, testkit.Without(n.Get(t, "/v1/contacts/"+filled["id"].(string)), "postCount", "voteCount", "commentCount"))
+	filled := n.Identify(t, apptest.With("u-1", apptest.EveryTrait))
+	require.Equal(t, fmt.Sprint(apptest.EveryTrait), fmt.Sprint(traitsOf(filled)))
+	require.Equal(t, filled, apptest.Without(n.Get(t, "/v1/contacts/"+filled["id"].(string)), "postCount", "voteCount", "commentCount"))
 }
 
 func keepsWhatIsSet(t *testing.T, n *tenant) {
-	n.Identify(t, testkit.With("u-1", testkit.EveryTrait))
+	n.Identify(t, apptest.With("u-1", apptest.EveryTrait))
 	n.Listen(t)
 	for _, traits := range []object{
 		{},
@@ -84,7 +84,7 @@ func keepsWhatIsSet(t *testing.T, n *tenant) {
 		{"email": nil, "name": nil, "plan": nil, "mrrCents": nil, "currency": nil, "metadata": object{}},
 		{"metadata": object{"seats": nil}},
 	} {
-		require.Equal(t, fmt.Sprint(testkit.EveryTrait), fmt.Sprint(traitsOf(n.Identify(t, testkit.With("u-1", traits)))), "%v", traits)
+		require.Equal(t, fmt.Sprint(apptest.EveryTrait), fmt.Sprint(traitsOf(n.Identify(t, apptest.With("u-1", traits)))), "%v", traits)
 	}
 	require.Empty(t, n.Recorded(t))
 }
@@ -103,16 +103,16 @@ func metadataByKey(t *testing.T, n *tenant) {
 
 func onlySeen(t *testing.T, n *tenant) {
 	n.Listen(t)
-	first := n.Identify(t, testkit.With("u-1", testkit.EveryTrait))
-	again := n.Identify(t, testkit.With("u-1", testkit.EveryTrait))
+	first := n.Identify(t, apptest.With("u-1", apptest.EveryTrait))
+	again := n.Identify(t, apptest.With("u-1", apptest.EveryTrait))
 	require.Greater(t, again["lastSeenAt"], first["lastSeenAt"])
-	require.Equal(t, testkit.Without(first, "lastSeenAt"), testkit.Without(again, "lastSeenAt"))
+	require.Equal(t, apptest.Without(first, "lastSeenAt"), apptest.Without(again, "lastSeenAt"))
 	require.Len(t, n.Recorded(t), 1, "the insertion's")
 }
 
 func idempotent(t *testing.T, n *tenant) {
 	for range 3 {
-		n.Identify(t, testkit.With("u-1", testkit.EveryTrait))
+		n.Identify(t, apptest.With("u-1", apptest.EveryTrait))
 	}
 	require.Equal(t, 1, n.App.Store.Client().Contact.Query().CountX(n.Context(t.Context())))
 }
@@ -155,7 +155,7 @@ func traitLimits(t *testing.T, n *tenant) {
 		"a currency with a line end":    {"currency", object{"mrrCents": 1, "currency": "EUR\n"}},
 		"metadata of 101 keys":          {"metadata", object{"metadata": keys(101)}},
 	} {
-		a := n.Do(t, http.MethodPost, "/v1/contacts/identify", testkit.With("u-1", test.traits))
+		a := n.Do(t, http.MethodPost, "/v1/contacts/identify", apptest.With("u-1", test.traits))
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, why)
 		require.Equal(t, "ERR_VALIDATION", a.Code(), why)
 		require.Contains(t, a.Fields(), test.field, why)
@@ -225,7 +225,7 @@ func metadataNull(t *testing.T, n *tenant) {
 }
 
 func metadataGrows(t *testing.T, n *tenant) {
-	n.Make(t, http.MethodPost, "/v1/contacts", testkit.With("u-1", object{"metadata": object{"last": nil}}))
+	n.Make(t, http.MethodPost, "/v1/contacts", apptest.With("u-1", object{"metadata": object{"last": nil}}))
 	require.Contains(t, n.identified(t, encoded(t, keys(98))), `"k97":97`)
 	n.Listen(t)
 	filled := n.identified(t, `{"y":1,"z":2,"last":3}`)
@@ -234,7 +234,7 @@ func metadataGrows(t *testing.T, n *tenant) {
 	require.Len(t, n.Payloads(t, event.ContactUpdated), 1)
 	require.Equal(t, filled, n.identified(t, `{"z":2,"y":2}`))
 	require.Len(t, n.Payloads(t, event.ContactUpdated), 1, "what doesn't fit is no change")
-	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", testkit.With("u-1", object{"metadata": keys(101)}))
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, "/v1/contacts/identify", apptest.With("u-1", object{"metadata": keys(101)}))
 	require.Equal(t, []string{"metadata"}, a.Fields())
 }
 
@@ -255,13 +255,13 @@ func metadataGrowsLarge(t *testing.T, n *tenant) {
 func tellsChanges(t *testing.T, n *tenant) {
 	n.Listen(t, event.ContactUpdated)
 	n.Identify(t, object{"externalUserId": "u-1", "name": "Ada", "metadata": object{"a": 1}})
-	now := n.Identify(t, testkit.With("u-1", testkit.EveryTrait))
+	now := n.Identify(t, apptest.With("u-1", apptest.EveryTrait))
 	told := n.Payloads(t, event.ContactUpdated)
 	require.Len(t, told, 1)
 	require.Equal(t, "map["+
 		"currency:map[from:<nil> to:EUR] email:map[from:<nil> to:ada@example.com] "+
 		"metadata:map[from:map[a:1] to:map[a:1 seats:12]] mrrCents:map[from:<nil> to:4900] plan:map[from:<nil> to:team]]",
 		fmt.Sprint(told[0]["changes"]))
-	require.Equal(t, fmt.Sprint(testkit.Without(now, "organizationId")), fmt.Sprint(told[0]["contact"]))
+	require.Equal(t, fmt.Sprint(apptest.Without(now, "organizationId")), fmt.Sprint(told[0]["contact"]))
 	require.Equal(t, now["updatedAt"], now["lastSeenAt"])
 }

@@ -29,7 +29,7 @@ type Inferred struct {
 func CheckPerson(email, name string) (normalEmailOf, normalName string, err error) {
 	known := traitsOf(email, name)
 	var bad problem.Fields
-	known.check(&bad)
+	known.Check(&bad)
 	return normalEmail(email), strings.TrimSpace(name), bad.Err()
 }
 
@@ -53,7 +53,7 @@ func (s *Service) Infer(ctx context.Context, c *change.Change, in Inferred) erro
 	}
 	known := traitsOf(in.Email, in.Name)
 	var bad problem.Fields
-	if known.check(&bad); bad.Err() != nil {
+	if known.Check(&bad); bad.Err() != nil {
 		return bad.Err()
 	}
 	made, err := s.insertContact(ctx, c, newContact{

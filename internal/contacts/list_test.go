@@ -14,7 +14,7 @@ import (
 
 	"earshot/ent/db/contact"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestTheListOfContacts(t *testing.T) {
@@ -67,7 +67,7 @@ const label = "externalUserId"
 func (n *tenant) people(t *testing.T, traits ...object) {
 	t.Helper()
 	for i, one := range traits {
-		n.Make(t, http.MethodPost, "/v1/contacts", testkit.With(string(rune('a'+i)), one))
+		n.Make(t, http.MethodPost, "/v1/contacts", apptest.With(string(rune('a'+i)), one))
 	}
 }
 
@@ -106,7 +106,7 @@ func newestContacts(t *testing.T, n *tenant) {
 	require.Equal(t, "dcba", n.find(t))
 	require.Equal(t, "dcba", n.find(t, "sort", "created"))
 	id := n.Do(t, http.MethodGet, "/v1/contacts?externalUserId=d", nil).Body["data"].([]any)[0].(object)
-	require.Equal(t, id, testkit.Without(n.Get(t, "/v1/contacts/"+id["id"].(string)), "postCount", "voteCount", "commentCount"))
+	require.Equal(t, id, apptest.Without(n.Get(t, "/v1/contacts/"+id["id"].(string)), "postCount", "voteCount", "commentCount"))
 }
 
 func filterContacts(t *testing.T, n *tenant) {
@@ -134,9 +134,9 @@ func filterContacts(t *testing.T, n *tenant) {
 		{"a", []string{"source", "admin", "plan", "team"}}, {"", []string{"source", "identify", "consentBasis", "admin_created"}},
 		{"b", []string{
 			"q", "eve", "plan", "solo,team", label, "b", "email", "ada@example.com", "source", "admin",
-			"consentBasis", "admin_created", "updatedSince", testkit.LongPast, "sort", "mrr",
+			"consentBasis", "admin_created", "updatedSince", apptest.LongPast, "sort", "mrr",
 		}},
-		{"", []string{"q", "ada", "updatedSince", testkit.FarAway}},
+		{"", []string{"q", "ada", "updatedSince", apptest.FarAway}},
 	} {
 		require.Equal(t, test.want, n.find(t, test.pairs...), "%q", test.pairs)
 	}
@@ -169,8 +169,8 @@ func updatedContacts(t *testing.T, n *tenant) {
 
 func ownContacts(t *testing.T, n *tenant) {
 	stranger := n.on(t, "business")
-	stranger.people(t, testkit.EveryTrait)
-	n.people(t, object{}, testkit.EveryTrait)
+	stranger.people(t, apptest.EveryTrait)
+	n.people(t, object{}, apptest.EveryTrait)
 	for _, pairs := range [][]string{
 		{"q", "ada"}, {"q", "a"}, {"plan", "team"}, {"email", "ada@example.com"}, {"source", "admin", "plan", "team"},
 		{"sort", "mrr", "q", "ada"}, {"sort", "last_seen", "q", "ada"},
@@ -371,7 +371,7 @@ func walkSorted(t *testing.T, n *tenant) {
 		if amount == nil {
 			currency = nil
 		}
-		n.Make(t, http.MethodPost, "/v1/contacts", testkit.With(string(rune('a'+i)), revenue(amount, currency)))
+		n.Make(t, http.MethodPost, "/v1/contacts", apptest.With(string(rune('a'+i)), revenue(amount, currency)))
 	}
 	at := time.Date(2026, 3, 12, 10, 0, 0, 0, time.UTC)
 	for i := range amounts {
@@ -393,11 +393,11 @@ func sortFiltered(t *testing.T, n *tenant) {
 	n.people(t, traits...)
 	require.Equal(t, "cea", n.findBy(t, 1, "sort", "mrr", "plan", "team"))
 	require.Equal(t, "dfb", n.findBy(t, 1, "sort", "mrr", "plan", "solo"))
-	require.Equal(t, "dfb", n.findBy(t, 2, "sort", "mrr", "plan", "solo", "updatedSince", testkit.LongPast))
+	require.Equal(t, "dfb", n.findBy(t, 2, "sort", "mrr", "plan", "solo", "updatedSince", apptest.LongPast))
 }
 
 func cursorOfAnotherSort(t *testing.T, n *tenant) {
-	n.people(t, testkit.EveryTrait, testkit.EveryTrait)
+	n.people(t, apptest.EveryTrait, apptest.EveryTrait)
 	sorts := []string{"created", "last_seen", "mrr"}
 	for _, of := range sorts {
 		cursor := n.Do(t, http.MethodGet, "/v1/contacts?limit=1&sort="+of, nil).Body["nextCursor"].(string)
@@ -412,7 +412,7 @@ func cursorOfAnotherSort(t *testing.T, n *tenant) {
 
 func cursorMadeUp(t *testing.T, n *tenant) {
 	id := publicid.NewContact().String()
-	n.people(t, testkit.EveryTrait, testkit.EveryTrait)
+	n.people(t, apptest.EveryTrait, apptest.EveryTrait)
 	for sort, places := range map[string][]string{
 		"created":   {"", "x", publicid.NewPost().String(), id + "/", id + "/" + id},
 		"last_seen": {id, "yesterday/" + id, "2026-03-12T10:00:00Z/x", "/" + id, "2026-03-12T10:00:00Z"},
@@ -427,7 +427,7 @@ func cursorMadeUp(t *testing.T, n *tenant) {
 }
 
 func cursorOfDeleted(t *testing.T, n *tenant) {
-	n.people(t, testkit.EveryTrait, testkit.EveryTrait, testkit.EveryTrait)
+	n.people(t, apptest.EveryTrait, apptest.EveryTrait, apptest.EveryTrait)
 	page := n.Do(t, http.MethodGet, "/v1/contacts?limit=1&sort=mrr", nil)
 	first := page.Body["data"].([]any)[0].(object)
 	require.Equal(t, "c", first[label])

@@ -39,7 +39,7 @@ func (s *Service) OptIn(ctx context.Context, c *change.Change, email, name, sour
 	}
 	known := Traits{Email: nullable.NewNullableWithValue(email), Name: nullable.NewNullableWithValue(name)}
 	var bad problem.Fields
-	if known.check(&bad); bad.Err() != nil {
+	if known.Check(&bad); bad.Err() != nil {
 		return nil, bad.Err()
 	}
 	return s.insertContact(ctx, c, newContact{traits: known, source: source, consentBasis: BasisOptIn})

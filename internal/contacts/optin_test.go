@@ -14,6 +14,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAnOptIn(t *testing.T) {
@@ -83,7 +84,7 @@ func optInAtTheCap(t *testing.T, n *tenant) {
 
 func TestTheDatabaseKeepsHowAContactCameInWhoeverWrites(t *testing.T) {
 	t.Parallel()
-	n := testkit.Start(t, testkit.Options{}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)
 	id := n.ID(t, "/v1/contacts", object{"email": "ada@example.com"})
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/metadata"
 	"earshot/internal/problem"
 )
 
@@ -21,10 +22,6 @@ const (
 	maxContactName    = 200
 	maxContactPlan    = 100
 	maxMRRCents       = 100_000_000
-	maxMetadataKeys   = 100
-	// As for a body's document. Identify adds keys bit by bit, and every event
-	// about a contact carries them all.
-	maxMetadataBytes = 256 << 10
 )
 
 var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
@@ -87,8 +84,8 @@ type trait interface {
 	same(a, b any) bool
 }
 
-// check validates and trims what a request tells.
-func (t *Traits) check(bad *problem.Fields) {
+// Check brings what a request tells into its normal form, and judges it.
+func (t *Traits) Check(bad *problem.Fields) {
 	for _, tr := range traits {
 		tr.check(bad, t)
 	}
@@ -201,13 +198,13 @@ func (document) check(bad *problem.Fields, in *Traits) {
 	if in.Metadata == nil {
 		return
 	}
-	m, err := parseMetadata(in.Metadata)
+	m, err := metadata.Parse(in.Metadata)
 	if err != nil {
 		bad.Add("metadata", "type", "must be an object")
 		return
 	}
-	m.check(bad)
-	in.Metadata = m.text()
+	m.Check(bad)
+	in.Metadata = m.Text()
 }
 
 func (document) told(in *Traits) (any, bool) {
@@ -222,16 +219,16 @@ func (document) known(c *db.Contact) any { return c.Metadata }
 func (document) give(c *db.Contact, told any) { c.Metadata = told.(json.RawMessage) }
 
 func (document) filled(known, told any) (any, error) {
-	old, err := parseMetadata(known.(json.RawMessage))
+	old, err := metadata.Parse(known.(json.RawMessage))
 	if err != nil {
 		return nil, errors.Wrap(err, "read the stored metadata")
 	}
-	more, err := parseMetadata(told.(json.RawMessage))
+	more, err := metadata.Parse(told.(json.RawMessage))
 	if err != nil {
 		return nil, errors.Wrap(err, "read the metadata")
 	}
-	if next, changed := old.filled(more); changed {
-		return next.text(), nil
+	if next, changed := old.Filled(more); changed {
+		return next.Text(), nil
 	}
 	return known, nil
 }

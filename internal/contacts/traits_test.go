@@ -10,6 +10,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // samples are two values of each trait that differ.
@@ -32,7 +33,7 @@ func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 		require.Contains(t, samples, name, "a new trait needs two samples")
 		first[name], second[name] = samples[name][0], samples[name][1]
 	}
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := &tenant{app.Tenant(t)}
 	n.Listen(t)
 	requireTraits := func(want, got object) {
@@ -54,8 +55,8 @@ func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 	requireTraits(first, n.Make(t, http.MethodPost, "/v1/contacts", first))
 	requireTraits(plain(t, first).(object), n.Payloads(t, event.ContactCreated)[0]["contact"].(object))
 	bare := n.Identify(t, object{"externalUserId": "u-1"})
-	requireTraits(first, n.Identify(t, testkit.With("u-1", first)))
-	requireTraits(first, n.Identify(t, testkit.With("u-1", testkit.Without(second, "metadata"))))
+	requireTraits(first, n.Identify(t, apptest.With("u-1", first)))
+	requireTraits(first, n.Identify(t, apptest.With("u-1", apptest.Without(second, "metadata"))))
 	path := "/v1/contacts/" + bare["id"].(string)
 	requireTraits(second, n.Patch(t, path, second))
 	requireTraits(second, n.Get(t, path))
@@ -63,9 +64,9 @@ func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 	require.Len(t, told, 2)
 	requireChanges(bare, first, told[0])
 	requireChanges(first, second, told[1])
-	made := n.Identify(t, testkit.With("u-2", first))
+	made := n.Identify(t, apptest.With("u-2", first))
 	requireTraits(first, n.Get(t, "/v1/contacts/"+made["id"].(string)))
-	empty := testkit.Without(bare, "id", "organizationId", "externalUserId", "source", "consentBasis", "firstSeenAt", "lastSeenAt", "createdAt", "updatedAt")
+	empty := apptest.Without(bare, "id", "organizationId", "externalUserId", "source", "consentBasis", "firstSeenAt", "lastSeenAt", "createdAt", "updatedAt")
 	require.Len(t, empty, len(first), "an answer has the contract's traits and no others")
 	requireTraits(empty, n.Patch(t, path, empty))
 }

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"testing"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // atOnce does something several times at the same moment and returns all
 // answers.
-func atOnce(count int, do func(i int) testkit.Answer) []testkit.Answer {
-	answers := make([]testkit.Answer, count)
+func atOnce(count int, do func(i int) apptest.Answer) []apptest.Answer {
+	answers := make([]apptest.Answer, count)
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range count {
@@ -26,13 +26,13 @@ func atOnce(count int, do func(i int) testkit.Answer) []testkit.Answer {
 }
 
 // atOnce sends the same request several times at the same moment.
-func (n *tenant) atOnce(t *testing.T, count int, method, path string, body func(i int) any) []testkit.Answer {
+func (n *tenant) atOnce(t *testing.T, count int, method, path string, body func(i int) any) []apptest.Answer {
 	t.Helper()
-	return atOnce(count, func(i int) testkit.Answer { return request{n, method, path, body(i)}.do(t) })
+	return atOnce(count, func(i int) apptest.Answer { return request{n, method, path, body(i)}.do(t) })
 }
 
 // statuses counts answers by status.
-func statuses(answers []testkit.Answer) map[int]int {
+func statuses(answers []apptest.Answer) map[int]int {
 	counts := map[int]int{}
 	for _, a := range answers {
 		counts[a.Status]++
@@ -41,7 +41,7 @@ func statuses(answers []testkit.Answer) map[int]int {
 }
 
 // values are a member of each answer's data, sorted.
-func values(answers []testkit.Answer, name string) []string {
+func values(answers []apptest.Answer, name string) []string {
 	var all []string
 	for _, a := range answers {
 		if v, ok := a.Data()[name].(string); ok {

@@ -12,6 +12,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -29,7 +30,7 @@ func (in *BoardPatch) check() error {
 		bad.Text("name", trimmed, 1, maxBoardName)
 	}
 	if in.Slug != nil {
-		slugText(&bad, *in.Slug, maxBoardSlug)
+		slug.Check(&bad, *in.Slug, maxBoardSlug)
 	}
 	if in.Description != nil {
 		bad.Text("description", *in.Description, 0, maxBoardDescription)

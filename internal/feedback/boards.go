@@ -14,6 +14,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 	bad.Text("name", in.Name, 1, maxBoardName)
 	bad.Text("description", in.Description, 0, maxBoardDescription)
 	if in.Slug != nil {
-		slugText(&bad, *in.Slug, maxBoardSlug)
+		slug.Check(&bad, *in.Slug, maxBoardSlug)
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -51,14 +52,14 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 	var made *db.Board
 	err := s.changes.Run(ctx, func(c *change.Change) error {
 		id, at := publicid.NewBoard(), store.Now()
-		insert := func(slug string) (bool, error) {
+		insert := func(name string) (bool, error) {
 			return store.Inserted(c.Board.Create().
 				SetID(id).SetName(in.Name).SetDescription(in.Description).SetPublic(in.Public).SetModerated(in.Moderated).
-				SetSlug(slug).SetCreatedAt(at).SetUpdatedAt(at).
+				SetSlug(name).SetCreatedAt(at).SetUpdatedAt(at).
 				OnConflict(sql.DoNothing()).Exec(ctx))
 		}
-		taken := func(slug string) (bool, error) { return store.Exists(ctx, c.Board.Query().Where(board.Slug(slug))) }
-		if err := withSlug(in.Slug, slugFrom(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
+		taken := func(name string) (bool, error) { return store.Exists(ctx, c.Board.Query().Where(board.Slug(name))) }
+		if err := withSlug(in.Slug, slug.From(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
 			return err
 		}
 		c.Audit("createBoard", id)
@@ -73,7 +74,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 // made from base.
 func withSlug(wanted *string, base string, high int, taken, insert func(string) (bool, error)) error {
 	if wanted == nil {
-		return freeSlug(base, high, taken, insert)
+		return slug.Free(base, high, taken, insert)
 	}
 	ok, err := insert(*wanted)
 	if err == nil && !ok {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestABoard(t *testing.T) {
@@ -35,7 +35,7 @@ func newBoard(t *testing.T, n *tenant) {
 	require.Equal(t, object{
 		"organizationId": n.Organization.ID.String(), "name": "Feature requests", "slug": "feature-requests",
 		"description": " As is. ", "showChangelog": true, "showRoadmap": true, "public": false, "moderated": false,
-	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
+	}, apptest.Without(made, "id", "createdAt", "updatedAt"))
 	list := n.Do(t, http.MethodGet, "/v1/boards", nil)
 	require.Equal(t, object{"data": []any{made}, "nextCursor": nil}, list.Body)
 }
@@ -202,7 +202,7 @@ func boardSentBack(t *testing.T, n *tenant) {
 	unchanged := n.Watch(t)
 	require.Equal(t, read, n.Patch(t, board, read))
 	require.Equal(t, read, n.Patch(t, board, object{}))
-	for name, value := range testkit.Without(read, "id", "organizationId", "createdAt", "updatedAt") {
+	for name, value := range apptest.Without(read, "id", "organizationId", "createdAt", "updatedAt") {
 		require.Equal(t, read, n.Patch(t, board, object{name: value}), name)
 	}
 	require.Equal(t, read, n.Patch(t, board, object{"name": " Ideas "}), "the name is trimmed before it is compared")
@@ -244,7 +244,7 @@ func confirmBoardName(t *testing.T, n *tenant) {
 	for _, name := range []string{"ärger & ideas", " Ärger & Ideas", "Ärger & Ideas ", "Ärger", "A\u0308rger & Ideas", "ideas"} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{"confirmName": name})
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "the name comes before what is on the board")
-		require.Equal(t, []string{"confirmName match"}, testkit.FieldRules(a), name)
+		require.Equal(t, []string{"confirmName match"}, apptest.FieldRules(a), name)
 	}
 	for rule, body := range map[string]object{
 		"minLength": {"confirmName": ""},
@@ -252,7 +252,7 @@ func confirmBoardName(t *testing.T, n *tenant) {
 		"type":      {"confirmName": 1},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodDelete, board, body)
-		require.Equal(t, []string{"confirmName " + rule}, testkit.FieldRules(a))
+		require.Equal(t, []string{"confirmName " + rule}, apptest.FieldRules(a))
 	}
 	require.Equal(t, []string{"confirmName"}, n.Refused(t, "ERR_VALIDATION", http.MethodDelete, board, object{}).Fields())
 	empty := n.Board(t)

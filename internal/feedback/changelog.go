@@ -17,6 +17,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -49,7 +50,7 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 	var bad problem.Fields
 	bad.Text("title", in.Title, 1, maxTitle)
 	if in.Slug != nil {
-		slugText(&bad, *in.Slug, maxPostSlug)
+		slug.Check(&bad, *in.Slug, maxPostSlug)
 	}
 	if in.Version != nil {
 		bad.Text("version", *in.Version, 1, maxVersion)
@@ -84,10 +85,10 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 // insertEntry writes the entry under the slug that was asked for, or under a free
 // one, which it sets.
 func insertEntry(ctx context.Context, c *change.Change, e *db.ChangelogEntry, wanted *string) error {
-	insert := func(slug string) (bool, error) {
-		e.Slug = slug
+	insert := func(name string) (bool, error) {
+		e.Slug = name
 		row := c.ChangelogEntry.Create().
-			SetID(e.ID).SetBoardID(e.BoardID).SetTitle(e.Title).SetSlug(slug).SetNillableVersion(e.Version).
+			SetID(e.ID).SetBoardID(e.BoardID).SetTitle(e.Title).SetSlug(name).SetNillableVersion(e.Version).
 			SetBodyText(e.BodyText).SetNillablePublishedAt(e.PublishedAt).SetState(e.State).
 			SetCreatedAt(e.CreatedAt).SetUpdatedAt(e.UpdatedAt)
 		if e.BodyJSON != nil {
@@ -95,10 +96,10 @@ func insertEntry(ctx context.Context, c *change.Change, e *db.ChangelogEntry, wa
 		}
 		return store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	}
-	taken := func(slug string) (bool, error) {
-		return store.Exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(slug)))
+	taken := func(name string) (bool, error) {
+		return store.Exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(name)))
 	}
-	return withSlug(wanted, slugFrom(e.Title, "entry", maxPostSlug), maxPostSlug, taken, insert)
+	return withSlug(wanted, slug.From(e.Title, "entry", maxPostSlug), maxPostSlug, taken, insert)
 }
 
 // stateAt is what an entry is at a moment, by when it is to be published.

@@ -12,7 +12,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAChangelogEntry(t *testing.T) {
@@ -88,7 +88,7 @@ func draftEntry(t *testing.T, n *tenant) {
 			"organizationId": n.Organization.ID.String(), "boardId": strings.TrimPrefix(board, "/v1/boards/"),
 			"title": "Faster search", "version": nil, "body": object{"json": nil, "text": ""},
 			"publishedAt": nil, "state": "draft", "postIds": []any{},
-		}, testkit.Without(made, "id", "slug", "createdAt", "updatedAt"))
+		}, apptest.Without(made, "id", "slug", "createdAt", "updatedAt"))
 		require.Equal(t, made["createdAt"], made["updatedAt"])
 	}
 	require.Empty(t, n.Recorded(t))
@@ -97,28 +97,28 @@ func draftEntry(t *testing.T, n *tenant) {
 func publishedEntry(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	n.Listen(t)
-	made := n.Make(t, http.MethodPost, board+"/changelog", object{"title": "Faster search", "publishedAt": testkit.LongPast})
+	made := n.Make(t, http.MethodPost, board+"/changelog", object{"title": "Faster search", "publishedAt": apptest.LongPast})
 	require.Equal(t, "published", made["state"])
-	require.Equal(t, testkit.LongPast, made["publishedAt"])
+	require.Equal(t, apptest.LongPast, made["publishedAt"])
 	require.Equal(t, []object{{
 		"event": "changelog.published", "organizationId": n.Organization.ID.String(), "boardId": made["boardId"],
-		"entry": object{"id": made["id"], "title": "Faster search", "slug": "faster-search", "publishedAt": testkit.LongPast},
+		"entry": object{"id": made["id"], "title": "Faster search", "slug": "faster-search", "publishedAt": apptest.LongPast},
 	}}, n.Payloads(t, event.ChangelogPublished))
 	require.Len(t, n.Recorded(t), 1)
 }
 
 func scheduledEntry(t *testing.T, n *tenant) {
 	n.Listen(t)
-	made := n.Get(t, n.changelogEntry(t, object{"title": "x", "publishedAt": testkit.FarAway}))
+	made := n.Get(t, n.changelogEntry(t, object{"title": "x", "publishedAt": apptest.FarAway}))
 	require.Equal(t, "scheduled", made["state"])
-	require.Equal(t, testkit.FarAway, made["publishedAt"])
+	require.Equal(t, apptest.FarAway, made["publishedAt"])
 	require.Empty(t, n.Recorded(t))
 }
 
 func readEntry(t *testing.T, n *tenant) {
 	const document = `{"z":9007199254740993,"a":1.50,"e":1e400,"nul":"\u0000"}`
 	a := n.Do(t, http.MethodPost, n.Board(t)+"/changelog",
-		`{"title":"x","slug":"y","version":"2.4","body":{"json":`+document+`,"text":"z"},"publishedAt":"`+testkit.FarAway+`"}`)
+		`{"title":"x","slug":"y","version":"2.4","body":{"json":`+document+`,"text":"z"},"publishedAt":"`+apptest.FarAway+`"}`)
 	require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
 	require.Contains(t, string(a.Raw), `"body":{"json":`+document+`,"text":"z"}`)
 	require.Equal(t, "y 2.4", fmt.Sprint(a.Data()["slug"], " ", a.Data()["version"]))
@@ -128,7 +128,7 @@ func readEntry(t *testing.T, n *tenant) {
 
 func listEntries(t *testing.T, n *tenant) {
 	path := n.Board(t) + "/changelog"
-	states := []any{nil, testkit.LongPast, testkit.FarAway}
+	states := []any{nil, apptest.LongPast, apptest.FarAway}
 	walks(t, n, list{path, func(i int) string {
 		return n.ID(t, path, object{"title": "x", "publishedAt": states[i%len(states)]})
 	}, true, 25, false})
@@ -165,7 +165,7 @@ func takenEntrySlug(t *testing.T, n *tenant) {
 	n.ID(t, board, object{"title": "a", "slug": "taken"})
 	other := "/v1/changelog/" + n.ID(t, board, object{"title": "b"})
 	n.Listen(t)
-	publish := object{"title": "c", "slug": "taken", "publishedAt": testkit.LongPast}
+	publish := object{"title": "c", "slug": "taken", "publishedAt": apptest.LongPast}
 	for _, a := range []interface{ Details() map[string]any }{
 		n.Refused(t, "ERR_CONFLICT", http.MethodPost, board, publish),
 		n.Refused(t, "ERR_CONFLICT", http.MethodPatch, other, publish),
@@ -201,8 +201,8 @@ func entryAtItsLimits(t *testing.T, n *tenant) {
 		"body": object{"json": strings.Repeat("x", 256<<10-2), "text": strings.Repeat("é", 50_000)},
 	}
 	made := n.Make(t, http.MethodPost, board, body)
-	patched := n.Patch(t, "/v1/changelog/"+n.ID(t, board, object{"title": "x"}), testkit.Without(body, "slug"))
-	for name := range testkit.Without(body, "slug") {
+	patched := n.Patch(t, "/v1/changelog/"+n.ID(t, board, object{"title": "x"}), apptest.Without(body, "slug"))
+	for name := range apptest.Without(body, "slug") {
 		require.Equal(t, body[name], made[name])
 		require.Equal(t, body[name], patched[name])
 	}
@@ -231,17 +231,17 @@ func badEntry(t *testing.T, n *tenant) {
 }
 
 func patchEntry(t *testing.T, n *tenant) {
-	entry := n.changelogEntry(t, object{"title": "x", "version": "1", "body": object{"text": "y"}, "publishedAt": testkit.FarAway})
+	entry := n.changelogEntry(t, object{"title": "x", "version": "1", "body": object{"text": "y"}, "publishedAt": apptest.FarAway})
 	for _, change := range []object{
 		{"title": "Faster search"}, {"slug": "faster"}, {"version": "2"}, {"version": nil},
-		{"body": object{"json": object{"a": []any{}}, "text": "z"}}, {"title": "Fast search", "slug": "fast"}, {"publishedAt": testkit.Farther},
+		{"body": object{"json": object{"a": []any{}}, "text": "z"}}, {"title": "Fast search", "slug": "fast"}, {"publishedAt": apptest.Farther},
 	} {
 		before := n.Get(t, entry)
 		got := n.Patch(t, entry, change)
 		for name, value := range change {
 			before[name] = value
 		}
-		testkit.Later(t, got, before, "updatedAt")
+		apptest.Later(t, got, before, "updatedAt")
 		before["updatedAt"] = got["updatedAt"]
 		require.Equal(t, before, got)
 		require.Equal(t, got, n.Get(t, entry))
@@ -259,7 +259,7 @@ func patchEntryBody(t *testing.T, n *tenant) {
 func entrySentBack(t *testing.T, n *tenant) {
 	posts := n.NewPosts(t, 2)
 	n.Listen(t)
-	for _, at := range []any{nil, testkit.LongPast, testkit.FarAway, "2020-05-17T10:11:12.123456+02:00"} {
+	for _, at := range []any{nil, apptest.LongPast, apptest.FarAway, "2020-05-17T10:11:12.123456+02:00"} {
 		entry := n.changelogEntry(t, object{
 			"title": "x", "version": "1", "publishedAt": at, "body": object{"json": object{"b": 1, "a": json.Number("1.50")}, "text": "<&>"},
 		})
@@ -273,7 +273,7 @@ func entrySentBack(t *testing.T, n *tenant) {
 
 func deleteEntry(t *testing.T, n *tenant) {
 	posts := n.NewPosts(t, 1)
-	for _, at := range []any{nil, testkit.LongPast, testkit.FarAway} {
+	for _, at := range []any{nil, apptest.LongPast, apptest.FarAway} {
 		entry := n.changelogEntry(t, object{"title": "x", "publishedAt": at})
 		n.put(t, entry+"/linked-posts", object{"postIds": posts})
 		a := n.Do(t, http.MethodDelete, entry, nil)
@@ -307,7 +307,7 @@ func foreignEntry(t *testing.T, n *tenant) {
 func everyPublication(t *testing.T, n *tenant) {
 	board := n.Board(t) + "/changelog"
 	n.Listen(t)
-	states := map[any]string{nil: "draft", testkit.LongPast: "published", testkit.LessPast: "published", testkit.FarAway: "scheduled", testkit.Farther: "scheduled"}
+	states := map[any]string{nil: "draft", apptest.LongPast: "published", apptest.LessPast: "published", apptest.FarAway: "scheduled", apptest.Farther: "scheduled"}
 	for from := range states {
 		for to, state := range states {
 			entry := "/v1/changelog/" + n.ID(t, board, object{"title": "x", "publishedAt": from})
@@ -327,14 +327,14 @@ func everyPublication(t *testing.T, n *tenant) {
 func toldAgain(t *testing.T, n *tenant) {
 	n.Listen(t)
 	entry := n.changelogEntry(t, object{"title": "x"})
-	for _, at := range []any{testkit.LongPast, nil, testkit.LongPast, testkit.FarAway, testkit.LessPast} {
+	for _, at := range []any{apptest.LongPast, nil, apptest.LongPast, apptest.FarAway, apptest.LessPast} {
 		n.Patch(t, entry, object{"publishedAt": at})
 	}
 	var moments []string
 	for _, p := range n.Payloads(t, event.ChangelogPublished) {
 		moments = append(moments, p["entry"].(object)["publishedAt"].(string))
 	}
-	require.Equal(t, []string{testkit.LongPast, testkit.LongPast, testkit.LessPast}, moments, "once for each time that it wasn't published before")
+	require.Equal(t, []string{apptest.LongPast, apptest.LongPast, apptest.LessPast}, moments, "once for each time that it wasn't published before")
 }
 
 func toldAsPatched(t *testing.T, n *tenant) {
@@ -345,7 +345,7 @@ func toldAsPatched(t *testing.T, n *tenant) {
 	told := n.Payloads(t, event.ChangelogPublished)
 	require.Len(t, told, 1)
 	require.Equal(t, object{
-		"id": strings.TrimPrefix(entry, "/v1/changelog/"), "title": "Final", "slug": "final", "publishedAt": testkit.LongPast,
+		"id": strings.TrimPrefix(entry, "/v1/changelog/"), "title": "Final", "slug": "final", "publishedAt": apptest.LongPast,
 	}, told[0]["entry"])
 }
 
@@ -354,13 +354,13 @@ func postsStayOpen(t *testing.T, n *tenant) {
 	before := n.Get(t, "/v1/posts/"+posts[0].(string))
 	entry := n.changelogEntry(t, object{"title": "x"})
 	n.put(t, entry+"/linked-posts", object{"postIds": posts})
-	n.Patch(t, entry, object{"publishedAt": testkit.LongPast})
+	n.Patch(t, entry, object{"publishedAt": apptest.LongPast})
 	require.Equal(t, before, n.Get(t, "/v1/posts/"+posts[0].(string)))
 }
 
 func momentKept(t *testing.T, n *tenant) {
 	for sent, kept := range map[string]string{
-		"2020-05-17T12:11:12+02:00":           testkit.LongPast,
+		"2020-05-17T12:11:12+02:00":           apptest.LongPast,
 		"2020-05-17T10:11:12.123456Z":         "2020-05-17T10:11:12.123456Z",
 		"2020-05-17T00:41:12.1234569-09:30":   "2020-05-17T10:11:12.123456Z",
 		"2100-01-01T02:00:00.000001+02:00":    "2100-01-01T00:00:00.000001Z",
@@ -397,7 +397,7 @@ func badMoments(t *testing.T, n *tenant) {
 // worker runs in these tests.
 func (n *tenant) overdueEntry(t *testing.T) (path string, id publicid.ChangelogEntry) {
 	t.Helper()
-	path = n.changelogEntry(t, object{"title": "Faster search", "publishedAt": testkit.FarAway})
+	path = n.changelogEntry(t, object{"title": "Faster search", "publishedAt": apptest.FarAway})
 	id, err := publicid.Parse[publicid.ChangelogEntry](strings.TrimPrefix(path, "/v1/changelog/"))
 	require.NoError(t, err)
 	n.App.Store.Client().ChangelogEntry.UpdateOneID(id).SetPublishedAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
@@ -418,7 +418,7 @@ func publishedOnSchedule(t *testing.T, n *tenant) {
 		"event": "changelog.published", "organizationId": n.Organization.ID.String(), "boardId": read["boardId"],
 		"entry": object{"id": read["id"], "title": "Faster search", "slug": "faster-search", "publishedAt": read["publishedAt"]},
 	}}, n.Payloads(t, event.ChangelogPublished))
-	n.Patch(t, entry, object{"publishedAt": testkit.LongPast})
+	n.Patch(t, entry, object{"publishedAt": apptest.LongPast})
 	require.Len(t, n.Recorded(t), 1, "it was published already")
 }
 
@@ -435,10 +435,10 @@ func publishedUnpaid(t *testing.T, n *tenant) {
 func nothingToPublish(t *testing.T, n *tenant) {
 	n.Listen(t)
 	scheduled, id := n.overdueEntry(t)
-	n.Patch(t, scheduled, object{"publishedAt": testkit.FarAway})
+	n.Patch(t, scheduled, object{"publishedAt": apptest.FarAway})
 	due, err := n.App.Feedback.PublishEntry(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, testkit.FarAway, due.UTC().Format("2006-01-02T15:04:05Z"))
+	require.Equal(t, apptest.FarAway, due.UTC().Format("2006-01-02T15:04:05Z"))
 	draft, drafted := n.overdueEntry(t)
 	n.Patch(t, draft, object{"publishedAt": nil})
 	gone, deleted := n.overdueEntry(t)
@@ -476,8 +476,8 @@ func replaceLinks(t *testing.T, n *tenant) {
 		a := n.Do(t, http.MethodPut, entry+"/linked-posts", object{"postIds": test.sent})
 		require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
 		require.Equal(t, test.kept, a.Data()["postIds"])
-		testkit.Later(t, a.Data(), before, "updatedAt")
-		require.Equal(t, testkit.Without(before, "postIds", "updatedAt"), testkit.Without(a.Data(), "postIds", "updatedAt"))
+		apptest.Later(t, a.Data(), before, "updatedAt")
+		require.Equal(t, apptest.Without(before, "postIds", "updatedAt"), apptest.Without(a.Data(), "postIds", "updatedAt"))
 		require.Equal(t, a.Data(), n.Get(t, entry))
 	}
 }

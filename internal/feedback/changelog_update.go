@@ -14,6 +14,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -35,7 +36,7 @@ func (in *EntryPatch) check() error {
 		bad.Text("title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
-		slugText(&bad, *in.Slug, maxPostSlug)
+		slug.Check(&bad, *in.Slug, maxPostSlug)
 	}
 	change.Given(in.Version, func(v string) { bad.Text("version", v, 1, maxVersion) })
 	if in.Body != nil {

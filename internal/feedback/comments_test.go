@@ -14,7 +14,7 @@ import (
 	"earshot/ent/db/comment"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestACommentAndAVote(t *testing.T) {
@@ -44,7 +44,7 @@ func newComment(t *testing.T, n *tenant) {
 		"postId": strings.TrimPrefix(post, "/v1/posts/"), "parentId": nil, "authorUserId": n.Owner.ID.String(), "contactId": nil,
 		"body":      object{"json": object{"z": json.Number("1.0"), "a": []any{}}, "text": " Me too. "},
 		"deletedAt": nil,
-	}, testkit.Without(made, "id", "createdAt", "updatedAt"))
+	}, apptest.Without(made, "id", "createdAt", "updatedAt"))
 	require.Equal(t, json.Number("1"), n.Get(t, post)["commentCount"])
 	require.Equal(t, []object{{
 		"event": "comment.created", "organizationId": n.Organization.ID.String(), "boardId": n.Get(t, post)["boardId"],
@@ -119,7 +119,7 @@ func castTwice(t *testing.T, n *tenant) {
 	read := n.Get(t, post)
 	require.Equal(t, json.Number("1"), read["voteCount"])
 	require.Equal(t, []object{{
-		"event": "vote.created", "organizationId": n.Organization.ID.String(), "boardId": read["boardId"], "vote": testkit.Without(first.Data(), "contactId"),
+		"event": "vote.created", "organizationId": n.Organization.ID.String(), "boardId": read["boardId"], "vote": apptest.Without(first.Data(), "contactId"),
 	}}, n.Payloads(t, event.VoteCreated))
 }
 
@@ -275,7 +275,7 @@ func tombstone(t *testing.T, n *tenant) {
 	n.Make(t, http.MethodDelete, "/v1/comments/"+reply["id"].(string), nil)
 	stone = n.Do(t, http.MethodGet, post+"/comments", nil).Body["data"].([]any)[1].(object)
 	require.Equal(t, object{"id": reply["id"], "parentId": made["id"], "body": nil, "authorUserId": nil, "contactId": nil},
-		testkit.Without(stone, "postId", "createdAt", "updatedAt", "deletedAt"))
+		apptest.Without(stone, "postId", "createdAt", "updatedAt", "deletedAt"))
 }
 
 func replyToTombstone(t *testing.T, n *tenant) {
@@ -286,7 +286,7 @@ func replyToTombstone(t *testing.T, n *tenant) {
 	require.Equal(t, []string{top, reply}, n.shown(t, post+"/comments", "id"))
 	n.Make(t, http.MethodDelete, "/v1/comments/"+reply, nil)
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "parentId": reply})
-	require.Equal(t, []string{"parentId oneLevel"}, testkit.FieldRules(a), "a tombstone of a reply is a reply still")
+	require.Equal(t, []string{"parentId oneLevel"}, apptest.FieldRules(a), "a tombstone of a reply is a reply still")
 }
 
 func commentCounts(t *testing.T, n *tenant) {
@@ -325,7 +325,7 @@ func badCommentPages(t *testing.T, n *tenant) {
 		"cursor=x": "cursor cursor", "cursor=" + ofVotes: "cursor cursor",
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, post+"/comments?"+query, nil)
-		require.Equal(t, []string{want}, testkit.FieldRules(a), query)
+		require.Equal(t, []string{want}, apptest.FieldRules(a), query)
 	}
 }
 
@@ -471,7 +471,7 @@ func editLimits(t *testing.T, n *tenant) {
 		"body.json maxBytes":  object{"body": object{"text": "x", "json": strings.Repeat("x", 256<<10)}},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, comment, body)
-		require.Equal(t, []string{want}, testkit.FieldRules(a))
+		require.Equal(t, []string{want}, apptest.FieldRules(a))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"earshot/ent/db/user"
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAContactsComment(t *testing.T) {
@@ -58,7 +58,7 @@ func guestsAtOnce(t *testing.T, n *tenant) {
 		n.Identify(t, object{"externalUserId": id, "email": "one@example.com"})
 	}
 	authors := map[any]bool{}
-	for _, a := range atOnce(many, func(i int) testkit.Answer {
+	for _, a := range atOnce(many, func(i int) apptest.Answer {
 		return n.Do(t, http.MethodPost, posts[i%3]+"/comments", object{"body": object{"text": "x"}, "externalUserId": []string{"a", "b"}[i%2]})
 	}) {
 		require.Equal(t, http.StatusCreated, a.Status, "%s", a.Raw)
@@ -147,9 +147,9 @@ func badAuthors(t *testing.T, n *tenant) {
 	unchanged := n.Watch(t)
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments",
 		object{"body": object{"text": "x"}, "contactId": ada, "externalUserId": "ada"})
-	require.Equal(t, []string{"externalUserId either"}, testkit.FieldRules(a))
+	require.Equal(t, []string{"externalUserId either"}, apptest.FieldRules(a))
 	a = n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, "createContact": true})
-	require.Equal(t, []string{"externalUserId required"}, testkit.FieldRules(a))
+	require.Equal(t, []string{"externalUserId required"}, apptest.FieldRules(a))
 	for field, id := range map[string]string{"contactId": "ctc_none", "externalUserId": "nobody"} {
 		a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, post+"/comments", object{"body": object{"text": "x"}, field: id})
 		require.Equal(t, field, a.Details()["field"])

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestWhatAMemberDoesCountsForTheContactWithItsAddress(t *testing.T) {
@@ -86,7 +87,7 @@ func memberTwins(t *testing.T, n *tenant) {
 // database can't work it out, because it doesn't have the key.
 func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarted(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := &tenant{app.Tenant(t)}
 	ada, counts := n.ada(t)
 	post := n.Post(t)
@@ -112,12 +113,12 @@ func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarte
 	require.Equal(t, old, client.Comment.Query().Where(comment.EmailHashNotNil()).CountX(ctx), "a tombstone gets none")
 
 	forget(t, app)
-	testkit.Start(t, testkit.Options{DatabaseURL: app.Config.DatabaseURL})
+	apptest.Start(t, apptest.Options{DatabaseURL: app.Config.DatabaseURL})
 	require.Eventually(t, func() bool { return counts() == fmt.Sprint("1 ", old) }, testkit.Wait, 10*time.Millisecond)
 }
 
 // forget takes the hashes off what members wrote.
-func forget(t *testing.T, app *testkit.App) {
+func forget(t *testing.T, app *apptest.App) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
 	require.NoError(t, err)

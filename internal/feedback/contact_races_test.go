@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestContactsAtTheSameMoment(t *testing.T) {
@@ -58,7 +58,7 @@ func contactsAmid(t *testing.T, n *tenant) {
 }
 
 // shownWhole makes sure that a list of votes shows the contacts that it names.
-func shownWhole(t *testing.T, a testkit.Answer) {
+func shownWhole(t *testing.T, a apptest.Answer) {
 	t.Helper()
 	listed, _ := a.Body["data"].([]any)
 	for _, v := range listed {

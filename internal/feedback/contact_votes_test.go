@@ -12,7 +12,7 @@ import (
 
 	"earshot/internal/contacts"
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAContactsVote(t *testing.T) {
@@ -151,7 +151,7 @@ func contactVoteListed(t *testing.T, n *tenant) {
 		"id": cast["contactId"], "externalUserId": "u-1", "email": "ada@example.com", "name": "Ada", "plan": "team",
 		"mrrCents": json.Number("4900"), "currency": "EUR",
 	}, shown[0].(object)["contact"])
-	require.Equal(t, cast, testkit.Without(shown[0].(object), "contact"))
+	require.Equal(t, cast, apptest.Without(shown[0].(object), "contact"))
 }
 
 func deletedContactsVote(t *testing.T, n *tenant) {
@@ -207,10 +207,10 @@ func badVoters(t *testing.T, n *tenant) {
 		{object{"externalUserId": strings.Repeat("x", 256)}, "externalUserId maxLength"},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, post+"/votes", c.body)
-		require.Equal(t, []string{c.want}, testkit.FieldRules(a), fmt.Sprint(c.body))
+		require.Equal(t, []string{c.want}, apptest.FieldRules(a), fmt.Sprint(c.body))
 	}
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodDelete, post+"/votes?contactId="+ada+"&externalUserId=ada", nil)
-	require.Equal(t, []string{"externalUserId either"}, testkit.FieldRules(a))
+	require.Equal(t, []string{"externalUserId either"}, apptest.FieldRules(a))
 	for field, id := range map[string]string{"contactId": "ctc_none", "externalUserId": "nobody"} {
 		a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, post+"/votes", object{field: id})
 		require.Equal(t, field, a.Details()["field"])

@@ -24,6 +24,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestDeletionsAtTheSameMoment(t *testing.T) {
@@ -49,8 +50,8 @@ func TestDeletionsAtTheSameMoment(t *testing.T) {
 var fine = []int{http.StatusOK, http.StatusCreated, http.StatusNotFound}
 
 // to are the answers to the requests of a method on a path.
-func (h heard) to(method, path string) []testkit.Answer {
-	var found []testkit.Answer
+func (h heard) to(method, path string) []apptest.Answer {
+	var found []apptest.Answer
 	for i, r := range h.requests {
 		if r.method == method && r.path == path {
 			found = append(found, h.answers[i])
@@ -115,7 +116,7 @@ func deleteBoardAfterPost(t *testing.T, n *tenant) {
 		}))
 		only(t, h.answers, append(fine, http.StatusConflict)...)
 		h.once(t, path)
-		only(t, []testkit.Answer{n.Do(t, http.MethodDelete, board, confirmed.body)}, http.StatusOK, http.StatusNotFound)
+		only(t, []apptest.Answer{n.Do(t, http.MethodDelete, board, confirmed.body)}, http.StatusOK, http.StatusNotFound)
 		require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, board, nil).Status)
 	}
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
@@ -169,7 +170,7 @@ func deleteExchanged(t *testing.T, n *tenant) {
 
 func deleteIdentified(t *testing.T, n *tenant) {
 	known := object{"externalUserId": "u-1", "metadata": object{"a": 1}}
-	atOnce(6, func(i int) (last testkit.Answer) {
+	atOnce(6, func(i int) (last apptest.Answer) {
 		for range repeated {
 			if i%2 == 0 {
 				a := n.Do(t, http.MethodPost, "/v1/contacts/identify", known)
@@ -355,11 +356,11 @@ func (n *tenant) due(t *testing.T, board string) publicid.ChangelogEntry {
 // changes its moment.
 func (n *tenant) besides(t *testing.T, entry publicid.ChangelogEntry, publishedAt any) {
 	t.Helper()
-	answers := atOnce(4, func(i int) testkit.Answer {
+	answers := atOnce(4, func(i int) apptest.Answer {
 		if i > 0 {
 			_, err := n.App.Feedback.PublishEntry(t.Context(), entry)
 			assert.NoError(t, err)
-			return testkit.Answer{Status: http.StatusOK}
+			return apptest.Answer{Status: http.StatusOK}
 		}
 		return n.Do(t, http.MethodPatch, "/v1/changelog/"+entry.String(), object{"publishedAt": publishedAt})
 	})
@@ -399,7 +400,7 @@ func (n *tenant) entry(t *testing.T, id publicid.ChangelogEntry) *db.ChangelogEn
 // has moved it meanwhile, whatever became of the post after that.
 func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := &tenant{app.Tenant(t)}
 	for range 5 {
 		posts := n.posts(t, 2)
@@ -414,7 +415,7 @@ func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 // inTurn holds a post, sends requests that have to wait for it, each after the one
 // before stands in the queue, and then lets them go. No other test may use the
 // database.
-func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []testkit.Answer {
+func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []apptest.Answer {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -424,7 +425,7 @@ func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []testkit.
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&count))
 		return count
 	}
-	answers := make([]testkit.Answer, len(requests))
+	answers := make([]apptest.Answer, len(requests))
 	var all sync.WaitGroup
 	ctx := n.Context(t.Context())
 	require.NoError(t, n.App.Store.InTx(ctx, func(tx *db.Tx) error {

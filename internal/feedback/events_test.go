@@ -13,7 +13,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAnEvent(t *testing.T) {
@@ -96,8 +96,8 @@ func changeOrNothing(t *testing.T, n *tenant) {
 		{http.MethodPatch, contactPath, object{"name": "Ada"}},
 		{http.MethodDelete, contactPath, nil},
 		{http.MethodPost, post + "/merge", object{"sourceIds": []string{merged}}},
-		{http.MethodPost, board + "/changelog", object{"title": "x", "publishedAt": testkit.LongPast}},
-		{http.MethodPatch, entry, object{"title": "y", "publishedAt": testkit.LongPast}},
+		{http.MethodPost, board + "/changelog", object{"title": "x", "publishedAt": apptest.LongPast}},
+		{http.MethodPatch, entry, object{"title": "y", "publishedAt": apptest.LongPast}},
 	} {
 		a := n.Refused(t, "ERR_INTERNAL", r.method, r.path, r.body)
 		require.Equal(t, http.StatusInternalServerError, a.Status)
@@ -164,7 +164,7 @@ func (n *tenant) everyEvent(t *testing.T) []event.Type {
 	n.Patch(t, post, object{"status": "planned"})
 	n.ID(t, post+"/votes", nil)
 	n.Comment(t, post, "")
-	n.ID(t, board+"/changelog", object{"title": "Dark mode", "publishedAt": testkit.LongPast})
+	n.ID(t, board+"/changelog", object{"title": "Dark mode", "publishedAt": apptest.LongPast})
 	n.Make(t, http.MethodDelete, contact, nil)
 	return []event.Type{
 		event.ContactCreated, event.ContactUpdated, event.PostCreated, event.PostStatusChanged,
@@ -182,7 +182,7 @@ func eventsByContract(t *testing.T, n *tenant) {
 		types = append(types, event.Type(e.Type))
 	}
 	require.Equal(t, want, types, "each once")
-	testkit.ByContract(t, events)
+	apptest.ByContract(t, events)
 	contact := "contact{id,externalUserId,email,name,plan,mrrCents,currency,source,consentBasis,%s,firstSeenAt,lastSeenAt,createdAt,updatedAt}"
 	post := "{event,organizationId,boardId,post{id,title,slug,status,createdAt}"
 	require.Equal(t, []string{
@@ -235,7 +235,7 @@ func payloadsOfNulls(t *testing.T, n *tenant) {
 	n.ID(t, n.Board(t)+"/changelog", object{"title": "🎉", "publishedAt": "0001-01-01T00:00:00Z"})
 	post := n.Post(t)
 	n.Comment(t, post, n.Comment(t, post, ""))
-	testkit.ByContract(t, n.Recorded(t))
+	apptest.ByContract(t, n.Recorded(t))
 	gone := n.Payloads(t, event.ContactDeleted)[0]
 	require.Equal(t, object{"id": strings.TrimPrefix(contact, "/v1/contacts/"), "externalUserId": nil}, gone["contact"])
 	require.Len(t, n.Recorded(t), 9)
@@ -251,7 +251,7 @@ func quietLife(t *testing.T, n *tenant) {
 	n.Make(t, http.MethodDelete, post+"/votes", nil)
 	tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
 	n.Patch(t, post, object{"tagIds": []string{tag}})
-	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x", "publishedAt": testkit.FarAway})
+	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x", "publishedAt": apptest.FarAway})
 	n.Patch(t, entry, object{"publishedAt": nil})
 	n.put(t, entry+"/linked-posts", object{"postIds": []string{strings.TrimPrefix(post, "/v1/posts/")}})
 	n.Make(t, http.MethodDelete, entry, nil)

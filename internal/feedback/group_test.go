@@ -2,6 +2,8 @@ package feedback_test
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,12 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/feedback"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
@@ -32,39 +35,63 @@ func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 
 func asAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
-	writeSome(t, n, n.App.Feedback)
-	writeSome(t, other, n.App.Feedback.Alone())
+	writeSome(t, n, func(ctx context.Context, write func(context.Context) error) { require.NoError(t, write(ctx)) })
+	writeSome(t, other, func(ctx context.Context, write func(context.Context) error) { alone(ctx, t, write) })
 	for _, table := range []string{"posts", "post_documents", "votes", "comments", "events", "deliveries"} {
 		require.NotEmpty(t, n.Contents(t, table))
 		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
 	}
 }
 
-// writeSome makes what can be made together, with each member and without.
-func writeSome(t *testing.T, n *tenant, s *feedback.Service) {
+// alone has a change be made alone. A group leaves a change with an idempotency key to its caller,
+// where nothing tells the group what to answer.
+func alone(ctx context.Context, t *testing.T, write func(context.Context) error) {
 	t.Helper()
+	keyed, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
+	defer once.Abandon()
+	require.NoError(t, write(keyed))
+	require.NoError(t, once.Commit(ctx, change.Answer{Status: http.StatusOK}))
+}
+
+// writeSome makes what can be made together, with each member and without. Each change goes through do.
+func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(context.Context) error)) {
+	t.Helper()
+	s := n.App.Feedback
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
 	n.Listen(t, event.PostCreated, event.VoteCreated)
 	n.Listen(t, event.PostCreated, event.CommentCreated)
 	contact := strings.TrimPrefix(n.Person(t, "u-1"), "/v1/contacts/")
 	board := publicid.Read[publicid.Board](n.ID(t, "/v1/boards", object{"name": "b"}))
 	body := feedback.Body{JSON: json.RawMessage(`{"b": 1.0, "a":[ 2 ]}`), Text: "text"}
-	post, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, ContactID: &contact})
-	require.NoError(t, err)
-	_, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
-	require.NoError(t, err)
-	first, err := s.CastVote(ctx, post.ID, contacts.Person{})
-	require.NoError(t, err)
+	var post *feedback.Post
+	var first, again *feedback.CastVote
+	var comment *db.Comment
+	do(ctx, func(ctx context.Context) (err error) {
+		post, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, ContactID: &contact})
+		return err
+	})
+	do(ctx, func(ctx context.Context) error {
+		_, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
+		return err
+	})
+	for _, vote := range []**feedback.CastVote{&first, &again} {
+		do(ctx, func(ctx context.Context) (err error) {
+			*vote, err = s.CastVote(ctx, post.ID, contacts.Person{})
+			return err
+		})
+	}
 	require.True(t, first.Fresh)
-	again, err := s.CastVote(ctx, post.ID, contacts.Person{})
-	require.NoError(t, err)
 	require.False(t, again.Fresh)
 	require.Equal(t, first.ID, again.ID)
-	comment, err := s.CreateComment(ctx, post.ID, feedback.NewComment{Body: body})
-	require.NoError(t, err)
+	do(ctx, func(ctx context.Context) (err error) {
+		comment, err = s.CreateComment(ctx, post.ID, feedback.NewComment{Body: body})
+		return err
+	})
 	parent := comment.ID.String()
-	_, err = s.CreateComment(ctx, post.ID, feedback.NewComment{Body: feedback.Body{Text: "reply"}, ParentID: &parent})
-	require.NoError(t, err)
+	do(ctx, func(ctx context.Context) error {
+		_, err := s.CreateComment(ctx, post.ID, feedback.NewComment{Body: feedback.Body{Text: "reply"}, ParentID: &parent})
+		return err
+	})
 }
 
 func (n *tenant) connect(t *testing.T) *pgx.Conn {
@@ -106,7 +133,7 @@ func refusedNeighbours(t *testing.T, n *tenant) {
 		{comment(target, "cmt_none"), http.StatusNotFound},
 	}
 	const rounds = 6
-	answers := atOnce(rounds*len(kinds), func(i int) testkit.Answer { return kinds[i%len(kinds)].do(t) })
+	answers := atOnce(rounds*len(kinds), func(i int) apptest.Answer { return kinds[i%len(kinds)].do(t) })
 	for i, a := range answers {
 		assert.Equal(t, kinds[i%len(kinds)].status, a.Status, "%s %s", kinds[i%len(kinds)].path, a.Raw)
 	}
@@ -153,7 +180,7 @@ func heldPost(t *testing.T, n *tenant) {
 	_, err = tx.Exec(t.Context(), "SELECT FROM posts WHERE id = $1 FOR UPDATE",
 		publicid.Read[publicid.Post](n.Get(t, held)["id"].(string)).UUID())
 	require.NoError(t, err)
-	waiting := make(chan testkit.Answer, 1)
+	waiting := make(chan apptest.Answer, 1)
 	go func() { waiting <- n.Do(t, http.MethodPost, held+"/comments", object{"body": object{"text": "x"}}) }()
 	for range 3 {
 		n.ID(t, free+"/comments", object{"body": object{"text": "x"}})

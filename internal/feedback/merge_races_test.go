@@ -18,6 +18,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestMergesAtTheSameMoment(t *testing.T) {
@@ -43,7 +44,7 @@ func withQuickDeadlocks(t *testing.T, tests map[string]func(*testing.T, *tenant)
 	t.Helper()
 	url := testkit.Database(t)
 	t.Cleanup(func() { t.Log("deadlocks:", deadlocks(t, url)) })
-	app := testkit.Start(t, testkit.Options{DatabaseURL: url + "&options=-c%20deadlock_timeout%3D20", Environ: environ})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: url + "&options=-c%20deadlock_timeout%3D20", Environ: environ})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +154,7 @@ func party(members []*tenant, posts, first []string) []request {
 // heard is requests with their answers.
 type heard struct {
 	requests []request
-	answers  []testkit.Answer
+	answers  []apptest.Answer
 }
 
 func hear(t *testing.T, requests []request) heard { return heard{requests, race(t, requests)} }
@@ -207,7 +208,7 @@ func (n *tenant) arrived(t *testing.T, posts []string, all ...heard) {
 
 // merges are the statuses of the merges among the answers.
 func (h heard) merges() map[int]int {
-	var merges []testkit.Answer
+	var merges []apptest.Answer
 	for i, r := range h.requests {
 		if strings.HasSuffix(r.path, "/merge") {
 			merges = append(merges, h.answers[i])
@@ -246,7 +247,7 @@ func mergeOnAndOn(t *testing.T, n *tenant) {
 		all[i] = voting(m, posts[0])
 	}
 	var votes heard
-	atOnce(2, func(i int) (last testkit.Answer) {
+	atOnce(2, func(i int) (last apptest.Answer) {
 		if i == 0 {
 			votes = hear(t, slices.Concat(all, all, all))
 			return last

@@ -18,7 +18,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // shifting is a list whose rows come and go while it is read.
@@ -255,7 +255,7 @@ func tagList(t *testing.T, n *tenant, _ *dice) shifting {
 }
 
 func webhookList(_ *testing.T, n *tenant, _ *dice) shifting {
-	create := n.making("/v1/webhooks", func() any { return testkit.Registration })
+	create := n.making("/v1/webhooks", func() any { return apptest.Registration })
 	return shifting{"/v1/webhooks", create, n.removing("/v1/webhooks/", nil), oldestFirst}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAListOfPosts(t *testing.T) {
@@ -314,8 +315,8 @@ func badPostFilters(t *testing.T, n *tenant) {
 	} {
 		a := n.Do(t, http.MethodGet, board+"/posts?"+query, nil)
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s: %s", query, a.Raw)
-		require.Subset(t, testkit.FieldRules(a), want, query)
-		require.Equal(t, distinctFields(want), distinctFields(testkit.FieldRules(a)), query)
+		require.Subset(t, apptest.FieldRules(a), want, query)
+		require.Equal(t, distinctFields(want), distinctFields(apptest.FieldRules(a)), query)
 	}
 	for query, field := range map[string]string{
 		"tagIds=a": "tagIds", "tagIds=" + tag + "," + tag[4:]: "tagIds", "tagIds=" + tag + strings.ToUpper(tag): "tagIds",
@@ -398,12 +399,12 @@ func foreignPostCursors(t *testing.T, n *tenant) {
 				continue
 			}
 			a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, path, nil)
-			require.Equal(t, []string{"cursor cursor"}, testkit.FieldRules(a), "of %s with %s", of, sort)
+			require.Equal(t, []string{"cursor cursor"}, apptest.FieldRules(a), "of %s with %s", of, sort)
 		}
 	}
 	for _, path := range []string{board + "/posts", "/v1/boards", board + "/tags", board + "/changelog"} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, path+"?cursor="+cursors["votes"], nil)
-		require.Equal(t, []string{"cursor cursor"}, testkit.FieldRules(a), path)
+		require.Equal(t, []string{"cursor cursor"}, apptest.FieldRules(a), path)
 	}
 }
 
@@ -439,7 +440,7 @@ func forgedPostCursors(t *testing.T, n *tenant) {
 		{"q=word", "-5/" + id},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, at(test.query, test.place), nil)
-		require.Equal(t, []string{"cursor cursor"}, testkit.FieldRules(a), test.place)
+		require.Equal(t, []string{"cursor cursor"}, apptest.FieldRules(a), test.place)
 	}
 }
 
@@ -550,7 +551,7 @@ func searchedAnything(t *testing.T, n *tenant) {
 func TestASearchThatTheDatabaseCanNotReadFindsNothing(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	n := &tenant{testkit.Start(t, testkit.Options{DatabaseURL: database}).Tenant(t)}
+	n := &tenant{apptest.Start(t, apptest.Options{DatabaseURL: database}).Tenant(t)}
 	board := n.library(t)
 	require.Len(t, n.shown(t, board+"/posts?q=dark", "title"), 2)
 	c, err := pgx.Connect(t.Context(), database)
@@ -573,9 +574,9 @@ func searchLimits(t *testing.T, n *tenant) {
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, board+"/posts?q="+url.QueryEscape(q), nil)
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status)
-		require.Equal(t, []string{"q"}, distinctFields(testkit.FieldRules(a)), "%q", q)
+		require.Equal(t, []string{"q"}, distinctFields(apptest.FieldRules(a)), "%q", q)
 		if rule != "" {
-			require.Equal(t, []string{"q " + rule}, testkit.FieldRules(a), "%q", q)
+			require.Equal(t, []string{"q " + rule}, apptest.FieldRules(a), "%q", q)
 		}
 	}
 }

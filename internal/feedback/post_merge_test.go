@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAMergeOfPosts(t *testing.T) {
@@ -158,7 +158,7 @@ func mergedSources(t *testing.T, n *tenant) {
 	got := n.Get(t, source)
 	require.Greater(t, got["updatedAt"], want["updatedAt"])
 	want["status"], want["mergedIntoId"], want["voteCount"] = "duplicate", idsOf(target)[0], json.Number("0")
-	require.Equal(t, testkit.Without(want, "updatedAt", "lastActivityAt"), testkit.Without(got, "updatedAt", "lastActivityAt"))
+	require.Equal(t, apptest.Without(want, "updatedAt", "lastActivityAt"), apptest.Without(got, "updatedAt", "lastActivityAt"))
 	require.Equal(t, []any{got}, n.Do(t, http.MethodGet, board+"/posts?status=duplicate", nil).Body["data"])
 	require.Equal(t, []string{"Darkness"}, n.shown(t, "/v1/contacts/"+contact.(string)+"/posts", "title"))
 }
@@ -176,7 +176,7 @@ func mergedTarget(t *testing.T, n *tenant) {
 	require.Equal(t, n.Get(t, target), got)
 	require.Greater(t, got["lastActivityAt"], want["lastActivityAt"])
 	want["voteCount"], want["commentCount"] = json.Number("1"), json.Number("1")
-	require.Equal(t, testkit.Without(want, "updatedAt", "lastActivityAt"), testkit.Without(got, "updatedAt", "lastActivityAt"))
+	require.Equal(t, apptest.Without(want, "updatedAt", "lastActivityAt"), apptest.Without(got, "updatedAt", "lastActivityAt"))
 	require.Equal(t, []string{"Dark mode", "Darkness"}, n.shown(t, board+"/posts?sort=votes", "title"))
 }
 
@@ -253,7 +253,7 @@ func mergedTwins(t *testing.T, n *tenant) {
 func mergedTwenty(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 22)
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[10]+"/merge", object{"sourceIds": idsOf(append(posts[:10:10], posts[11:]...)...)})
-	require.Equal(t, []string{"sourceIds maxItems"}, testkit.FieldRules(a))
+	require.Equal(t, []string{"sourceIds maxItems"}, apptest.FieldRules(a))
 	for _, post := range posts {
 		n.anonymousVote(t, post, "ada")
 		n.anonymousVote(t, post, post)
@@ -317,7 +317,7 @@ func badMerges(t *testing.T, n *tenant) {
 		"sourceIds[1] notTarget": {posts[1], posts[0]},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": idsOf(sources...)})
-		require.Equal(t, []string{want}, testkit.FieldRules(a))
+		require.Equal(t, []string{want}, apptest.FieldRules(a))
 	}
 }
 
@@ -341,7 +341,7 @@ func badSources(t *testing.T, n *tenant) {
 		{[]string{"x", idsOf(posts[0])[0]}, []string{"sourceIds[1] notTarget"}},
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{"sourceIds": test.sources})
-		require.Equal(t, test.want, testkit.FieldRules(a))
+		require.Equal(t, test.want, apptest.FieldRules(a))
 	}
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPost, posts[0]+"/merge", object{})
 	require.Equal(t, []string{"sourceIds"}, a.Fields())
@@ -380,7 +380,7 @@ func votesPassedOn(t *testing.T, n *tenant) {
 	require.Equal(t, id, first.Data()["postId"])
 	told := n.Payloads(t, event.VoteCreated)
 	require.Len(t, told, 1)
-	require.Equal(t, testkit.Without(first.Data(), "contactId"), told[0]["vote"])
+	require.Equal(t, apptest.Without(first.Data(), "contactId"), told[0]["vote"])
 	for _, post := range []string{source, target} {
 		again := n.Do(t, http.MethodPost, post+"/votes", nil)
 		require.Equal(t, http.StatusOK, again.Status)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestTheRevenueOfAPost(t *testing.T) {
@@ -140,7 +140,7 @@ func revenueTold(t *testing.T, n *tenant) {
 	require.NotContains(t, n.Get(t, posts[1]), "revenue")
 	listed := n.Do(t, http.MethodGet, board+"/posts?sort=revenue&currency=EUR&limit=1", nil).Body["data"].([]any)[0].(object)
 	require.Equal(t, object{"currency": "EUR", "mrrCents": json.Number("350")}, listed["revenue"])
-	require.Equal(t, n.Get(t, posts[1]), testkit.Without(listed, "revenue"))
+	require.Equal(t, n.Get(t, posts[1]), apptest.Without(listed, "revenue"))
 }
 
 func revenueOfVotes(t *testing.T, n *tenant) {
@@ -216,7 +216,7 @@ func revenueWithoutCurrency(t *testing.T, n *tenant) {
 		"sort=votes&currency=EUR": "currency revenue", "currency=EUR": "currency revenue",
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, board+"/posts?"+query, nil)
-		require.Equal(t, []string{want}, testkit.FieldRules(a), query)
+		require.Equal(t, []string{want}, apptest.FieldRules(a), query)
 	}
 }
 
@@ -311,7 +311,7 @@ func (n *tenant) contactOf(t *testing.T, externalUserID string) string {
 // for the same posts don't wait for each other in a circle.
 func TestABatchThatTellsWhatVotersPayCountsThePostsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)} // where nobody else waits
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // where nobody else waits
 	_, posts := n.numbered(t, 2)
 	n.paying(t, "payer", "100 EUR") // so that both are counted already
 	for _, post := range posts {

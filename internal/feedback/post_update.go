@@ -16,6 +16,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -53,7 +54,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 		bad.Text("title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
-		slugText(&bad, *in.Slug, maxPostSlug)
+		slug.Check(&bad, *in.Slug, maxPostSlug)
 	}
 	if in.Status != nil && post.StatusValidator(post.Status(*in.Status)) != nil {
 		bad.Add("status", "enum", "%s", statusWords)

@@ -17,6 +17,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -94,7 +95,7 @@ func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, 
 		if j.IsTaken(i) || !slices.Contains(keptBoards, row.BoardID) || row.ContactID != nil && !slices.Contains(keptContacts, *row.ContactID) {
 			continue
 		}
-		row.Slug = slugFrom(row.Title, "post", maxPostSlug)
+		row.Slug = slug.From(row.Title, "post", maxPostSlug)
 		fresh, out[i] = append(fresh, row), &Post{Post: row}
 		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, postCreated(row)); err != nil {
 			return nil, err
@@ -145,10 +146,10 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 
 // insertPost writes the post under a free slug, which it sets.
 func insertPost(ctx context.Context, c *change.Change, p *db.Post) error {
-	insert := func(slug string) (bool, error) {
-		p.Slug = slug
+	insert := func(name string) (bool, error) {
+		p.Slug = name
 		row := c.Post.Create().
-			SetID(p.ID).SetBoardID(p.BoardID).SetTitle(p.Title).SetSlug(slug).SetStatus(p.Status).
+			SetID(p.ID).SetBoardID(p.BoardID).SetTitle(p.Title).SetSlug(name).SetStatus(p.Status).
 			SetBodyText(p.BodyText).SetNillableContactID(p.ContactID).SetNillableAuthorUserID(p.AuthorUserID).
 			SetCreatedAt(p.CreatedAt).SetUpdatedAt(p.UpdatedAt).SetLastActivityAt(p.LastActivityAt)
 		if p.BodyJSON != nil {
@@ -156,10 +157,10 @@ func insertPost(ctx context.Context, c *change.Change, p *db.Post) error {
 		}
 		return store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	}
-	taken := func(slug string) (bool, error) {
-		return store.Exists(ctx, c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(slug), post.DeletedAtIsNil()))
+	taken := func(name string) (bool, error) {
+		return store.Exists(ctx, c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(name), post.DeletedAtIsNil()))
 	}
-	return freeSlug(slugFrom(p.Title, "post", maxPostSlug), maxPostSlug, taken, insert)
+	return slug.Free(slug.From(p.Title, "post", maxPostSlug), maxPostSlug, taken, insert)
 }
 
 func tagPost(ctx context.Context, c *change.Change, id publicid.Post, tags []publicid.Tag) error {

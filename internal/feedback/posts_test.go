@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/event"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAPost(t *testing.T) {
@@ -44,7 +44,7 @@ func newPost(t *testing.T, n *tenant) {
 		"title": "Dark mode", "slug": "dark-mode", "status": "open", "body": object{"json": nil, "text": "Please."},
 		"contactId": contact, "authorUserId": n.Owner.ID.String(), "hideFromRoadmap": false, "tagIds": []any{tag},
 		"voteCount": json.Number("0"), "commentCount": json.Number("0"), "mergedIntoId": nil,
-	}, testkit.Without(made, "id", "createdAt", "updatedAt", "lastActivityAt"))
+	}, apptest.Without(made, "id", "createdAt", "updatedAt", "lastActivityAt"))
 	require.Equal(t, made["createdAt"], made["updatedAt"])
 	require.Equal(t, made["createdAt"], made["lastActivityAt"])
 	at, err := time.Parse(time.RFC3339Nano, made["createdAt"].(string))

@@ -12,6 +12,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -42,19 +43,19 @@ func (s *Service) HasPublicBoard(ctx context.Context) (bool, error) {
 }
 
 // PublicBoard loads a public board by its slug.
-func (s *Service) PublicBoard(ctx context.Context, slug string) (*db.Board, error) {
-	if !slugPattern.MatchString(slug) {
+func (s *Service) PublicBoard(ctx context.Context, name string) (*db.Board, error) {
+	if !slug.Valid(name) {
 		return nil, problem.Missing("board")
 	}
-	return onlyBoard(ctx, s.store.Client().Board.Query().Where(board.Slug(slug), board.Public(true)))
+	return onlyBoard(ctx, s.store.Client().Board.Query().Where(board.Slug(name), board.Public(true)))
 }
 
 // PublicPost loads a post of a public board by its slug.
-func (s *Service) PublicPost(ctx context.Context, on *db.Board, slug string) (*Post, error) {
-	if !on.Public || !slugPattern.MatchString(slug) {
+func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*Post, error) {
+	if !on.Public || !slug.Valid(name) {
 		return nil, problem.Missing("post")
 	}
-	found, err := s.store.Client().Post.Query().Where(post.BoardID(on.ID), post.Slug(slug), post.DeletedAtIsNil()).
+	found, err := s.store.Client().Post.Query().Where(post.BoardID(on.ID), post.Slug(name), post.DeletedAtIsNil()).
 		Select(post.FieldID).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("post")

@@ -12,6 +12,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/slug"
 	"earshot/internal/store"
 )
 
@@ -50,12 +51,12 @@ func (s *Service) PublicEntries(ctx context.Context, on *db.Board, q page.Query)
 }
 
 // PublicEntry loads a published entry of a public board by its slug.
-func (s *Service) PublicEntry(ctx context.Context, on *db.Board, slug string) (*Entry, error) {
-	if !on.Public || !on.ShowChangelog || !slugPattern.MatchString(slug) {
+func (s *Service) PublicEntry(ctx context.Context, on *db.Board, name string) (*Entry, error) {
+	if !on.Public || !on.ShowChangelog || !slug.Valid(name) {
 		return nil, problem.Missing("changelog entry")
 	}
 	client := s.store.Client()
-	found, err := onlyEntry(ctx, client.ChangelogEntry.Query().Where(publishedOn(on.ID)...).Where(changelogentry.Slug(slug)))
+	found, err := onlyEntry(ctx, client.ChangelogEntry.Query().Where(publishedOn(on.ID)...).Where(changelogentry.Slug(name)))
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestWhatEverybodyMayRead(t *testing.T) {
@@ -71,7 +71,7 @@ func publicBoards(t *testing.T, n *tenant) {
 func privateMeanwhile(t *testing.T, n *tenant) {
 	path, b := n.publicBoard(t, "Ideas")
 	n.ID(t, path+"/posts", object{"title": "Dark mode"})
-	n.ID(t, path+"/changelog", object{"title": "News", "publishedAt": testkit.LongPast})
+	n.ID(t, path+"/changelog", object{"title": "News", "publishedAt": apptest.LongPast})
 	ctx, f := n.reader(t), n.App.Feedback
 	refused := func(wanted bool) {
 		t.Helper()
@@ -99,7 +99,7 @@ func publicEntries(t *testing.T, n *tenant) {
 		wanted = append(wanted, title)
 	}
 	n.ID(t, path+"/changelog", object{"title": "draft"})
-	n.ID(t, path+"/changelog", object{"title": "scheduled", "publishedAt": testkit.FarAway})
+	n.ID(t, path+"/changelog", object{"title": "scheduled", "publishedAt": apptest.FarAway})
 	var all []string
 	one := 1
 	for q := (page.Query{Limit: &one}); ; {
@@ -126,7 +126,7 @@ func publicLinks(t *testing.T, n *tenant) {
 	path, b := n.publicBoard(t, "Ideas")
 	inner := n.ID(t, n.Board(t)+"/posts", object{"title": "Secret"})
 	there := n.ID(t, path+"/posts", object{"title": "Dark mode", "body": object{"text": "long"}})
-	entry := n.ID(t, path+"/changelog", object{"title": "News", "publishedAt": testkit.LongPast})
+	entry := n.ID(t, path+"/changelog", object{"title": "News", "publishedAt": apptest.LongPast})
 	n.Make(t, "PUT", "/v1/changelog/"+entry+"/linked-posts", object{"postIds": []string{inner, there}})
 	e, err := n.App.Feedback.PublicEntry(n.reader(t), b, "news")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // many requests at once are more than the service has connections.
@@ -63,7 +63,7 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 const repeated = 20
 
 // only fails the test when an answer has another status.
-func only(t *testing.T, answers []testkit.Answer, allowed ...int) {
+func only(t *testing.T, answers []apptest.Answer, allowed ...int) {
 	t.Helper()
 	for _, a := range answers {
 		require.Contains(t, allowed, a.Status, "%s", a.Raw)
@@ -78,16 +78,16 @@ type request struct {
 }
 
 // race sends different requests at the same moment.
-func race(t *testing.T, requests []request) []testkit.Answer {
+func race(t *testing.T, requests []request) []apptest.Answer {
 	t.Helper()
-	return atOnce(len(requests), func(i int) testkit.Answer {
+	return atOnce(len(requests), func(i int) apptest.Answer {
 		return requests[i].do(t)
 	})
 }
 
 // do sends it, and again where the organization had too many changes under way for
 // seconds, as beside other tests on a busy machine.
-func (r request) do(t *testing.T) testkit.Answer {
+func (r request) do(t *testing.T) apptest.Answer {
 	t.Helper()
 	for {
 		if a := r.by.Do(t, r.method, r.path, r.body); a.Code() != "ERR_RATE_LIMITED" {
@@ -156,16 +156,16 @@ func (n *tenant) upgradeFor(t *testing.T, do func()) {
 	ctx, organizations := n.Context(t.Context()), n.App.Store.Client().Organization
 	organizations.Update().SetPlan("pro").ExecX(ctx)
 	key := n.Key
-	n.Key = n.NewKey(t, testkit.NewKey)
+	n.Key = n.NewKey(t, apptest.NewKey)
 	do()
 	n.Key = key
 	organizations.Update().SetPlan("free").ExecX(ctx)
 }
 
 func webhookCapAtOnce(t *testing.T, n *tenant) {
-	answers := n.atOnce(t, many, http.MethodPost, "/v1/webhooks", always(testkit.Registration))
+	answers := n.atOnce(t, many, http.MethodPost, "/v1/webhooks", always(apptest.Registration))
 	require.Equal(t, map[int]int{http.StatusCreated: 3, http.StatusPaymentRequired: many - 3}, statuses(answers))
-	a := n.Do(t, http.MethodPost, "/v1/webhooks", testkit.Registration)
+	a := n.Do(t, http.MethodPost, "/v1/webhooks", apptest.Registration)
 	require.Equal(t, "map[current:3 limit:3 resource:webhook]", fmt.Sprint(a.Details()))
 }
 
@@ -231,7 +231,7 @@ func patchSlugAtOnce(t *testing.T, n *tenant) {
 	for i := range posts {
 		posts[i] = "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
 	}
-	answers := atOnce(many, func(i int) testkit.Answer {
+	answers := atOnce(many, func(i int) apptest.Answer {
 		return n.Do(t, http.MethodPatch, posts[i], object{"slug": "wanted"})
 	})
 	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: many - 1}, statuses(answers))
@@ -282,7 +282,7 @@ func deleteWebhooksAtOnce(t *testing.T, n *tenant) {
 	post := n.Post(t)
 	for range 5 {
 		hooks := []string{n.Listen(t), n.Listen(t)}
-		answers := atOnce(many, func(i int) testkit.Answer {
+		answers := atOnce(many, func(i int) apptest.Answer {
 			if i < len(hooks) {
 				return n.Do(t, http.MethodDelete, "/v1/webhooks/"+hooks[i], nil)
 			}
@@ -296,7 +296,7 @@ func deleteTagsAtOnce(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	for range 5 {
 		tag := n.ID(t, board+"/tags", object{"name": "Mobile"})
-		answers := atOnce(many, func(i int) testkit.Answer {
+		answers := atOnce(many, func(i int) apptest.Answer {
 			if i == many/2 {
 				return n.Do(t, http.MethodDelete, board+"/tags/"+tag, nil)
 			}
@@ -378,7 +378,7 @@ func createAndIdentifyAtOnce(t *testing.T, n *tenant) {
 		require.Equal(t, 1, statuses(answers)[http.StatusCreated])
 		for i, a := range answers {
 			otherwise := [...]int{http.StatusConflict, http.StatusOK}[i%2]
-			only(t, []testkit.Answer{a}, http.StatusCreated, otherwise)
+			only(t, []apptest.Answer{a}, http.StatusCreated, otherwise)
 		}
 		require.Equal(t, round+1, n.contacts(t))
 	}
@@ -565,10 +565,10 @@ func TestTheVotesOfManyMembersAreCountedExactly(t *testing.T) {
 func manyVotersAtOnce(t *testing.T, n *tenant) {
 	members, post := n.members(t, voters), n.Post(t)
 	n.Listen(t, event.VoteCreated)
-	fresh := make([][]testkit.Answer, voters)
-	atOnce(voters, func(i int) testkit.Answer {
+	fresh := make([][]apptest.Answer, voters)
+	atOnce(voters, func(i int) apptest.Answer {
 		fresh[i] = manyVotes(t, members[i], post, i)
-		return testkit.Answer{}
+		return apptest.Answer{}
 	})
 	want := voters - voters/4 // those that manyVotes leaves without one
 	require.Equal(t, json.Number(fmt.Sprint(want)), n.Get(t, post)["voteCount"])
@@ -586,7 +586,7 @@ func manyVotersAtOnce(t *testing.T, n *tenant) {
 // manyVotes is what one member does: vote and, one in four each, vote twice more at
 // the same moment; retract; retract twice and vote again; vote again. It returns the
 // answers to votes that were new.
-func manyVotes(t *testing.T, member *tenant, post string, i int) []testkit.Answer {
+func manyVotes(t *testing.T, member *tenant, post string, i int) []apptest.Answer {
 	t.Helper()
 	count := [...]int{3, 1, 1, 1}[i%4]
 	votes := member.atOnce(t, count, http.MethodPost, post+"/votes", always(nil))
@@ -605,14 +605,14 @@ func manyVotes(t *testing.T, member *tenant, post string, i int) []testkit.Answe
 	case 3:
 		votes = append(votes, member.Do(t, http.MethodPost, post+"/votes", nil))
 	}
-	return slices.DeleteFunc(votes, func(a testkit.Answer) bool { return a.Status != http.StatusCreated })
+	return slices.DeleteFunc(votes, func(a apptest.Answer) bool { return a.Status != http.StatusCreated })
 }
 
 // Reads are shared by all who ask at once, but nobody gets what was read before he asked.
 func readOwnWritesAtOnce(t *testing.T, n *tenant) {
 	posts := "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Ideas"}) + "/posts"
 	problems := make([]string, many)
-	atOnce(many, func(i int) (last testkit.Answer) {
+	atOnce(many, func(i int) (last apptest.Answer) {
 		see := func(what string, path, wanted string, there bool) {
 			last = n.Do(t, http.MethodGet, path, nil)
 			if strings.Contains(string(last.Raw), wanted) != there {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -70,7 +71,7 @@ func deletedBoard(t *testing.T, n *tenant) {
 
 func TestACopyThatMissedDeletionsForTooLongIsToldSo(t *testing.T) {
 	t.Parallel()
-	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)} // whose retention touches nobody else
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // whose retention touches nobody else
 	kept, gone := n.ID(t, "/v1/contacts", object{}), n.ID(t, "/v1/contacts", object{})
 	query := "/v1/contacts?sort=updated&includeDeleted=true"
 	c := newCopy(n, query)
@@ -182,7 +183,7 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)} // because the whole database counts anew
+			n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // because the whole database counts anew
 			n.Post(t)
 			before := newCopy(n, "/v1/posts?"+since)
 			before.catchesUp(t, "/v1/posts?limit=100")
@@ -210,7 +211,7 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 // Numbers are a cluster's, so a transaction there looks like one that may still write here.
 func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 	t.Parallel()
-	n, elsewhere := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}, testkit.Database(t)
+	n, elsewhere := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}, testkit.Database(t)
 	db, err := pgx.Connect(t.Context(), elsewhere)
 	require.NoError(t, err)
 	tx, err := db.Begin(t.Context())
@@ -227,7 +228,7 @@ func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 // A writer that has begun with the numbers from before may commit after others have new ones.
 func TestNumbersBeginAnewWhenNobodyWritesWithThoseFromBefore(t *testing.T) {
 	t.Parallel()
-	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
 	tx := heldChange(t, n, n.ID(t, n.Board(t)+"/posts", object{"title": "A"}))
 	db := n.connect(t)
 	_, err := db.Exec(t.Context(), "SET lock_timeout = 1")

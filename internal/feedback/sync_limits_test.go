@@ -17,7 +17,7 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // parts are the name of a cursor's list, and its place.
@@ -33,7 +33,7 @@ func parts(t *testing.T, cursor string) (list string, place []string) {
 // checkpoint, and behind whatever was committed.
 func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
 	t.Parallel()
-	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
 	n.Post(t)
 	db := n.connect(t)
 	rollBack := func() {
@@ -72,7 +72,7 @@ func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
 // The retention may remove tombstones while a page is read.
 func TestATombstoneThatGoesWhileAPageIsReadIsToldOfOrThePageIsRefused(t *testing.T) {
 	t.Parallel()
-	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
 	gone := n.ID(t, "/v1/contacts", object{})
 	c := newCopy(n, "/v1/contacts?sort=updated&includeDeleted=true")
 	c.catchesUp(t, "/v1/contacts?limit=100")

@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"encoding/json"
-	"regexp"
 
 	"earshot/ent/db/post"
 	"earshot/internal/problem"
@@ -17,15 +16,6 @@ const (
 	// Bytes of a rich-text document: it has no other limit.
 	maxBodyJSON = 256 << 10
 )
-
-var slugPattern = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
-
-func slugText(bad *problem.Fields, value string, high int) {
-	bad.Text("slug", value, 1, high)
-	if value != "" && !slugPattern.MatchString(value) {
-		bad.Add("slug", "pattern", "must be lower-case letters and digits in groups joined by single hyphens")
-	}
-}
 
 // statuses are those that a list is filtered by.
 func statuses(bad *problem.Fields, given []string) []post.Status {

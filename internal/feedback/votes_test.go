@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAListOfVotes(t *testing.T) {
@@ -71,7 +71,7 @@ func votesWithoutAddress(t *testing.T, n *tenant) {
 	vote := n.anonymousVote(t, post, "ada")
 	list := n.Do(t, http.MethodGet, post+"/votes", nil)
 	shown := list.Body["data"].([]any)[0].(object)
-	require.Equal(t, object{"id": vote, "postId": strings.TrimPrefix(post, "/v1/posts/"), "userId": nil, "contactId": nil, "contact": nil}, testkit.Without(shown, "createdAt"))
+	require.Equal(t, object{"id": vote, "postId": strings.TrimPrefix(post, "/v1/posts/"), "userId": nil, "contactId": nil, "contact": nil}, apptest.Without(shown, "createdAt"))
 }
 
 func votesTakenBack(t *testing.T, n *tenant) {
@@ -101,7 +101,7 @@ func badVotePages(t *testing.T, n *tenant) {
 		"cursor=x": "cursor cursor", "cursor=" + ofComments: "cursor cursor",
 	} {
 		a := n.Refused(t, "ERR_VALIDATION", http.MethodGet, post+"/votes?"+query, nil)
-		require.Equal(t, []string{want}, testkit.FieldRules(a), query)
+		require.Equal(t, []string{want}, apptest.FieldRules(a), query)
 	}
 }
 

@@ -3,6 +3,7 @@ package interactions_test
 import (
 	"context"
 	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,13 +19,14 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 type object = map[string]any
 
 // stage is an organization with a post on a public board.
 type stage struct {
-	*testkit.Tenant
+	*apptest.Tenant
 	*interactions.Service
 	board publicid.Board
 	post  publicid.Post
@@ -39,7 +41,7 @@ func newStage(t *testing.T) *stage {
 // newStageWith is newStage with further settings.
 func newStageWith(t *testing.T, environ ...string) *stage {
 	t.Helper()
-	n := testkit.Start(t, testkit.Options{Environ: environ}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{Alone: true, Environ: environ}).Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas", "public": true})
 	post := publicid.Read[publicid.Post](n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Dark mode"}))
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
@@ -52,7 +54,20 @@ func (s *stage) ask(t *testing.T, email string) (token string) {
 		interactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var id publicid.Interaction
 	s.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
-	return s.Token(id)
+	return s.token(t, id)
+}
+
+var tokenInLink = regexp.MustCompile(`[?&]token=([\w-]+)`)
+
+// token is what stands in the link of a letter, which nobody but the e-mail has.
+func (s *stage) token(t *testing.T, id publicid.Interaction) string {
+	t.Helper()
+	letter, err := s.Letter(t.Context(), id)
+	require.NoError(t, err)
+	require.NotNil(t, letter)
+	found := tokenInLink.FindStringSubmatch(letter.Text)
+	require.NotEmpty(t, found, letter.Text)
+	return found[1]
 }
 
 func (s *stage) query(t *testing.T, sql string, into ...any) {
@@ -185,7 +200,7 @@ func TestTheStampOfAFormTellsItsAge(t *testing.T) {
 func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	another := testkit.Start(t, testkit.Options{DatabaseURL: s.App.Config.DatabaseURL})
+	another := apptest.Start(t, apptest.Options{DatabaseURL: s.App.Config.DatabaseURL})
 	here, there := netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("2001:db8::/64")
 	var granted atomic.Int32
 	var all sync.WaitGroup

@@ -3,7 +3,8 @@ package interactions_test
 import (
 	"testing"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/web"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithParts(web.Module)) }

@@ -150,10 +150,11 @@ func TestALinkToAModeratedBoardIsUsedUpByWhatWaits(t *testing.T) {
 		interactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var id publicid.Interaction
 	s.query(t, "SELECT id FROM interactions", &id)
-	done, err := s.Confirm(s.ctx, s.Token(id), false, "en")
+	token := s.token(t, id)
+	done, err := s.Confirm(s.ctx, token, false, "en")
 	require.NoError(t, err)
 	require.True(t, done.Waits)
-	_, err = s.Confirm(s.ctx, s.Token(id), false, "en")
+	_, err = s.Confirm(s.ctx, token, false, "en")
 	require.True(t, problem.Is(err, problem.NotFound), err)
 	require.Len(t, s.queue(t, ""), 1)
 }
@@ -298,11 +299,12 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 		interactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var link publicid.Interaction
 	s.query(t, "SELECT id FROM interactions", &link)
-	_, err = s.Confirm(s.ctx, s.Token(link), false, "en")
+	token := s.token(t, link)
+	_, err = s.Confirm(s.ctx, token, false, "en")
 	require.True(t, problem.Is(err, problem.Forbidden), err)
 	require.False(t, s.writes(t, interactions.Wanted{Kind: interactions.Vote}).Waits, "votes go on")
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
-	_, err = s.Confirm(s.ctx, s.Token(link), false, "en")
+	_, err = s.Confirm(s.ctx, token, false, "en")
 	require.NoError(t, err)
 }
 

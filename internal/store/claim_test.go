@@ -14,7 +14,6 @@ import (
 	"earshot/ent/db/delivery"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
-	"earshot/internal/testkit"
 )
 
 func TestAGrantedClaimHasAllThatTheAttemptNeeds(t *testing.T) {
@@ -121,7 +120,7 @@ func TestADeliveryWhoseRowIsDeletedIsGone(t *testing.T) {
 func TestAnswersStandInTheOrderOfTheClaims(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	theirs := another(t, o.store)
+	theirs := another(t, o.store, o.pool)
 	leased := o.delivery(func(c *db.DeliveryCreate) { c.SetLeaseUntil(ago(-time.Hour)) })
 	later := o.delivery(func(c *db.DeliveryCreate) { c.SetAttemptCount(3) })
 	wanted := []struct {
@@ -198,8 +197,8 @@ func TestADeliveryClaimedByManyAtOnceIsGrantedOnce(t *testing.T) {
 // restart for example: neither may block the other for good.
 func TestBatchesThatOverlapInAnyOrderGrantEachDeliveryOnce(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
-	o := another(t, s)
+	o := newOutbox(t)
+	s := o.store
 	var claims []store.Claim
 	for range 100 {
 		claims = append(claims, store.Claim{ID: o.delivery(), Number: 1, WorkflowID: run, Lease: lease})

@@ -14,10 +14,13 @@ import (
 // Without power to a machine to switch off, this is all that can be seen of it.
 func TestTheSystemEndsAConnectionToAMachineThatHasGoneSilentWithinTenSeconds(t *testing.T) {
 	t.Parallel()
-	conn, err := store.PoolOf(serving(t, testkit.Database(t))).Acquire(t.Context())
+	var seen connections
+	s, err := store.Open(store.Options{URL: testkit.Database(t), Serving: true, Tracer: &seen})
 	require.NoError(t, err)
-	defer conn.Release()
-	socket, ok := conn.Conn().PgConn().Conn().(*net.TCPConn)
+	t.Cleanup(s.Close)
+	_, err = s.Client().Organization.Query().Count(system(t))
+	require.NoError(t, err)
+	socket, ok := seen.last().Conn().(*net.TCPConn)
 	require.True(t, ok)
 	raw, err := socket.SyscallConn()
 	require.NoError(t, err)

@@ -52,9 +52,10 @@ var lifeDelays = []time.Duration{30 * time.Minute, 2 * time.Hour, 10 * time.Hour
 // shrunk and kept in testdata/rapid, and is tried first from then on.
 func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	url := testkit.Database(t)
+	s, pool := open(t, url), poolOf(t, url)
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLife(t, s)
+		l := newLife(t, s, pool)
 		t.Repeat(map[string]func(*rapid.T){
 			"":                          l.check,
 			"something happens":         l.happen,
@@ -116,9 +117,9 @@ type life struct {
 	made       int // things that got a name
 }
 
-func newLife(t *rapid.T, s *store.Store) *life {
+func newLife(t *rapid.T, s *store.Store, pool *pgxpool.Pool) *life {
 	ctx := t.Context()
-	l := &life{t: t, store: s, pool: store.PoolOf(s)}
+	l := &life{t: t, store: s, pool: pool}
 	for _, table := range []string{"recoveries", "webhooks", "events"} {
 		_, err := l.pool.Exec(ctx, "DELETE FROM "+table) // what the case before left
 		require.NoError(t, err)

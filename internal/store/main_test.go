@@ -1,16 +1,20 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/store"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
+	"earshot/worker"
 )
 
 func TestMain(m *testing.M) {
@@ -22,7 +26,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	tier.Properties(20, 30) // 20 lives of a delivery take two seconds
-	testkit.Main(m)
+	apptest.Main(m, apptest.WithWorker(worker.Module))
 }
 
 // open opens a store on a database.
@@ -42,3 +46,16 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	t.Cleanup(func() { _ = c.Close(t.Context()) })
 	return c
 }
+
+// connections sees which connections a store has for its statements.
+type connections struct{ of atomic.Pointer[pgconn.PgConn] }
+
+// last is the connection of the latest statement.
+func (c *connections) last() *pgconn.PgConn { return c.of.Load() }
+
+func (c *connections) TraceQueryStart(ctx context.Context, on *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.of.Store(on.PgConn())
+	return ctx
+}
+
+func (*connections) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

@@ -16,7 +16,7 @@ import (
 func TestOfRecoveriesThatRanBesideEachOtherTheOldestGoesOnAfterTheMigration(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	o, c := another(t, open(t, url)), connect(t, url)
+	o, c := another(t, open(t, url), poolOf(t, url)), connect(t, url)
 	_, err := c.Exec(t.Context(), `DROP INDEX recovery_webhook_id`)
 	require.NoError(t, err)
 	begin := func(o *outbox, status recovery.Status) publicid.Recovery {
@@ -25,7 +25,7 @@ func TestOfRecoveriesThatRanBesideEachOtherTheOldestGoesOnAfterTheMigration(t *t
 	}
 	ended, oldest := begin(o, recovery.StatusCompleted), begin(o, recovery.StatusRunning)
 	newer := []publicid.Recovery{begin(o, recovery.StatusRunning), begin(o, recovery.StatusRunning)}
-	others := another(t, o.store)
+	others := another(t, o.store, o.pool)
 	alone := begin(others, recovery.StatusRunning)
 
 	_, err = c.Exec(t.Context(), up(t, "one_recovery_a_webhook"))

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
@@ -20,6 +22,7 @@ import (
 type outbox struct {
 	t     *testing.T
 	store *store.Store
+	pool  *pgxpool.Pool   // for what the store doesn't offer
 	ctx   context.Context // the organization's
 
 	organization publicid.Organization
@@ -38,13 +41,32 @@ const (
 
 func newOutbox(t *testing.T) *outbox {
 	t.Helper()
-	return another(t, testkit.Store(t))
+	url := testkit.Database(t)
+	return another(t, open(t, url), poolOf(t, url))
+}
+
+// poolOf is a pool beside the store's, for statements that the store doesn't have. It reads times
+// in UTC, as the store does.
+func poolOf(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	config.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		c.TypeMap().RegisterType(&pgtype.Type{
+			Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+		})
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 // another is an outbox of a new organization in the same database.
-func another(t *testing.T, s *store.Store) *outbox {
+func another(t *testing.T, s *store.Store, pool *pgxpool.Pool) *outbox {
 	t.Helper()
-	o := &outbox{t: t, store: s}
+	o := &outbox{t: t, store: s, pool: pool}
 	o.ctx, o.organization = newOrganization(t, s)
 	hook, err := s.Client().Webhook.Create().SetURL(hookURL).SetEvents([]string{"post.created"}).SetSecretSealed([]byte(sealed)).Save(o.ctx)
 	require.NoError(t, err)
@@ -119,15 +141,14 @@ func (o *outbox) record(results ...store.Result) []bool {
 // delivery without one gets it, whatever attempt the result is of.
 func (o *outbox) claimed(results ...store.Result) []store.Result {
 	o.t.Helper()
-	pool := store.PoolOf(o.store)
 	for i, r := range results {
 		if !r.Lease.IsZero() {
 			continue
 		}
-		_, err := pool.Exec(o.t.Context(), `UPDATE deliveries SET lease_until = now() + make_interval(secs => $1)
+		_, err := o.pool.Exec(o.t.Context(), `UPDATE deliveries SET lease_until = now() + make_interval(secs => $1)
 			WHERE id = $2 AND lease_until IS NULL AND status = 'pending'`, lease.Seconds(), r.ID.UUID())
 		require.NoError(o.t, err)
-		err = pool.QueryRow(o.t.Context(), "SELECT lease_until FROM deliveries WHERE id = $1 AND lease_until IS NOT NULL",
+		err = o.pool.QueryRow(o.t.Context(), "SELECT lease_until FROM deliveries WHERE id = $1 AND lease_until IS NOT NULL",
 			r.ID.UUID()).Scan(&results[i].Lease)
 		if !errors.Is(err, pgx.ErrNoRows) {
 			require.NoError(o.t, err)

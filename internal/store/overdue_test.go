@@ -67,7 +67,7 @@ func TestAForgottenDeliveryIsFoundWithAllThatItsStartNeeds(t *testing.T) {
 func TestPagesOfForgottenDeliveriesHoldEachOnceInTheOrderTheyWereDue(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	theirs := another(t, o.store)
+	theirs := another(t, o.store, o.pool)
 	same := ago(time.Hour)
 	// Several are due at the same microsecond, as those of one transaction are.
 	var expected []publicid.Delivery

@@ -12,7 +12,7 @@ import (
 func TestTheSizesOfPayloadsAreKnownWithoutThePayloads(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	other := another(t, o.store)
+	other := another(t, o.store, o.pool)
 	got, err := o.store.PayloadSizes(t.Context(), []publicid.Delivery{other.delivery(), publicid.NewDelivery(), o.delivery()})
 	require.NoError(t, err)
 	require.Equal(t, []store.PayloadSize{

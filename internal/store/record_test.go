@@ -250,7 +250,7 @@ func TestAnOutcomeIsDroppedWhenSomebodyElseHasClaimedTheAttemptSince(t *testing.
 func TestAResultForADeletedWebhookIsDropped(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	theirs := another(t, o.store)
+	theirs := another(t, o.store, o.pool)
 	gone, alive := o.delivery(), theirs.delivery()
 	o.claim(gone, 1)
 	require.NoError(t, o.store.Client().Webhook.DeleteOneID(o.webhook).Exec(o.ctx))
@@ -263,7 +263,7 @@ func TestAResultForADeletedWebhookIsDropped(t *testing.T) {
 func TestABatchRecordsForManyOrganizationsEachItsOwn(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	theirs := another(t, o.store)
+	theirs := another(t, o.store, o.pool)
 	a, b, c := o.delivery(), theirs.delivery(), o.delivery()
 	o.record(success(a, 1), failure(b, 1), failure(c, 1, time.Hour))
 	require.Equal(t, delivery.StatusSucceeded, o.row(a).Status)

@@ -111,7 +111,7 @@ func TestARowThatSomebodyHoldsIsLeftAndNothingWaitsForIt(t *testing.T) {
 	s, err := store.Open(store.Options{URL: url})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	o := another(t, s)
+	o := another(t, s, poolOf(t, url))
 	held := o.delivery(aged(month+time.Hour), ended(delivery.StatusFailed))
 	o.delivery(aged(month+2*time.Hour), ended(delivery.StatusFailed))
 	c, err := pgx.Connect(t.Context(), url)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // growing is a table that nothing else writes to, and whose statistics Postgres does not make by itself.
@@ -91,7 +92,7 @@ func TestTheServiceMakesStatisticsByItself(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	g := newGrowing(t, url, "mail_suppressions")
-	testkit.Start(t, testkit.Options{DatabaseURL: url})
+	apptest.Start(t, apptest.Options{DatabaseURL: url})
 	g.exec(addSuppressions, 1000)
 	require.Eventually(t, func() bool { return g.analyzed() != nil }, testkit.Wait, 50*time.Millisecond)
 }

@@ -25,6 +25,7 @@ import (
 
 	"earshot/ent/db"
 	_ "earshot/ent/db/runtime" // the schema's defaults; without it ids stay zero
+	"earshot/internal/inflight"
 	"earshot/internal/publicid"
 )
 
@@ -35,7 +36,7 @@ type Store struct {
 	client *db.Client
 	lists  *db.Client
 	// transactions bounds those of each organization.
-	transactions transactionLimit
+	transactions *inflight.Limit[publicid.Organization]
 	// deliveries bounds the statements about them that may wait for rows.
 	deliveries *semaphore.Weighted
 }
@@ -84,7 +85,7 @@ func Open(o Options) (*Store, error) {
 	size := max(1, int(config.MaxConns)/2)
 	return &Store{
 		pool: pool, sql: handle, client: client, lists: lists,
-		transactions: transactionLimit{size: size, of: map[publicid.Organization]*slots{}},
+		transactions: newTransactionLimit(size),
 		deliveries:   semaphore.NewWeighted(int64(max(1, size/2))),
 	}, nil
 }

@@ -73,7 +73,7 @@ func TestAFailureThatIsRecordedTwiceCountsOnce(t *testing.T) {
 func TestFailuresOfManyProcessesAllCount(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	other := another(t, o.store)
+	other := another(t, o.store, o.pool)
 	const batches = 24
 	orders := make(chan []store.Result, batches)
 	for range batches {

@@ -30,14 +30,14 @@ func (o *outbox) throttle(most int) {
 // bucket changes the bucket, if there is one.
 func (o *outbox) bucket(set string) {
 	o.t.Helper()
-	_, err := store.PoolOf(o.store).Exec(o.t.Context(), "UPDATE webhook_throttles SET "+set+" WHERE webhook_id = $1", o.webhook.UUID())
+	_, err := o.pool.Exec(o.t.Context(), "UPDATE webhook_throttles SET "+set+" WHERE webhook_id = $1", o.webhook.UUID())
 	require.NoError(o.t, err)
 }
 
 // line is the last turn that was given out.
 func (o *outbox) line() (until time.Time) {
 	o.t.Helper()
-	require.NoError(o.t, store.PoolOf(o.store).QueryRow(o.t.Context(),
+	require.NoError(o.t, o.pool.QueryRow(o.t.Context(),
 		"SELECT line_until FROM webhook_throttles WHERE webhook_id = $1", o.webhook.UUID()).Scan(&until))
 	return until
 }
@@ -96,7 +96,7 @@ func TestAWebhookWithoutAThrottleHasNoBucket(t *testing.T) {
 		require.Equal(t, store.WebhookToken{Granted: true}, token)
 	}
 	var buckets int
-	require.NoError(t, store.PoolOf(o.store).QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&buckets))
+	require.NoError(t, o.pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&buckets))
 	require.Zero(t, buckets)
 }
 
@@ -213,7 +213,7 @@ func TestARowThatSomebodyHoldsKeepsNoTokenWaiting(t *testing.T) {
 	o := newOutbox(t)
 	o.throttle(1)
 	asks := o.firsts(4, run)
-	tx, err := store.PoolOf(o.store).Begin(t.Context())
+	tx, err := o.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries d, webhooks h WHERE h.id = d.webhook_id FOR UPDATE")
@@ -241,7 +241,7 @@ func TestTheBucketOfAWebhookWithoutAThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	buckets := func() (n int) {
-		require.NoError(t, store.PoolOf(o.store).QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&n))
+		require.NoError(t, o.pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&n))
 		return n
 	}
 	o.throttle(1)
@@ -258,7 +258,7 @@ func TestTheBucketOfAWebhookWithoutAThrottleIsRemoved(t *testing.T) {
 func TestProcessesTogetherGetWhatABucketHolds(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	o := another(t, open(t, url))
+	o := another(t, open(t, url), poolOf(t, url))
 	const most = 50
 	o.throttle(most)
 	began := time.Now()

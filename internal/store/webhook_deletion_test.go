@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +20,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // fastDeadlocks lets the database look for deadlocks after 20 ms instead of a
@@ -29,10 +31,10 @@ const fastDeadlocks = "&options=-c%20deadlock_timeout%3D20"
 // in an order of their own. Rows that were written again lie elsewhere than their ids say.
 func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{DatabaseURL: testkit.Database(t) + fastDeadlocks})
-	n := app.Tenant(t)
+	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.Database(t) + fastDeadlocks})
+	n, pool := app.Tenant(t), poolOf(t, app.Config.DatabaseURL)
 	for range 20 {
-		o := of(t, app, n)
+		o := of(t, app, n, pool)
 		ids := make([]publicid.Delivery, 120)
 		for i := range ids {
 			ids[i] = o.delivery()
@@ -60,9 +62,9 @@ func removeDeleted(ctx context.Context, s *store.Store) error {
 }
 
 // of is an outbox of a tenant of a running service.
-func of(t *testing.T, app *testkit.App, n *testkit.Tenant) *outbox {
+func of(t *testing.T, app *apptest.App, n *apptest.Tenant, pool *pgxpool.Pool) *outbox {
 	t.Helper()
-	o := &outbox{t: t, store: app.Store, ctx: n.Context(t.Context()), organization: n.Organization.ID}
+	o := &outbox{t: t, store: app.Store, pool: pool, ctx: n.Context(t.Context()), organization: n.Organization.ID}
 	hook := n.ID(t, "/v1/webhooks", map[string]any{"url": hookURL, "events": []string{"post.created"}})
 	require.NoError(t, o.webhook.UnmarshalText([]byte(hook)))
 	o.event = app.Store.Client().Event.Create().SetType("post.created").SetPayload([]byte(payload)).SaveX(o.ctx).ID
@@ -86,7 +88,7 @@ func (o *outbox) retrySome(ids []publicid.Delivery) {
 
 // deleteAmid deletes the webhook while all of its deliveries are claimed and
 // recorded, by several processes at once.
-func (o *outbox) deleteAmid(n *testkit.Tenant, ids []publicid.Delivery) {
+func (o *outbox) deleteAmid(n *apptest.Tenant, ids []publicid.Delivery) {
 	o.t.Helper()
 	ctx := o.t.Context()
 	work := []func() error{func() error {
@@ -134,7 +136,7 @@ func successes(ids []publicid.Delivery) []store.Result {
 func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
-	app := testkit.Start(t, testkit.Options{
+	app := apptest.Start(t, apptest.Options{
 		Worker: true, DatabaseURL: testkit.Database(t) + fastDeadlocks, Logs: logs.Logger(),
 		Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1ms,1ms,1ms,1ms"},
 	})
@@ -171,11 +173,11 @@ func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 // Its log may have millions of rows, and batches hold some of them at any moment.
 func TestADeletionOfAWebhookWaitsForNoneOfItsDeliveries(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
-	o := of(t, app, n)
+	o := of(t, app, n, poolOf(t, app.Config.DatabaseURL))
 	held := o.delivery()
-	tx, err := store.PoolOf(o.store).Begin(t.Context())
+	tx, err := o.pool.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR UPDATE", held.UUID())
 	require.NoError(t, err)
@@ -187,14 +189,14 @@ func TestADeletionOfAWebhookWaitsForNoneOfItsDeliveries(t *testing.T) {
 // deleted marks a webhook, as its owner's deletion does.
 func (o *outbox) deleted() {
 	o.t.Helper()
-	_, err := store.PoolOf(o.store).Exec(o.t.Context(), "UPDATE webhooks SET deleted_at = now(), enabled = false WHERE id = $1", o.webhook.UUID())
+	_, err := o.pool.Exec(o.t.Context(), "UPDATE webhooks SET deleted_at = now(), enabled = false WHERE id = $1", o.webhook.UUID())
 	require.NoError(o.t, err)
 }
 
 func TestADeletedWebhookIsRemovedPageByPageAndItsOwnRowLast(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	other := another(t, o.store)
+	other := another(t, o.store, o.pool)
 	kept := other.delivery()
 	rows := make([]*db.DeliveryCreate, 501)
 	for i := range rows {
@@ -228,7 +230,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 	o := newOutbox(t)
 	held, free := o.delivery(), o.delivery()
 	o.deleted()
-	tx, err := store.PoolOf(o.store).Begin(t.Context())
+	tx, err := o.pool.Begin(t.Context())
 	require.NoError(t, err)
 	// As a record holds it.
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", held.UUID())
@@ -244,7 +246,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 func TestNobodyFindsTheDeliveriesOfADeletedWebhook(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	neighbour := another(t, o.store)
+	neighbour := another(t, o.store, o.pool)
 	due := func(c *db.DeliveryCreate) { c.SetNextAttemptAt(ago(time.Hour)) }
 	gone, kept := o.delivery(due), neighbour.delivery(due)
 	o.store.Client().Recovery.Create().SetWebhookID(o.webhook).SetSince(ago(time.Hour)).SetUntil(ago(0)).SaveX(o.ctx)

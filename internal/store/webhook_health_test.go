@@ -15,7 +15,7 @@ func TestTheHealthOfAWebhookThatHasMuchIsOfItsNewestDeliveries(t *testing.T) {
 	o := newOutbox(t)
 	const all = store.MostInHealth + 2000
 	now := time.Now().Truncate(time.Second)
-	_, err := store.PoolOf(o.store).Exec(t.Context(), `
+	_, err := o.pool.Exec(t.Context(), `
 		INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type, status, attempt_count)
 		SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000800000000000' || lpad(to_hex(i), 4, '0'))::uuid,
 			$1, at, at, $2, $3, 'post.created', CASE WHEN i < $5 / 2 THEN 'pending' ELSE 'succeeded' END, 1

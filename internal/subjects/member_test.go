@@ -11,7 +11,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestTheErasureOfARemovedMember(t *testing.T) {
@@ -27,7 +27,7 @@ func TestTheErasureOfARemovedMember(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newTenant(t, testkit.Start(t, testkit.Options{})))
+			test(t, newTenant(t, apptest.Start(t, apptest.Options{Alone: true})))
 		})
 	}
 }

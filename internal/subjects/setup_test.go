@@ -10,10 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/worker"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module)) }
 
 type object = map[string]any
 
@@ -27,13 +28,13 @@ const (
 
 // tenant is an organization with two persons who did the same.
 type tenant struct {
-	*testkit.Tenant
+	*apptest.Tenant
 	board, post, other string
 	// noor is who asks, bo somebody else.
 	noor, bo string
 }
 
-func newTenant(t *testing.T, app *testkit.App) *tenant {
+func newTenant(t *testing.T, app *apptest.App) *tenant {
 	t.Helper()
 	n := &tenant{Tenant: app.Tenant(t)}
 	n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": everyEvent})

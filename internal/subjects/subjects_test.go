@@ -20,12 +20,13 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
 func TestAnExport(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	for name, test := range map[string]func(*testing.T, *tenant){
 		"holds all there is about a person, and nothing of anybody else":          exportHoldsAll,
 		"has what was done with the address without a contact":                    exportByAddress,
@@ -209,7 +210,7 @@ func TestAnErasure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newTenant(t, testkit.Start(t, testkit.Options{})))
+			test(t, newTenant(t, apptest.Start(t, apptest.Options{Alone: true})))
 		})
 	}
 }
@@ -280,7 +281,7 @@ func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 	require.NotEmpty(t, n.traces(t, "For the night."), "the text stays")
 	events, err := n.App.Store.Client().Event.Query().All(n.Context(t.Context()))
 	require.NoError(t, err)
-	testkit.ByContract(t, events)
+	apptest.ByContract(t, events)
 	receipt := n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
 	require.Equal(t, []any{"completed", "keep", n.noor}, []any{receipt["status"], receipt["text"], receipt["contactId"]})
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", object{}).Status)
@@ -304,7 +305,7 @@ func eraseBlanks(t *testing.T, n *tenant) {
 	require.Regexp(t, "^erased-"+strings.TrimPrefix(n.post, "pst_")+"-[a-z2-7]{8}$", p["slug"])
 	events, err := n.App.Store.Client().Event.Query().All(n.Context(t.Context()))
 	require.NoError(t, err)
-	testkit.ByContract(t, events)
+	apptest.ByContract(t, events)
 	require.Empty(t, query[int](t, n, "SELECT 1 FROM subject_records"))
 }
 
@@ -375,7 +376,7 @@ func eraseAwaitsLinks(t *testing.T, n *tenant) {
 		require.NoError(t, err)
 	}
 	do(`DELETE FROM interactions`)
-	erased := make(chan testkit.Answer, 1)
+	erased := make(chan apptest.Answer, 1)
 	go func() {
 		erased <- n.Do(t, http.MethodPost, "/v1/contacts/"+n.noor+"/erase", object{"text": "blank"})
 	}()
@@ -430,7 +431,7 @@ func eraseRemovesExports(t *testing.T, n *tenant) {
 }
 
 // keyed sends a request with an Idempotency-Key and reports whether its answer is the kept one.
-func (n *tenant) keyed(t *testing.T, method, path string, body any) (a testkit.Answer, replayed bool) {
+func (n *tenant) keyed(t *testing.T, method, path string, body any) (a apptest.Answer, replayed bool) {
 	t.Helper()
 	a = n.Do(t, method, path, body, "Idempotency-Key", "once")
 	return a, a.Header.Get("Idempotent-Replayed") == "true"
@@ -510,7 +511,7 @@ func eraseWaits(t *testing.T, n *tenant) {
 
 func TestExportsAndErasuresAreForOwnersAndAdmins(t *testing.T) {
 	t.Parallel()
-	n := newTenant(t, testkit.Start(t, testkit.Options{}))
+	n := newTenant(t, apptest.Start(t, apptest.Options{Alone: true}))
 	request := n.export(t, n.noor)
 	for _, role := range []user.Role{user.RoleMember, user.RoleAdmin} {
 		m, err := n.App.Access.EnlistMember(n.Context(t.Context()),
@@ -539,7 +540,7 @@ func TestExportsAndErasuresAreForOwnersAndAdmins(t *testing.T) {
 func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
 	tier.Slow(t, "waits for a lease")
 	t.Parallel()
-	first := testkit.Start(t, testkit.Options{})
+	first := apptest.Start(t, apptest.Options{Alone: true})
 	n := newTenant(t, first)
 	receiver := testkit.NewReceiver(t)
 	n.Register(t, receiver, "contact.deleted", "contact.updated")
@@ -554,7 +555,7 @@ func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
 	}
 	// Another Temporal, which knows of nothing: the sweep finds the rows.
 	logs := testkit.NewLogs()
-	second := testkit.Start(t, testkit.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL, Logs: logs.Logger()})
+	second := apptest.Start(t, apptest.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL, Logs: logs.Logger()})
 	require.Eventually(t, func() bool {
 		receipt, err := second.Subjects.Request(n.Context(t.Context()), id)
 		return err == nil && receipt.Status == "completed"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -27,15 +28,28 @@ const templateLock = 4280
 // its URL. It is dropped when the test ends.
 func Database(t testing.TB) string {
 	t.Helper()
-	template, err := templateOnce()
+	url, drop, err := NewDatabase(t.Context())
 	require.NoError(t, err)
-	return newDatabase(t, "TEMPLATE "+template)
+	t.Cleanup(drop)
+	return url
+}
+
+// NewDatabase is Database without a test; drop ends it.
+func NewDatabase(ctx context.Context) (url string, drop func(), err error) {
+	template, err := templateOnce()
+	if err != nil {
+		return "", nil, err
+	}
+	return createDatabase(ctx, "TEMPLATE "+template)
 }
 
 // EmptyDatabase is a Database without a schema.
 func EmptyDatabase(t testing.TB) string {
 	t.Helper()
-	return newDatabase(t, "")
+	url, drop, err := createDatabase(t.Context(), "")
+	require.NoError(t, err)
+	t.Cleanup(drop)
+	return url
 }
 
 // Store opens a store on a new Database.
@@ -47,20 +61,19 @@ func Store(t testing.TB) *store.Store {
 	return s
 }
 
-func newDatabase(t testing.TB, from string) string {
-	t.Helper()
-	name := "test_" + hex.EncodeToString(uuidBytes())
-	require.NoError(t, administer(t.Context(), "CREATE DATABASE "+name+" "+from))
-	t.Cleanup(func() {
+func createDatabase(ctx context.Context, from string) (url string, drop func(), err error) {
+	id := uuid.New()
+	name := "test_" + hex.EncodeToString(id[:])
+	if err := administer(ctx, "CREATE DATABASE "+name+" "+from); err != nil {
+		return "", nil, err
+	}
+	return databaseURL(name), func() {
 		// FORCE, because a test that failed may have left connections.
 		if err := administer(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Log("drop the test's database:", err)
+			fmt.Fprintln(os.Stderr, "testkit: drop a test's database:", err)
 		}
-	})
-	return databaseURL(name)
+	}, nil
 }
-
-func uuidBytes() []byte { u := uuid.New(); return u[:] }
 
 // templateOnce makes the database that others are copied from, once for all
 // processes that share a server: its name holds the migrations' hash.

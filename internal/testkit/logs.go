@@ -48,6 +48,11 @@ func (l *Logs) Logger() *slog.Logger {
 	return slog.New(telemetry.TracedLogs(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
+// Warnings writes lines of text into it, of warnings and errors.
+func (l *Logs) Warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
 // Write appends.
 func (l *Logs) Write(p []byte) (int, error) {
 	l.mu.Lock()

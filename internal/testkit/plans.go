@@ -62,6 +62,14 @@ func Asked(t testing.TB) (*store.Store, *pgx.Conn, *Queries) {
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
+// RequireIndexed fails unless a plan finds rows of a table by an index on a column. The
+// planner may take any index that has the column in its condition.
+func RequireIndexed(t testing.TB, plan, table, column string) {
+	t.Helper()
+	require.NotRegexp(t, `Seq Scan on `+table+`\b`, plan, "the plan reads the whole table")
+	require.Regexp(t, `Index Cond: .*\b`+column+`\b`, plan)
+}
+
 // KeptPlan is the plan of a statement whatever its arguments are, on a connection with
 // plan_cache_mode = force_generic_plan.
 func KeptPlan(t testing.TB, c *pgx.Conn, q pgx.TraceQueryStartData) string {

@@ -1,10 +1,12 @@
-// Package testkit gives tests the real thing: a database of their own, a
-// Temporal namespace of their own, the service as it runs in production, and a
-// receiver of webhooks. Nothing here stands in for a part of Earshot.
+// Package testkit gives tests the servers and what stands beside them: a database, a
+// namespace of Temporal, a receiver of webhooks, a log. Nothing here stands in for a part
+// of Earshot. The running service is in apptest, a package of its own, so that an edit of
+// the service doesn't run the tests again that don't use it.
 //
 // A Postgres and a Temporal server come from the environment (`make test` sets
 // EARSHOT_TEST_POSTGRES_URL and TEMPORAL_ADDRESS); without them Main starts both
-// for the one package, so that plain `go test` works too.
+// for the one package, so that plain `go test` works too. Where the machine has no
+// Postgres, Main says that the package was not run.
 package testkit
 
 import (
@@ -18,6 +20,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/devstack"
+	"earshot/internal/testkit/tier"
 )
 
 const (
@@ -36,15 +39,23 @@ const Wait = 90 * time.Second
 // and Temporal are there.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
+// Tests are the tests of a package: *testing.M, or one with something around it.
+type Tests interface{ Run() int }
+
 // Run is Main for a package that has something to tidy up before it exits.
-func Run(m *testing.M) int {
+func Run(m Tests) int {
+	if !tier.HasPostgres() {
+		return 0
+	}
 	stop, err := ensureStack()
 	defer stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testkit:", err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	emptying.Wait()
+	return code
 }
 
 func ensureStack() (stop func(), err error) {

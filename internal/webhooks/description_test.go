@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestWhatIsSaidAboutAWebhook(t *testing.T) {
@@ -54,7 +54,7 @@ func replacedMetadata(t *testing.T, n *tenant) {
 func (n *tenant) hook(t *testing.T, more object) string {
 	t.Helper()
 	body := object{}
-	for name, value := range testkit.Registration {
+	for name, value := range apptest.Registration {
 		body[name] = value
 	}
 	for name, value := range more {

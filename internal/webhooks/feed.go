@@ -89,7 +89,8 @@ func (s *Service) awaitEvents(ctx context.Context, q FeedQuery, limit int) (Feed
 	if err != nil || len(feed.Events) > 0 || feed.Next < end || q.Wait == nil || *q.Wait == 0 {
 		return feed, err
 	}
-	leave, ok := s.waiting.enter(change.CallerOf(ctx).Organization.ID)
+	// A caller without a place is answered at once, as if it had asked not to wait.
+	leave, ok := s.waiting.Enter(change.CallerOf(ctx).Organization.ID)
 	if !ok {
 		return feed, nil
 	}

@@ -12,7 +12,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestARecovery(t *testing.T) {
@@ -67,7 +67,7 @@ func (n *tenant) hookID(t *testing.T, path string) publicid.Webhook {
 func pile(count int) []time.Time {
 	at := make([]time.Time, count)
 	for i := range at {
-		at[i] = testkit.Agos(10)[0]
+		at[i] = apptest.Agos(10)[0]
 	}
 	return at
 }
@@ -115,7 +115,7 @@ func acceptedRecovery(t *testing.T, n *tenant) {
 	require.Equal(t, object{
 		"webhookId": hook[len("/v1/webhooks/"):], "since": since, "until": made["createdAt"], "eventType": "post.created",
 		"status": "running", "stoppedReason": nil, "total": nil, "replayed": json.Number("0"), "endedAt": nil,
-	}, testkit.Without(made, "id", "createdAt"))
+	}, apptest.Without(made, "id", "createdAt"))
 	require.Equal(t, made, n.Get(t, hook+"/recoveries/"+made["id"].(string)))
 	all := n.Get(t, hook)
 	n.runs(t, n.RecoveryID(t, made["id"]))
@@ -128,7 +128,7 @@ func acceptedRecovery(t *testing.T, n *tenant) {
 
 func cutWindow(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	made := n.Make(t, http.MethodPost, hook+"/recover", object{"since": testkit.Agos(5)[0], "until": "2199-01-01T00:00:00Z"})
+	made := n.Make(t, http.MethodPost, hook+"/recover", object{"since": apptest.Agos(5)[0], "until": "2199-01-01T00:00:00Z"})
 	require.Equal(t, made["createdAt"], made["until"])
 	n.runs(t, n.RecoveryID(t, made["id"]))
 	until := "2026-03-12T10:41:07.123456Z"
@@ -163,37 +163,37 @@ func emptyWindow(t *testing.T, n *tenant) {
 func recoveryDisabled(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
 	n.Patch(t, hook, object{"enabled": false})
-	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", testkit.Minute())
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", apptest.Minute())
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, object{"reason": "webhook_disabled"}, a.Details())
 }
 
 func recoveryUnsubscribed(t *testing.T, n *tenant) {
 	hook := n.Hook(t, event.PostCreated)
-	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", object{"since": testkit.Agos(60)[0], "eventType": "vote.created"})
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", object{"since": apptest.Agos(60)[0], "eventType": "vote.created"})
 	require.Equal(t, object{"reason": "not_subscribed"}, a.Details())
-	n.Recover(t, hook, object{"since": testkit.Agos(60)[0], "eventType": "webhook.test"})
+	n.Recover(t, hook, object{"since": apptest.Agos(60)[0], "eventType": "webhook.test"})
 }
 
 func recoveryRunning(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	first := n.Recover(t, hook, testkit.Minute())
+	first := n.Recover(t, hook, apptest.Minute())
 	unchanged := n.Watch(t)
-	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", testkit.Minute())
+	a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, hook+"/recover", apptest.Minute())
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, object{"reason": "recovery_running", "recoveryId": first.String()}, a.Details())
 	unchanged(t)
-	n.Recover(t, n.Hook(t), testkit.Minute()) // of another webhook
+	n.Recover(t, n.Hook(t), apptest.Minute()) // of another webhook
 	n.runs(t, first)
-	n.Recover(t, hook, testkit.Minute())
+	n.Recover(t, hook, apptest.Minute())
 }
 
 func recoversOnceAtATime(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	answers := make([]testkit.Answer, 8)
+	answers := make([]apptest.Answer, 8)
 	var all sync.WaitGroup
 	for i := range answers {
-		all.Go(func() { answers[i] = n.Do(t, http.MethodPost, hook+"/recover", testkit.Minute()) })
+		all.Go(func() { answers[i] = n.Do(t, http.MethodPost, hook+"/recover", apptest.Minute()) })
 	}
 	all.Wait()
 	list := n.Walk(t, hook+"/recoveries", "25", nil)
@@ -213,8 +213,8 @@ func recoversOnceAtATime(t *testing.T, n *tenant) {
 func recoveryNowhere(t *testing.T, n *tenant) {
 	stranger := n.on(t, "business")
 	hook, other, theirs := n.Hook(t), n.Hook(t), stranger.Hook(t)
-	mine := n.Recover(t, hook, testkit.Minute()).String()
-	yours := stranger.Recover(t, theirs, testkit.Minute()).String()
+	mine := n.Recover(t, hook, apptest.Minute()).String()
+	yours := stranger.Recover(t, theirs, apptest.Minute()).String()
 	unchanged := stranger.Watch(t)
 	for why, path := range map[string]string{
 		"a recovery that never was": hook + "/recoveries/" + publicid.NewRecovery().String(),
@@ -227,15 +227,15 @@ func recoveryNowhere(t *testing.T, n *tenant) {
 		a := n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, path, nil)
 		require.Equal(t, http.StatusNotFound, a.Status, why)
 	}
-	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, theirs+"/recover", testkit.Minute())
-	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, "/v1/webhooks/"+publicid.NewWebhook().String()+"/recover", testkit.Minute())
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, theirs+"/recover", apptest.Minute())
+	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, "/v1/webhooks/"+publicid.NewWebhook().String()+"/recover", apptest.Minute())
 	require.Empty(t, n.Walk(t, other+"/recoveries", "25", nil))
 	unchanged(t)
 }
 
 func recoveryGoesAlong(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	n.Recover(t, hook, testkit.Minute())
+	n.Recover(t, hook, apptest.Minute())
 	n.Make(t, http.MethodDelete, hook, nil)
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, hook+"/recoveries", nil)
 	for at := new(store.DeletedPlace); at != nil; {

@@ -13,14 +13,14 @@ import (
 	"earshot/ent/db/delivery"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // The use cases are the workflow's here; workflows tests the run itself.
 
 func recoversTheWindow(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	since, until := testkit.Agos(20)[0], testkit.Agos(10)[0]
+	since, until := apptest.Agos(20)[0], apptest.Agos(10)[0]
 	at := n.fails(t, hook, event.PostCreated,
 		since.Add(-time.Microsecond), since, until.Add(-time.Microsecond), until)
 	n.fails(t, n.Hook(t), event.PostCreated, since)
@@ -50,10 +50,10 @@ func told(r object) string {
 
 func recoversOneEvent(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	n.fails(t, hook, event.VoteCreated, testkit.Agos(10)...)
-	wanted := n.fails(t, hook, event.PostCreated, testkit.Agos(10)...)
-	n.fails(t, hook, event.WebhookTest, testkit.Agos(10)...)
-	id := n.Recover(t, hook, object{"since": testkit.Agos(60)[0], "eventType": "post.created"})
+	n.fails(t, hook, event.VoteCreated, apptest.Agos(10)...)
+	wanted := n.fails(t, hook, event.PostCreated, apptest.Agos(10)...)
+	n.fails(t, hook, event.WebhookTest, apptest.Agos(10)...)
+	id := n.Recover(t, hook, object{"since": apptest.Agos(60)[0], "eventType": "post.created"})
 	n.runs(t, id)
 	require.Equal(t, once(wanted...), n.replayed(t, hook))
 	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+id.String())))
@@ -61,10 +61,10 @@ func recoversOneEvent(t *testing.T, n *tenant) {
 
 func recoversSubscribed(t *testing.T, n *tenant) {
 	hook := n.Hook(t, event.PostCreated, event.CommentCreated)
-	n.fails(t, hook, event.VoteCreated, testkit.Agos(10)...)
-	wanted := n.fails(t, hook, event.PostCreated, testkit.Agos(10)...)
-	wanted = append(wanted, n.fails(t, hook, event.WebhookTest, testkit.Agos(10)...)...)
-	id := n.Recover(t, hook, testkit.Minute())
+	n.fails(t, hook, event.VoteCreated, apptest.Agos(10)...)
+	wanted := n.fails(t, hook, event.PostCreated, apptest.Agos(10)...)
+	wanted = append(wanted, n.fails(t, hook, event.WebhookTest, apptest.Agos(10)...)...)
+	id := n.Recover(t, hook, apptest.Minute())
 	n.runs(t, id)
 	require.Equal(t, once(wanted...), n.replayed(t, hook), "a test needs no subscription")
 	require.Equal(t, "completed 2 of 2", told(n.Get(t, hook+"/recoveries/"+id.String())))
@@ -72,18 +72,18 @@ func recoversSubscribed(t *testing.T, n *tenant) {
 
 func recoversOnce(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	failed := n.fails(t, hook, event.PostCreated, testkit.Agos(10, 10, 10, 10)...)
+	failed := n.fails(t, hook, event.PostCreated, apptest.Agos(10, 10, 10, 10)...)
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	for i, status := range []delivery.Status{"pending", "succeeded", "failed"} {
 		replay, err := publicid.Parse[publicid.Delivery](n.replay(t, hook+"/deliveries/"+failed[i].String())["id"].(string))
 		require.NoError(t, err)
 		client.Delivery.UpdateOneID(replay).SetStatus(status).ExecX(ctx)
 	}
-	first := n.Recover(t, hook, object{"since": testkit.Agos(60)[0], "until": testkit.Agos(5)[0]})
+	first := n.Recover(t, hook, object{"since": apptest.Agos(60)[0], "until": apptest.Agos(5)[0]})
 	n.runs(t, first)
 	require.Equal(t, once(failed...), n.replayed(t, hook))
 	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+first.String())))
-	again := n.Recover(t, hook, testkit.Minute())
+	again := n.Recover(t, hook, apptest.Minute())
 	n.runs(t, again)
 	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+again.String())), "the replay that failed itself")
 	require.Len(t, n.replayed(t, hook), 5)
@@ -92,7 +92,7 @@ func recoversOnce(t *testing.T, n *tenant) {
 func recoversByPage(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
 	failed := n.fails(t, hook, event.PostCreated, pile(120)...)
-	id := n.Recover(t, hook, testkit.Minute())
+	id := n.Recover(t, hook, apptest.Minute())
 	at := hook + "/recoveries/" + id.String()
 	for _, want := range []string{"running 50 of 120", "running 100 of 120", "completed 120 of 120", "completed 120 of 120"} {
 		// The count is made once, whoever asks for it.
@@ -108,7 +108,7 @@ func recoversByPage(t *testing.T, n *tenant) {
 func recoversInTurns(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
 	failed := n.fails(t, hook, event.PostCreated, pile(64)...)
-	id := n.Recover(t, hook, testkit.Minute())
+	id := n.Recover(t, hook, apptest.Minute())
 	var all sync.WaitGroup
 	// As after a kill that was none.
 	for range 4 {
@@ -142,32 +142,32 @@ func (n *tenant) midway(t *testing.T, hook string, body object) publicid.Recover
 
 func stopsWhenDisabled(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	id := n.midway(t, hook, testkit.Minute())
+	id := n.midway(t, hook, apptest.Minute())
 	n.Patch(t, hook, object{"enabled": false})
 	n.runs(t, id)
 	ended := n.Get(t, hook+"/recoveries/"+id.String())
 	require.Equal(t, "stopped webhook_disabled 50 of 51", told(ended))
 	require.NotNil(t, ended["endedAt"])
 	n.Patch(t, hook, object{"enabled": true})
-	again := n.Recover(t, hook, testkit.Minute())
+	again := n.Recover(t, hook, apptest.Minute())
 	n.runs(t, again)
 	require.Equal(t, "completed 1 of 1", told(n.Get(t, hook+"/recoveries/"+again.String())), "what was left")
 }
 
 func stopsWhenUnsubscribed(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	id := n.midway(t, hook, object{"since": testkit.Agos(60)[0], "eventType": "post.created"})
+	id := n.midway(t, hook, object{"since": apptest.Agos(60)[0], "eventType": "post.created"})
 	n.Patch(t, hook, object{"events": []string{"vote.created"}})
 	n.runs(t, id)
 	require.Equal(t, "stopped not_subscribed 50 of 51", told(n.Get(t, hook+"/recoveries/"+id.String())))
-	every := n.Recover(t, hook, testkit.Minute())
+	every := n.Recover(t, hook, apptest.Minute())
 	n.runs(t, every)
 	require.Equal(t, "completed 0 of 0", told(n.Get(t, hook+"/recoveries/"+every.String())), "of all events, none is left")
 }
 
 func endsWhenDeleted(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	id := n.midway(t, hook, testkit.Minute())
+	id := n.midway(t, hook, apptest.Minute())
 	n.Make(t, http.MethodDelete, hook, nil)
 	progress, err := n.App.Webhooks.RecoverNext(t.Context(), id)
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func endsWhenDeleted(t *testing.T, n *tenant) {
 
 func staysEnded(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	id := n.midway(t, hook, testkit.Minute())
+	id := n.midway(t, hook, apptest.Minute())
 	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
 	ended := n.Get(t, hook+"/recoveries/"+id.String())
 	require.Equal(t, "stopped canceled 50 of 51", told(ended))
@@ -193,7 +193,7 @@ func staysEnded(t *testing.T, n *tenant) {
 
 func recoversUnpaid(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
-	id := n.midway(t, hook, testkit.Minute())
+	id := n.midway(t, hook, apptest.Minute())
 	n.App.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
 	n.runs(t, id)
 	require.Equal(t, "completed 51 of 51", told(n.Get(t, hook+"/recoveries/"+id.String())))
@@ -202,9 +202,9 @@ func recoversUnpaid(t *testing.T, n *tenant) {
 func recoversOwn(t *testing.T, n *tenant) {
 	stranger := n.on(t, "business")
 	theirs := stranger.Hook(t)
-	stranger.fails(t, theirs, event.PostCreated, testkit.Agos(10)...)
+	stranger.fails(t, theirs, event.PostCreated, apptest.Agos(10)...)
 	hook := n.Hook(t)
-	id := n.Recover(t, hook, testkit.Minute())
+	id := n.Recover(t, hook, apptest.Minute())
 	unchanged := stranger.Watch(t)
 	n.runs(t, id)
 	require.Equal(t, "completed 0 of 0", told(n.Get(t, hook+"/recoveries/"+id.String())))

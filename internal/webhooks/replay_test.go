@@ -14,6 +14,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAReplay(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAReplay(t *testing.T) {
 
 func TestAReplayIsSentAsTheFirstDeliveryWas(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	n := &tenant{app.Tenant(t)}
 	receiver := testkit.NewReceiver(t)
 	hook := n.Register(t, receiver, string(event.PostCreated))
@@ -74,10 +75,10 @@ func replayOnce(t *testing.T, n *tenant) {
 		"webhookId": old["webhookId"], "eventId": old["eventId"], "eventType": "post.created", "status": "pending",
 		"attemptCount": json.Number("0"), "nextAttemptAt": made["createdAt"], "lastAttemptAt": nil, "lastResponseStatus": nil,
 		"lastError": nil, "durationMs": nil, "deliveredAt": nil, "failedAt": nil, "replayOf": old["id"],
-	}, testkit.Without(made, "id", "createdAt"))
-	testkit.Later(t, made, old, "createdAt")
+	}, apptest.Without(made, "id", "createdAt"))
+	apptest.Later(t, made, old, "createdAt")
 	log := n.Do(t, http.MethodGet, hook+"/deliveries", nil).Body["data"].([]any)
-	require.Equal(t, []any{made, testkit.Without(old, "payload", "attempts")}, log, "newest first")
+	require.Equal(t, []any{made, apptest.Without(old, "payload", "attempts")}, log, "newest first")
 	require.Len(t, n.Recorded(t), 1, "it is no new event")
 }
 
@@ -207,7 +208,7 @@ func replayAs(t *testing.T, n *tenant) {
 	made := log[0].(object)
 	require.Equal(t, as.String(), made["id"])
 	require.Equal(t, of.String(), made["replayOf"])
-	require.Equal(t, as.Time(), testkit.Moment(t, made, "createdAt"), "the list and its filter go by the same")
+	require.Equal(t, as.Time(), apptest.Moment(t, made, "createdAt"), "the list and its filter go by the same")
 }
 
 // deletedHook is the path of a delivery that went with its webhook.

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/send"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/webhooks"
 )
 
@@ -34,7 +35,7 @@ func newVault(t *testing.T) *vault {
 	for i, name := range []string{"test", "k2"} {
 		keys += strings.Repeat(",", i) + name + ":" + base64.StdEncoding.EncodeToString(keyOf(name))
 	}
-	app := testkit.Start(t, testkit.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_CAP=1000", "EARSHOT_SECRET_KEYS=" + keys}})
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_CAP=1000", "EARSHOT_SECRET_KEYS=" + keys}})
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
@@ -204,7 +205,7 @@ func TestAStartWarnsOfKeysThatAreMissing(t *testing.T) {
 	v.register(3)
 	require.Equal(t, 3, v.rotate("k3", "test").Rotated)
 	logs := testkit.NewLogs()
-	testkit.Start(t, testkit.Options{DatabaseURL: v.App.Config.DatabaseURL, Logs: logs.Logger()})
+	apptest.Start(t, apptest.Options{DatabaseURL: v.App.Config.DatabaseURL, Logs: logs.Logger()})
 	require.Contains(t, logs.String(), `"msg":"webhooks or secrets of the widget are sealed with a key that isn't in EARSHOT_SECRET_KEYS","keyId":"k3","webhooks":3`)
 	require.Equal(t, 1, strings.Count(logs.String(), "EARSHOT_SECRET_KEYS"))
 }

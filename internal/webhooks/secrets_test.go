@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestNoKeyAndNoSecretIsStoredInClear(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	n := &tenant{app.Tenant(t)}
 	made := n.Make(t, http.MethodPost, "/v1/webhooks", object{"url": "https://example.com/hook?token=t0ken", "events": []string{"post.created"}})
 	n.Patch(t, "/v1/webhooks/"+made["id"].(string), object{"enabled": false})
@@ -35,7 +35,7 @@ func TestNoKeyAndNoSecretIsStoredInClear(t *testing.T) {
 }
 
 // everything is the text of every row of every table; bytes are in hex.
-func everything(t *testing.T, app *testkit.App) string {
+func everything(t *testing.T, app *apptest.App) string {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
 	require.NoError(t, err)

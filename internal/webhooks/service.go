@@ -10,6 +10,7 @@ import (
 
 	"earshot/internal/batch"
 	"earshot/internal/change"
+	"earshot/internal/inflight"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -33,8 +34,9 @@ type Service struct {
 	settings Settings
 	log      *slog.Logger
 	// feeds reads what the feeds of organizations reach to, for all who wait for an event.
-	feeds   *batch.Batcher[publicid.Organization, store.Feed]
-	waiting waiters
+	feeds *batch.Batcher[publicid.Organization, store.Feed]
+	// waiting has a place for each of them.
+	waiting *inflight.Room[publicid.Organization]
 	// health has the reads of webhooks' health that are under way, by webhook.
 	health singleflight.Group
 }
@@ -45,6 +47,6 @@ func New(s *store.Store, changes *change.Runner, guard send.Guard, secrets *seal
 	return &Service{
 		store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log,
 		feeds:   batch.New(feedsTogether, feedsTimeout, feedsOf(s)),
-		waiting: waiters{of: map[publicid.Organization]int{}},
+		waiting: inflight.NewRoom[publicid.Organization](mostWaitingOfOne, mostWaiting),
 	}
 }

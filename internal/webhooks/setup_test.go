@@ -3,19 +3,20 @@ package webhooks_test
 import (
 	"testing"
 
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
+	"earshot/worker"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module)) }
 
 type object = map[string]any
 
 // tenant is an organization with what these tests ask of it.
-type tenant struct{ *testkit.Tenant }
+type tenant struct{ *apptest.Tenant }
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
 	t.Helper()
-	testkit.Together(t, func(n *testkit.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
 }
 
 // on is a tenant of another plan in the same service.

@@ -13,7 +13,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/user"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/webhooks"
 )
 
@@ -117,7 +117,7 @@ func TestAStreakDisablesAWebhookOnce(t *testing.T) {
 
 func TestTheNoticeOfADisabledWebhookHoldsNoURL(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{})
 	n := &tenant{app.Tenant(t)}
 	id := n.failing(t, webhooks.MaxConsecutiveFailures)
 	n.Make(t, http.MethodPatch, "/v1/webhooks/"+id.String(), object{"url": "https://hooks.example.com/in?token=very-secret"})

@@ -10,6 +10,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestATestOfAWebhook(t *testing.T) {
@@ -26,7 +27,7 @@ func TestATestOfAWebhook(t *testing.T) {
 
 func TestATestIsSentSignedAndRetriedAsAnyDelivery(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{Worker: true})
+	app := apptest.Start(t, apptest.Options{Worker: true})
 	n := app.Tenant(t)
 	receiver := testkit.NewReceiver(t)
 	receiver.Answer(func(i int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[i == 1] })
@@ -48,7 +49,7 @@ func testToOne(t *testing.T, n *tenant) {
 		"webhookId": hook[len("/v1/webhooks/"):], "eventType": "webhook.test", "status": "pending",
 		"attemptCount": json.Number("0"), "nextAttemptAt": made["createdAt"], "lastAttemptAt": nil, "lastResponseStatus": nil,
 		"lastError": nil, "durationMs": nil, "deliveredAt": nil, "failedAt": nil, "replayOf": nil,
-	}, testkit.Without(made, "id", "eventId", "createdAt"))
+	}, apptest.Without(made, "id", "eventId", "createdAt"))
 	require.Equal(t, []any{made}, n.Do(t, http.MethodGet, hook+"/deliveries?eventType=webhook.test", nil).Body["data"])
 	require.Empty(t, n.Walk(t, other+"/deliveries", "50", nil))
 }
@@ -56,7 +57,7 @@ func testToOne(t *testing.T, n *tenant) {
 func testByContract(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
 	made := n.Make(t, http.MethodPost, hook+"/test", nil)
-	testkit.ByContract(t, n.Recorded(t))
+	apptest.ByContract(t, n.Recorded(t))
 	shown := n.Get(t, hook)
 	require.Equal(t, object{
 		"event": "webhook.test", "organizationId": n.Organization.ID.String(),

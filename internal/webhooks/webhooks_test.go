@@ -15,7 +15,7 @@ import (
 	"earshot/ent/db/delivery"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAWebhook(t *testing.T) {
@@ -37,29 +37,29 @@ func TestAWebhook(t *testing.T) {
 }
 
 func secretOnce(t *testing.T, n *tenant) {
-	a := n.Do(t, http.MethodPost, "/v1/webhooks", testkit.Registration)
+	a := n.Do(t, http.MethodPost, "/v1/webhooks", apptest.Registration)
 	require.Equal(t, http.StatusCreated, a.Status)
 	made := a.Data()
 	require.Regexp(t, "^whsec_[0-9A-Za-z]{32}$", made["secret"])
 	require.Equal(t, object{
-		"organizationId": n.Organization.ID.String(), "url": testkit.Registration["url"], "events": []any{"post.created"},
+		"organizationId": n.Organization.ID.String(), "url": apptest.Registration["url"], "events": []any{"post.created"},
 		"description": nil, "metadata": object{}, "maxPerSecond": nil, "enabled": true, "disabledAt": nil,
 		"disabledReason": nil, "consecutiveFailures": json.Number("0"),
-	}, testkit.Without(made, "id", "secret", "createdAt", "updatedAt"))
-	shown := testkit.Without(made, "secret")
+	}, apptest.Without(made, "id", "secret", "createdAt", "updatedAt"))
+	shown := apptest.Without(made, "secret")
 	hook := "/v1/webhooks/" + made["id"].(string)
 	require.Equal(t, shown, n.Get(t, hook))
 	require.Equal(t, []any{shown}, n.Do(t, http.MethodGet, "/v1/webhooks", nil).Body["data"])
 	require.NotContains(t, n.Patch(t, hook, object{"enabled": false}), "secret")
-	require.NotEqual(t, made["secret"], n.Make(t, http.MethodPost, "/v1/webhooks", testkit.Registration)["secret"])
+	require.NotEqual(t, made["secret"], n.Make(t, http.MethodPost, "/v1/webhooks", apptest.Registration)["secret"])
 }
 
 func paidPlan(t *testing.T, n *tenant) {
 	free := n.on(t, "free")
-	a := free.Refused(t, "ERR_PLAN_LIMIT", http.MethodPost, "/v1/webhooks", testkit.Registration)
+	a := free.Refused(t, "ERR_PLAN_LIMIT", http.MethodPost, "/v1/webhooks", apptest.Registration)
 	require.Equal(t, http.StatusPaymentRequired, a.Status)
 	require.Equal(t, "map[current:0 limit:0 resource:webhook]", fmt.Sprint(a.Details()))
-	n.on(t, "pro").Make(t, http.MethodPost, "/v1/webhooks", testkit.Registration)
+	n.on(t, "pro").Make(t, http.MethodPost, "/v1/webhooks", apptest.Registration)
 }
 
 func distinctEvents(t *testing.T, n *tenant) {
@@ -117,7 +117,7 @@ func patchWebhook(t *testing.T, n *tenant) {
 		}
 		require.Equal(t, got["enabled"] == true, got["disabledAt"] == nil)
 		require.Equal(t, map[bool]any{true: nil, false: "requested"}[got["enabled"] == true], got["disabledReason"])
-		testkit.Later(t, got, before, "updatedAt")
+		apptest.Later(t, got, before, "updatedAt")
 		for _, name := range []string{"updatedAt", "disabledAt", "disabledReason"} {
 			before[name] = got[name]
 		}
@@ -201,7 +201,7 @@ func walkFilteredLog(t *testing.T, n *tenant) {
 	path, rows := n.mixedLog(t)
 	since := rows[11].(object)["createdAt"].(string)
 	recent := func(d object) bool {
-		return !testkit.Moment(t, d, "createdAt").Before(testkit.Moment(t, rows[11].(object), "createdAt"))
+		return !apptest.Moment(t, d, "createdAt").Before(apptest.Moment(t, rows[11].(object), "createdAt"))
 	}
 	for query, meets := range map[string]func(object) bool{
 		"":                       func(object) bool { return true },
@@ -234,14 +234,14 @@ func logSince(t *testing.T, n *tenant) {
 		n.Post(t)
 	}
 	rows := n.Do(t, http.MethodGet, path, nil).Body["data"].([]any)
-	at := testkit.Moment(t, rows[1].(object), "createdAt")
+	at := apptest.Moment(t, rows[1].(object), "createdAt")
 	elsewhere := time.FixedZone("", 2*60*60)
 	for since, want := range map[string]int{
 		at.Format(time.RFC3339Nano):                                                                     2,
 		at.In(elsewhere).Format(time.RFC3339Nano):                                                       2,
 		at.Add(-time.Microsecond).Format(time.RFC3339Nano):                                              2,
 		at.Add(time.Microsecond).Format(time.RFC3339Nano):                                               1,
-		testkit.Moment(t, rows[0].(object), "createdAt").Add(time.Microsecond).Format(time.RFC3339Nano): 0,
+		apptest.Moment(t, rows[0].(object), "createdAt").Add(time.Microsecond).Format(time.RFC3339Nano): 0,
 		at.Add(-time.Hour).Format(time.RFC3339):                                                         3,
 		"1969-12-31T23:59:59Z":                                                                          3,
 		"0001-01-02T00:00:00Z":                                                                          3,

@@ -16,7 +16,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
 )
@@ -51,7 +51,7 @@ func onlyAdmins(t *testing.T, n *tenant) {
 			continue
 		}
 		unchanged := n.Watch(t)
-		for _, refused := range []testkit.Answer{
+		for _, refused := range []apptest.Answer{
 			by.Do(t, http.MethodPost, "/v1/widget/secrets", nil),
 			by.Do(t, http.MethodDelete, "/v1/widget/secrets/"+id, nil),
 			by.Do(t, http.MethodDelete, "/v1/widget/secrets/wgs_nothing", nil),
@@ -158,20 +158,20 @@ func badOrigins(t *testing.T, n *tenant) {
 	} {
 		a := n.Do(t, http.MethodPut, "/v1/widget/origins", object{"origins": []string{"https://good.example", origin}})
 		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s: %s", origin, a.Raw)
-		require.Contains(t, testkit.FieldRules(a), "origins[1] "+rule, origin)
+		require.Contains(t, apptest.FieldRules(a), "origins[1] "+rule, origin)
 		require.False(t, slices.ContainsFunc(a.Fields(), func(f string) bool { return f == "origins[0]" }), origin)
 	}
 	many := make([]string, 21)
 	for i := range many {
 		many[i] = fmt.Sprintf("https://%d.example", i)
 	}
-	require.Equal(t, []string{"origins maxItems"}, testkit.FieldRules(n.Do(t, http.MethodPut, "/v1/widget/origins", object{"origins": many})))
+	require.Equal(t, []string{"origins maxItems"}, apptest.FieldRules(n.Do(t, http.MethodPut, "/v1/widget/origins", object{"origins": many})))
 	unchanged(t)
 }
 
 func originsIfMatch(t *testing.T, n *tenant) {
 	tag := n.Do(t, http.MethodGet, "/v1/widget/origins", nil).Header.Get("ETag")
-	put := func(origin, tag string) testkit.Answer {
+	put := func(origin, tag string) apptest.Answer {
 		return n.Do(t, http.MethodPut, "/v1/widget/origins", object{"origins": []string{origin}}, "If-Match", tag)
 	}
 	first := put("https://a.example", tag)
@@ -193,7 +193,7 @@ func foreignSettings(t *testing.T, n *tenant) {
 
 func TestARotationOfTheSealingKeySealsTheSecretsAnew(t *testing.T) {
 	t.Parallel()
-	app := testkit.Start(t, testkit.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	n := &tenant{app.Tenant(t)}
 	s := n.secret(t)
 	token := s.signed(t, n.claims(nil))

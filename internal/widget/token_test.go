@@ -15,7 +15,7 @@ import (
 
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAToken(t *testing.T) {
@@ -189,7 +189,7 @@ func badTraits(t *testing.T, n *tenant) {
 
 func TestASecretThatCanNotBeOpenedIsOurFault(t *testing.T) {
 	t.Parallel()
-	n := &tenant{testkit.Start(t, testkit.Options{}).Tenant(t)}
+	n := &tenant{apptest.Start(t, apptest.Options{}).Tenant(t)}
 	s := n.secret(t)
 	n.App.Store.Client().WidgetSecret.Update().SetSecretSealed([]byte("\x04testx")).ExecX(n.Context(t.Context()))
 	err := n.App.Widget.Identify(n.asked(t), s.signed(t, n.claims(nil)), always)

@@ -3,7 +3,9 @@
 package tier
 
 import (
+	"context"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -76,4 +78,15 @@ func Properties(cases, steps int) {
 			_ = flag.Set(name, strconv.Itoa(value)) // a number that is one
 		}
 	}
+}
+
+// HasPostgres says whether the machine has a Postgres, for the TestMain of a package whose
+// tests need one. Without one it prints that the package was not run; in CI the start of
+// the server then fails.
+func HasPostgres() bool {
+	if inCI() || slices.Contains(needs.Present(context.Background()), "postgres") {
+		return true
+	}
+	fmt.Println(NotRun + "postgres")
+	return false
 }

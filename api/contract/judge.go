@@ -1,0 +1,193 @@
+package contract
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-faster/errors"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"earshot/internal/problem"
+)
+
+// JudgeQuery judges a query, and returns it as the generated code is to read it.
+func (o Operation) JudgeQuery(bad *problem.Fields, raw string) string {
+	clean := url.Values{}
+	for part := range strings.SplitSeq(raw, "&") {
+		if part == "" {
+			continue
+		}
+		name, text, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		text, err := url.QueryUnescape(text)
+		in := o.Query[name]
+		switch {
+		case in == nil:
+			bad.Add(cmp.Or(strings.ToValidUTF8(name, "\uFFFD"), "query"), "unknown", "%s", o.hint(name))
+		case err != nil || !utf8.ValidString(text):
+			bad.Add(name, "encoding", "must be percent-encoded UTF-8")
+		case clean.Has(name):
+			bad.Add(name, "type", "must be given once; several values are separated by commas")
+		default:
+			value, text := in.parse(text)
+			in.judge(bad, value, name)
+			clean.Set(name, text)
+		}
+	}
+	return clean.Encode()
+}
+
+// hint says what may have been meant by a parameter that the operation hasn't got.
+func (o Operation) hint(name string) string {
+	if len(o.Query) == 0 {
+		return "is no parameter; this operation takes none in its query"
+	}
+	nearest := slices.MinFunc(slices.Sorted(maps.Keys(o.Query)), func(a, b string) int {
+		return cmp.Compare(distance(name, a), distance(name, b))
+	})
+	return fmt.Sprintf("is no parameter of this operation; the nearest is %s", nearest)
+}
+
+// distance is how many characters have to be put in, taken out or replaced to make
+// one name of the other (Levenshtein), without regard to case.
+func distance(a, b string) int {
+	const long = 64 // longer than any parameter, so it is of no use to look further
+	a, b = strings.ToLower(a[:min(len(a), long)]), strings.ToLower(b)
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0]++
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost = 1 + min(before, row[j], row[j+1])
+			}
+			before, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// JudgeBody judges a body, and returns it as the generated code is to read it.
+func (o Operation) JudgeBody(bad *problem.Fields, raw []byte) []byte {
+	if !checkJSON(bad, raw) {
+		return nil
+	}
+	value, clean := o.Body.read(bytes.TrimSpace(raw))
+	o.Body.judge(bad, value)
+	return clean
+}
+
+// judge adds what the schema finds wrong with a value, which stands at a place.
+func (in *Input) judge(bad *problem.Fields, value any, at ...string) {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(in.schema.Validate(value), &invalid) {
+		return
+	}
+	var found problem.Fields
+	collect(&found, invalid, at)
+	// The library goes through members in no order.
+	slices.SortStableFunc(found, func(a, b problem.Field) int { return cmp.Compare(a.Field, b.Field) })
+	// An empty text matches no pattern either.
+	*bad = append(*bad, slices.CompactFunc(found, func(a, b problem.Field) bool {
+		return a.Field == b.Field && (a.Rule == "minLength" || b.Rule == "minLength")
+	})...)
+}
+
+// collect flattens the tree of causes into a list of members.
+func collect(bad *problem.Fields, e *jsonschema.ValidationError, at []string) {
+	for _, cause := range e.Causes {
+		collect(bad, cause, at)
+	}
+	if len(e.Causes) > 0 {
+		return
+	}
+	place := slices.Concat(at, e.InstanceLocation)
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			bad.Add(fieldName(append(place, name)), "required", "is required")
+		}
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			bad.Add(fieldName(append(place, name)), "required", "is required together with %s", k.Prop)
+		}
+	default:
+		rule := "schema"
+		if path := k.KeywordPath(); len(path) > 0 {
+			rule = path[0]
+		}
+		bad.Add(fieldName(place), rule, "%s", words(k))
+	}
+}
+
+var printer = message.NewPrinter(language.English)
+
+// words say what a value has to be, without repeating what it is.
+func words(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return "must be of the type " + strings.Join(k.Want, " or ")
+	case *kind.Enum:
+		return fmt.Sprintf("must be one of %s", strings.Trim(fmt.Sprint(k.Want), "[]"))
+	case *kind.MinLength:
+		return "must have at least " + counted(k.Want, "character")
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %s, not %d", counted(k.Want, "character"), k.Got)
+	case *kind.Pattern:
+		return "must match " + k.Want
+	case *kind.Format:
+		return "must be a date and time, as 2026-03-12T10:41:07Z, in the years 1 to 9999"
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		return "must be at most " + k.Want.RatString()
+	case *kind.MinItems:
+		return "must have at least " + counted(k.Want, "item")
+	case *kind.MaxItems:
+		return "must have at most " + counted(k.Want, "item")
+	case *kind.MaxProperties:
+		return "must have at most " + counted(k.Want, "key")
+	default:
+		return k.LocalizedString(printer)
+	}
+}
+
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// fieldName writes where a value stands as the domain does: body.text, events[1].
+func fieldName(location []string) string {
+	var name strings.Builder
+	for _, part := range location {
+		_, err := strconv.Atoi(part)
+		switch {
+		case err == nil:
+			name.WriteString("[" + part + "]")
+		case name.Len() > 0:
+			name.WriteString("." + part)
+		default:
+			name.WriteString(part)
+		}
+	}
+	return name.String()
+}

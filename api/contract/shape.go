@@ -1,0 +1,224 @@
+package contract
+
+import (
+	"encoding/json"
+	"maps"
+	"math/big"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-faster/errors"
+)
+
+// shape is how a value of a request is read before its schema judges it. What was
+// judged to be good is then written as Go's decoder takes it: with the contract's
+// members only, because the decoder would take Name for name; each once, because it
+// would mix what stands there twice; and with numbers and moments in its notation.
+type shape struct {
+	// free: of any kind, and nobody looks into it.
+	free bool
+	// members are those that the contract names. An object without has its names
+	// counted, up to most, and what stands under them read where values has its shape.
+	members map[string]*shape
+	values  *shape
+	items   *shape
+	// most is how many items or names there may be, where that has a limit.
+	most                                int
+	integer, boolean, moment, isTrimmed bool
+}
+
+func shapeOf(s *openapi3.Schema) *shape {
+	out := &shape{
+		free:    s.Type.Includes("object") && s.Type.Includes("string"),
+		integer: s.Type.Includes("integer"), boolean: s.Type.Includes("boolean"), moment: s.Format == "date-time", isTrimmed: s.Extensions["x-trimmed"] == true,
+	}
+	if s.Items != nil {
+		out.items = shapeOf(s.Items.Value)
+	}
+	if s.AdditionalProperties.Schema != nil {
+		out.values = shapeOf(s.AdditionalProperties.Schema.Value)
+	}
+	for _, limit := range []*uint64{s.MaxItems, s.MaxProps} {
+		if limit != nil {
+			out.most = int(*limit)
+		}
+	}
+	out.members = map[string]*shape{}
+	for name, p := range s.Properties {
+		out.members[name] = shapeOf(p.Value)
+	}
+	for _, part := range s.AllOf {
+		maps.Copy(out.members, shapeOf(part.Value).members)
+	}
+	return out
+}
+
+// read returns a value of valid JSON as the schema is to judge it, and as the
+// decoder is to read it.
+func (s *shape) read(raw []byte) (value any, clean []byte) {
+	switch first := raw[0]; {
+	case s.free:
+		return nil, raw // null is of any kind, too
+	case first == '{':
+		return s.readObject(raw)
+	case first == '[':
+		return s.readArray(raw)
+	case first == '"':
+		var sent string
+		_ = json.Unmarshal(raw, &sent) // it is valid
+		text := s.text(sent)
+		if text != sent {
+			raw, _ = json.Marshal(text) // a string
+		}
+		return text, raw
+	case first == 'n':
+		return nil, raw
+	case first == 't', first == 'f':
+		return first == 't', raw
+	default:
+		number := s.number(string(raw))
+		return number, []byte(number)
+	}
+}
+
+func (s *shape) readObject(raw []byte) (any, []byte) {
+	object := map[string]any{}
+	if len(s.members) == 0 && s.values == nil {
+		eachMember(raw, func(name string, _ []byte) {
+			if len(object) <= s.most { // one too many tells enough
+				object[name] = nil
+			}
+		})
+		return object, raw
+	}
+	texts := make(map[string][]byte, len(s.members))
+	eachMember(raw, func(name string, member []byte) {
+		of := s.members[name]
+		if of == nil && len(object) <= s.most {
+			of = s.values
+		}
+		if of != nil {
+			object[name], texts[name] = of.read(member)
+		}
+	})
+	clean := append(make([]byte, 0, len(raw)), '{')
+	for name, text := range texts {
+		if len(clean) > 1 {
+			clean = append(clean, ',')
+		}
+		quoted := []byte(`"` + name + `"`) // the contract's names have nothing to escape
+		if s.values != nil {
+			quoted, _ = json.Marshal(name)
+		}
+		clean = append(append(append(clean, quoted...), ':'), text...)
+	}
+	return object, append(clean, '}')
+}
+
+func (s *shape) readArray(raw []byte) (any, []byte) {
+	items := []any{}
+	if s.items == nil {
+		return items, raw
+	}
+	clean := append(make([]byte, 0, len(raw)), '[')
+	eachItem(raw, func(item []byte) {
+		if s.most > 0 && len(items) > s.most {
+			return // one too many tells enough
+		}
+		value, text := s.items.read(item)
+		if items = append(items, value); len(items) > 1 {
+			clean = append(clean, ',')
+		}
+		clean = append(clean, text...)
+	})
+	return items, append(clean, ']')
+}
+
+var aNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$`)
+
+// parse is read for the text of a query, where lists have commas between items.
+func (s *shape) parse(text string) (value any, clean string) {
+	switch {
+	case s.items != nil:
+		var items []any
+		texts := strings.Split(text, ",")
+		for i, item := range texts {
+			value, texts[i] = s.items.parse(item)
+			items = append(items, value)
+		}
+		return items, strings.Join(texts, ",")
+	case s.integer && aNumber.MatchString(text):
+		number := s.number(text)
+		return number, string(number)
+	case s.boolean && (text == "true" || text == "false"):
+		return text == "true", text
+	default:
+		text = s.text(text)
+		return text, text
+	}
+}
+
+const (
+	// Characters of a number and of its exponent, with which any 64-bit integer
+	// can be written in some way that somebody may want.
+	maxNumber, maxExponent = 40, 3
+)
+
+// number writes an integer in digits: 100.0 and 1e2 are integers to JSON Schema,
+// and none to Go. For one that is too long to be any of the contract's, and where no
+// integer belongs, it gives a fraction: to work out 1e9999999 takes seconds.
+func (s *shape) number(text string) json.Number {
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if !s.integer || len(text) > maxNumber || len(exponent) > maxExponent {
+		return "0.5"
+	}
+	if n, ok := new(big.Rat).SetString(text); ok && n.IsInt() {
+		return json.Number(n.Num().String())
+	}
+	return json.Number(text)
+}
+
+func (s *shape) text(sent string) string {
+	if s.isTrimmed {
+		sent = strings.TrimSpace(sent)
+	}
+	if s.moment {
+		sent = moment(sent)
+	}
+	return sent
+}
+
+// moment writes a date-time of RFC 3339 as Go reads it: with T and Z in upper case,
+// and a leap second as the one that follows it, as Unix time and Postgres count.
+// What is no date-time stays as it is.
+func moment(sent string) string {
+	text := strings.ToUpper(sent)
+	const minute = len("2006-01-02T15:04:")
+	if len(text) < minute+2 || text[minute:minute+2] != "60" {
+		return text
+	}
+	var at time.Time
+	if at.UnmarshalText([]byte(text[:minute]+"59"+text[minute+2:])) != nil || at.UTC().Format("15:04") != "23:59" {
+		return sent
+	}
+	return at.Add(time.Second).Format(time.RFC3339Nano)
+}
+
+// validMoment is the format date-time for what moment has written. JSON has
+// four-digit years, in UTC as in any other zone.
+func validMoment(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	var at time.Time
+	if err := at.UnmarshalText([]byte(text)); err != nil {
+		return errors.Wrap(err, "read the moment")
+	}
+	if year := at.UTC().Year(); year < 1 || year > 9999 {
+		return errors.New("not in the years 1 to 9999")
+	}
+	return nil
+}

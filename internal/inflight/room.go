@@ -1,0 +1,36 @@
+package inflight
+
+import "sync"
+
+// Room has place for so many of each key, and for so many of all. Nobody waits for it.
+type Room[K comparable] struct {
+	ofOne, ofAll int
+
+	mu  sync.Mutex
+	of  map[K]int
+	all int
+}
+
+// NewRoom makes a room for so many of one key and so many of all.
+func NewRoom[K comparable](ofOne, ofAll int) *Room[K] {
+	return &Room[K]{ofOne: ofOne, ofAll: ofAll, of: map[K]int{}}
+}
+
+// Enter takes a place until leave is called, and reports whether there was one.
+func (r *Room[K]) Enter(of K) (leave func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[of] >= r.ofOne || r.all >= r.ofAll {
+		return nil, false
+	}
+	r.of[of]++
+	r.all++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all--
+		if r.of[of]--; r.of[of] == 0 {
+			delete(r.of, of)
+		}
+	}, true
+}

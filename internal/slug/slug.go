@@ -1,0 +1,114 @@
+// Package slug makes the readable names of things in addresses.
+package slug
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-faster/errors"
+	"github.com/gosimple/slug"
+
+	"earshot/internal/problem"
+)
+
+var pattern = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+
+// Valid reports whether a text has the form of a slug.
+func Valid(text string) bool { return pattern.MatchString(text) }
+
+// Check judges a slug that a caller has chosen. It may have up to high characters.
+func Check(bad *problem.Fields, value string, high int) {
+	bad.Text("slug", value, 1, high)
+	if value != "" && !Valid(value) {
+		bad.Add("slug", "pattern", "must be lower-case letters and digits in groups joined by single hyphens")
+	}
+}
+
+// From makes a slug of a title, with up to high characters. Fallback is for titles without a letter.
+func From(title, fallback string, high int) string {
+	s := slug.Make(title)
+	// The library keeps underscores, which our pattern doesn't know.
+	s = strings.Trim(strings.ReplaceAll(s, "_", "-"), "-")
+	for strings.Contains(s, "--") {
+		s = strings.ReplaceAll(s, "--", "-")
+	}
+	if s == "" {
+		s = fallback
+	}
+	return cut(s, high)
+}
+
+func cut(s string, high int) string {
+	if len(s) > high {
+		s = s[:high]
+	}
+	return strings.TrimRight(s, "-")
+}
+
+const (
+	// rounds bounds how often a race for the same slug is lost before we give up.
+	rounds = 100
+	// tries are the slugs from the end on that are tried in a round. Each loss
+	// means that another request won; when that happens more often than we try, the
+	// end has moved on and is looked for again.
+	tries = 4
+)
+
+// Free inserts under base, base-2, base-3, … whichever is free first. Insert
+// reports whether the row went in. With many rows under one base it finds the
+// end by doubling, then halving, so it asks a handful of times, not thousands.
+func Free(base string, high int, taken func(slug string) (bool, error), insert func(slug string) (bool, error)) error {
+	numbered := func(n int) string {
+		if n == 1 {
+			return base
+		}
+		suffix := fmt.Sprintf("-%d", n)
+		return cut(base, high-len(suffix)) + suffix
+	}
+	ok, err := insert(base)
+	if ok || err != nil {
+		return err
+	}
+	for range rounds {
+		end, err := firstFree(func(n int) (bool, error) { return taken(numbered(n)) })
+		if err != nil {
+			return err
+		}
+		for n := end; n < end+tries; n++ {
+			ok, err := insert(numbered(n))
+			if ok || err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Errorf("no free slug after %d rounds", rounds)
+}
+
+// firstFree is a number above 1 that isn't taken, of which the one below is.
+func firstFree(taken func(n int) (bool, error)) (int, error) {
+	low, top := 1, 2
+	for {
+		used, err := taken(top)
+		if err != nil {
+			return 0, err
+		}
+		if !used {
+			break
+		}
+		low, top = top, top*2
+	}
+	for top-low > 1 {
+		middle := (low + top) / 2
+		used, err := taken(middle)
+		if err != nil {
+			return 0, err
+		}
+		if used {
+			low = middle
+		} else {
+			top = middle
+		}
+	}
+	return top, nil
+}

@@ -1,0 +1,32 @@
+package slug_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/slug"
+)
+
+// TestASlugIsFoundThoughOthersAreFaster has three other requests win the next slugs
+// during each of ours, which is how a busy board looks to a slow connection.
+func TestASlugIsFoundThoughOthersAreFaster(t *testing.T) {
+	t.Parallel()
+	end, tries := 500, 0
+	number := func(name string) int {
+		n, err := strconv.Atoi(strings.TrimPrefix(name, "dark-"))
+		require.True(t, err == nil || name == "dark")
+		return max(n, 1)
+	}
+	taken := func(name string) (bool, error) { return number(name) <= end, nil }
+	insert := func(name string) (bool, error) {
+		if tries++; tries < 300 {
+			end += 3
+		}
+		return number(name) > end, nil
+	}
+	require.NoError(t, slug.Free("dark", 80, taken, insert))
+	require.GreaterOrEqual(t, tries, 300)
+}

@@ -1,0 +1,86 @@
+package apptest
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// Watch reads all rows of the organization; the function that it returns fails
+// the test when they have changed. When a key was last used doesn't count.
+func (n *Tenant) Watch(t testing.TB) (unchanged func(t testing.TB)) {
+	t.Helper()
+	before := n.rows(t)
+	return func(t testing.TB) {
+		t.Helper()
+		after := n.rows(t)
+		require.Equal(t, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)), "tables that have rows")
+		for table := range before {
+			require.Equal(t, before[table], after[table], "the table %s changed", table)
+		}
+	}
+}
+
+// readRows is one query of all tables that belong to an organization.
+const readRows = `
+SELECT string_agg(format('SELECT %L, %s::text FROM %I x WHERE organization_id = $1', c.relname,
+  CASE c.relname WHEN 'api_keys' THEN '(x.id, x.hash, x.scope, x.expires_at, x.revoked_at)' ELSE 'x' END, c.relname), ' UNION ALL ')
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
+
+// rows are the organization's, as text, by table.
+func (n *Tenant) rows(t testing.TB) map[string][]string {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	var query string
+	require.NoError(t, c.QueryRow(t.Context(), readRows).Scan(&query))
+	found, err := c.Query(t.Context(), query, n.Organization.ID.UUID().String())
+	require.NoError(t, err)
+	all := map[string][]string{}
+	var table, row string
+	_, err = pgx.ForEachRow(found, []any{&table, &row}, func() error {
+		all[table] = append(all[table], row)
+		return nil
+	})
+	require.NoError(t, err)
+	for _, rows := range all {
+		slices.Sort(rows)
+	}
+	require.Contains(t, all, "users", "every organization has an owner")
+	return all
+}
+
+// What differs from one run to the next: ids in both forms, and moments.
+var idsAndTimes = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]{3}_[0-9a-z]{26}|20\d\d-\d\d-\d\dT[0-9:.+Z]+`)
+
+// Contents are the organization's rows of a table, as text and in no order of theirs, without
+// ids and moments: what two organizations have alike, if the same was done in both.
+func (n *Tenant) Contents(t testing.TB, table string) []string {
+	t.Helper()
+	payload := "''"
+	if table == "events" {
+		payload = "convert_from(payload, 'UTF8')"
+	}
+	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(t.Context()) }()
+	// The workflow comes when it comes, and transactions are numbered across all databases.
+	rows, err := c.Query(t.Context(), fmt.Sprintf(
+		`SELECT (to_jsonb(x) - 'payload' - 'workflow_id' - 'workflow_run_id' - 'changed_in')::text || %s FROM %s x WHERE organization_id = $1`,
+		payload, table), n.Organization.ID.UUID())
+	require.NoError(t, err)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for i := range all {
+		all[i] = idsAndTimes.ReplaceAllString(all[i], "~")
+	}
+	slices.Sort(all)
+	return all
+}

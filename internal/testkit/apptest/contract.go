@@ -1,0 +1,144 @@
+package apptest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/mail"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/go-faster/errors"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+
+	"earshot/internal/testkit"
+)
+
+// Contract is a transport that holds every answer of the API against
+// api/openapi.yaml and fails the test when they differ.
+func Contract(t testing.TB) http.RoundTripper { return contractTransport{t} }
+
+type contractTransport struct{ t testing.TB }
+
+type contract struct {
+	router routers.Router
+	// Bodies are checked by JSON Schema 2020-12 itself: kin-openapi goes by the
+	// rules of OpenAPI 3.0 where a schema has references, and compiles each
+	// schema anew for each answer.
+	schemas map[string]*jsonschema.Schema // by reference
+}
+
+var loadContract = sync.OnceValues(func() (*contract, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(testkit.Root(), "api", "openapi.yaml"))
+	if err != nil {
+		return nil, errors.Wrap(err, "load the contract")
+	}
+	doc.Servers = nil // any address will do
+	c := &contract{schemas: map[string]*jsonschema.Schema{}}
+	if c.router, err = gorillamux.NewRouter(doc); err != nil {
+		return nil, errors.Wrap(err, "make the contract's router")
+	}
+	text, err := doc.MarshalJSON()
+	if err != nil {
+		return nil, errors.Wrap(err, "encode the contract")
+	}
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, errors.Wrap(err, "read the contract")
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	// The library's own stops at 254 characters, the specification at 320.
+	compiler.RegisterFormat(&jsonschema.Format{Name: "email", Validate: isAddress})
+	if err := compiler.AddResource("contract.json", tree); err != nil {
+		return nil, errors.Wrap(err, "read the contract")
+	}
+	for name := range doc.Components.Schemas {
+		ref := "#/components/schemas/" + name
+		if c.schemas[ref], err = compiler.Compile("contract.json" + ref); err != nil {
+			return nil, errors.Wrap(err, name)
+		}
+	}
+	return c, nil
+})
+
+func isAddress(v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	_, err := mail.ParseAddress(s)
+	return err
+}
+
+// RoundTrip sends the request and checks the answer.
+func (c contractTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !strings.HasPrefix(r.URL.Path, "/v1/") || !isJSON(answer) {
+		return answer, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil {
+		return nil, errors.Wrap(err, "read the answer")
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	if r.URL.Path != "/v1/openapi.json" {
+		assert.NoError(c.t, checkAnswer(r, answer, body), "%s %s: %s", r.Method, r.URL.Path, body)
+	}
+	return answer, nil
+}
+
+func isJSON(r *http.Response) bool {
+	return r.Request.Method != http.MethodHead && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
+}
+
+func checkAnswer(r *http.Request, answer *http.Response, body []byte) error {
+	c, err := loadContract()
+	if err != nil {
+		return err
+	}
+	if answer.Header.Get("X-Request-Id") == "" {
+		return errors.New("the answer has no X-Request-Id")
+	}
+	route, params, err := c.router.FindRoute(r)
+	if err != nil {
+		// 404 and 405 of a route that the contract doesn't have.
+		return c.checkError(answer, body)
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
+		Status:                 answer.StatusCode,
+		Header:                 answer.Header,
+		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: true},
+	}
+	if err := openapi3filter.ValidateResponse(r.Context(), input); err != nil {
+		return err
+	}
+	declared := route.Operation.Responses.Status(answer.StatusCode).Value.Content.Get("application/json")
+	return c.checkBody(declared.Schema.Ref, body)
+}
+
+func (c *contract) checkBody(ref string, body []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return errors.Wrap(err, "decode the answer")
+	}
+	return c.schemas[ref].Validate(value)
+}
+
+// checkError is for what answers outside the contract's routes.
+func (c *contract) checkError(answer *http.Response, body []byte) error {
+	if answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMethodNotAllowed {
+		return errors.Errorf("the contract doesn't know the route that answered %d", answer.StatusCode)
+	}
+	return c.checkBody("#/components/schemas/Error", body)
+}

@@ -1,0 +1,36 @@
+package apptest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAnAnswerThatDiffersFromTheContractIsCaught(t *testing.T) {
+	t.Parallel()
+	const good = `{"data":[],"nextCursor":null}`
+	headers := []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+	check := func(status int, body string, lacking string) error {
+		answer := &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}}
+		for _, name := range headers {
+			if name != lacking {
+				answer.Header.Set(name, "1")
+			}
+		}
+		return checkAnswer(httptest.NewRequest(http.MethodGet, "/v1/boards", nil), answer, []byte(body))
+	}
+	require.NoError(t, check(http.StatusOK, good, ""))
+	for what, body := range map[string]string{
+		"a member too few": `{"data":[]}`, "a member too many": `{"data":[],"nextCursor":null,"total":0}`,
+		"a wrong type": `{"data":null,"nextCursor":null}`, "no JSON": `{`,
+		"an error": `{"error":{"code":"ERR_NOT_FOUND","message":"x"}}`,
+	} {
+		require.Error(t, check(http.StatusOK, body, ""), what)
+	}
+	require.Error(t, check(http.StatusCreated, good, ""), "a status that isn't declared")
+	for _, name := range headers {
+		require.Error(t, check(http.StatusOK, good, name), name)
+	}
+}

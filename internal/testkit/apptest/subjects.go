@@ -1,0 +1,28 @@
+package apptest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/publicid"
+)
+
+// Finished goes on with an export or an erasure to its end, as a worker does, and returns its id. An
+// erasure waits once while contact.deleted is pending; Finished goes on at once, because nobody delivers.
+func (n *Tenant) Finished(t testing.TB, request string) string {
+	t.Helper()
+	id, err := publicid.Parse[publicid.SubjectRequest](request)
+	require.NoError(t, err)
+	for waits := 0; ; {
+		p, err := n.App.Subjects.Continue(t.Context(), id)
+		require.NoError(t, err)
+		if p.Wait {
+			waits++
+		}
+		require.Less(t, waits, 2, "a delivery is on its way")
+		if p.Status != "running" {
+			return request
+		}
+	}
+}

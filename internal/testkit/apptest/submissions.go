@@ -1,0 +1,30 @@
+package apptest
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/ent/db/submission"
+	"earshot/internal/change"
+	"earshot/internal/interactions"
+	"earshot/internal/publicid"
+)
+
+// Submission has an end-user comment on a post, as one who is known on the browser, and returns the
+// id under which it waits to be looked at. Its board is public and moderated from then on.
+func (n *Tenant) Submission(t testing.TB, board, post string) string {
+	t.Helper()
+	n.Make(t, http.MethodPatch, "/v1/boards/"+board, map[string]any{"public": true, "moderated": true})
+	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
+	done, err := n.App.Interactions.Act(ctx,
+		interactions.Visitor{Email: n.Organization.ID.String() + "@example.com", Name: "Vera"},
+		interactions.Wanted{Kind: interactions.Comment, Post: publicid.Read[publicid.Post](post), Text: "Me too, please."}, "")
+	require.NoError(t, err)
+	require.True(t, done.Waits)
+	newest, err := n.App.Store.Client().Submission.Query().Order(db.Desc(submission.FieldID)).First(n.Context(t.Context()))
+	require.NoError(t, err)
+	return newest.ID.String()
+}

@@ -1,0 +1,190 @@
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/access"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// Tenant is an organization with its keys, as a test talks to the API.
+type Tenant struct {
+	Organization *db.Organization
+	Owner        *db.User
+	// Key has the scope read:write, ReadKey the scope read.
+	Key, ReadKey string
+
+	App *App
+	// http holds every answer against the contract.
+	http *http.Client
+}
+
+// Tenant makes an organization on the business plan.
+func (a *App) Tenant(t testing.TB) *Tenant { return a.TenantOn(t, "business") }
+
+// TenantOn makes an organization on a plan.
+func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
+	t.Helper()
+	org, owner, err := a.Access.CreateOrganization(t.Context(), access.NewOrganization{
+		Name: "Acme", Plan: plan, OwnerEmail: "owner@example.com", OwnerName: "Olive Owner",
+	})
+	require.NoError(t, err)
+	n := &Tenant{Organization: org, Owner: owner, App: a, http: &http.Client{Transport: Contract(t)}}
+	n.Key = n.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read:write"})
+	n.ReadKey = n.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read"})
+	return n
+}
+
+// Context is the organization's, for use of the store.
+func (n *Tenant) Context(ctx context.Context) context.Context {
+	return store.WithOrganization(ctx, n.Organization.ID)
+}
+
+// NewKey makes an API key of the owner and returns it in clear.
+func (n *Tenant) NewKey(t testing.TB, k access.NewAPIKey) string {
+	t.Helper()
+	k.User = n.Owner.ID
+	key, _, err := n.App.Access.CreateAPIKey(n.Context(t.Context()), k)
+	require.NoError(t, err)
+	return key
+}
+
+// Answer is what came back from Do.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is the decoded JSON; numbers are json.Number.
+	Body map[string]any
+	Raw  []byte
+}
+
+// Data is the member of that name.
+func (a Answer) Data() map[string]any {
+	data, _ := a.Body["data"].(map[string]any)
+	return data
+}
+
+// Code is the error's code, "" where there is none.
+func (a Answer) Code() string { return text(a.error()["code"]) }
+
+// Details are the error's.
+func (a Answer) Details() map[string]any {
+	details, _ := a.error()["details"].(map[string]any)
+	return details
+}
+
+// Fields are the names of the fields that validation refused, in order.
+func (a Answer) Fields() []string {
+	list, _ := a.Details()["fields"].([]any)
+	names := make([]string, len(list))
+	for i, f := range list {
+		field, _ := f.(map[string]any)
+		names[i] = text(field["field"])
+	}
+	return names
+}
+
+func (a Answer) error() map[string]any {
+	e, _ := a.Body["error"].(map[string]any)
+	return e
+}
+
+func text(v any) string { s, _ := v.(string); return s }
+
+// Do sends a request with the read:write key. The body is encoded as JSON,
+// unless it is nil, a string or bytes, or a reader, whose bytes are sent in chunks. Header pairs come last and win.
+func (n *Tenant) Do(t testing.TB, method, path string, body any, header ...string) Answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, reader(t, body))
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+n.Key)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i+1] == "" {
+			r.Header.Del(header[i])
+		}
+	}
+	answer, err := n.http.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	raw, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	a := Answer{Status: answer.StatusCode, Header: answer.Header, Raw: raw}
+	if isJSON(answer) {
+		require.NoError(t, decodeJSON(raw, &a.Body), "%s", raw)
+	}
+	return a
+}
+
+// Make sends a request that must succeed and returns its data.
+func (n *Tenant) Make(t testing.TB, method, path string, body any) map[string]any {
+	t.Helper()
+	a := n.Do(t, method, path, body)
+	require.Less(t, a.Status, 300, "%s %s: %s", method, path, a.Raw)
+	return a.Data()
+}
+
+// ID makes something and returns its id.
+func (n *Tenant) ID(t testing.TB, path string, body any) string {
+	t.Helper()
+	return text(n.Make(t, http.MethodPost, path, body)["id"])
+}
+
+// Register makes a webhook for the receiver, which checks its signatures from
+// now on, and returns its id.
+func (n *Tenant) Register(t testing.TB, r *testkit.Receiver, events ...string) string {
+	t.Helper()
+	made := n.Make(t, http.MethodPost, "/v1/webhooks", map[string]any{"url": r.URL, "events": events})
+	r.Verify(text(made["secret"]))
+	return text(made["id"])
+}
+
+// Recovered begins a recovery of the webhook, stops it, and returns its id.
+func (n *Tenant) Recovered(t testing.TB, webhook string) string {
+	t.Helper()
+	id, err := publicid.Parse[publicid.Recovery](
+		n.ID(t, "/v1/webhooks/"+webhook+"/recover", map[string]any{"since": "2026-03-12T10:41:07Z"}))
+	require.NoError(t, err)
+	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
+	return id.String()
+}
+
+func reader(t testing.TB, body any) io.Reader {
+	t.Helper()
+	switch b := body.(type) {
+	case nil:
+		return nil
+	case string:
+		return bytes.NewReader([]byte(b))
+	case []byte:
+		return bytes.NewReader(b)
+	case io.Reader:
+		return b
+	}
+	raw, err := json.Marshal(body)
+	require.NoError(t, err)
+	return bytes.NewReader(raw)
+}
+
+func decodeJSON(raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return errors.Wrap(err, "decode the answer")
+	}
+	return nil
+}
