@@ -107,6 +107,11 @@ func (p *child) stop(ctx context.Context, grace time.Duration, first syscall.Sig
 	return errors.Errorf("%s is still there after SIGKILL", p.name)
 }
 
+// used is the processor time of a process that has ended, and of its own children.
+func (p *child) used() time.Duration {
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // kill ends the process without a word and waits for it.
 func (p *child) kill() {
 	_ = p.cmd.Process.Kill() // fails only when the process has ended

@@ -258,6 +258,9 @@ func (t *Temporal) Stop(ctx context.Context) error {
 	return t.process.stop(ctx, temporalGrace, syscall.SIGINT)
 }
 
+// Used is the processor time of a server that has ended.
+func (t *Temporal) Used() time.Duration { return t.process.used() }
+
 // Kill ends the server as kill -9 does and waits for it.
 func (t *Temporal) Kill() { t.process.kill() }
 

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,18 @@ const (
 	run     = "dlv_run"
 )
 
+// outboxes is the database of all tests that look at their own organization alone.
+var outboxes = sync.OnceValues(func() (url string, err error) { return testkit.NewDatabase(context.Background()) })
+
 func newOutbox(t *testing.T) *outbox {
+	t.Helper()
+	url, err := outboxes()
+	require.NoError(t, err)
+	return another(t, open(t, url), poolOf(t, url))
+}
+
+// newOutboxAlone has a database of its own, for a test that looks at all organizations.
+func newOutboxAlone(t *testing.T) *outbox {
 	t.Helper()
 	url := testkit.Database(t)
 	return another(t, open(t, url), poolOf(t, url))

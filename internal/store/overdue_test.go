@@ -47,7 +47,7 @@ func idsOf(found []store.Overdue) []publicid.Delivery {
 
 func TestAForgottenDeliveryIsFoundWithAllThatItsStartNeeds(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	at := ago(time.Hour)
 	never := o.delivery(due(at))
 	lost := o.delivery(due(at.Add(time.Second)), func(c *db.DeliveryCreate) { c.SetWorkflowID(run) })
@@ -66,7 +66,7 @@ func TestAForgottenDeliveryIsFoundWithAllThatItsStartNeeds(t *testing.T) {
 
 func TestPagesOfForgottenDeliveriesHoldEachOnceInTheOrderTheyWereDue(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	theirs := another(t, o.store, o.pool)
 	same := ago(time.Hour)
 	// Several are due at the same microsecond, as those of one transaction are.
@@ -83,7 +83,7 @@ func TestPagesOfForgottenDeliveriesHoldEachOnceInTheOrderTheyWereDue(t *testing.
 
 func TestADeliveryWithinTheGraceIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	o.delivery(due(ago(grace / 2)))
 	o.delivery(due(ago(-time.Hour)))
 	beyond := o.delivery(due(ago(2 * grace)))
@@ -92,7 +92,7 @@ func TestADeliveryWithinTheGraceIsNotForgotten(t *testing.T) {
 
 func TestADeliveryThatSomebodyIsAttemptingIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	o.delivery(due(ago(time.Hour)), func(c *db.DeliveryCreate) { c.SetLeaseUntil(ago(-time.Hour)) })
 	died := o.delivery(due(ago(time.Hour)), func(c *db.DeliveryCreate) { c.SetLeaseUntil(ago(time.Minute)) })
 	require.Equal(t, []publicid.Delivery{died}, idsOf(o.overdue(10)))
@@ -100,7 +100,7 @@ func TestADeliveryThatSomebodyIsAttemptingIsNotForgotten(t *testing.T) {
 
 func TestADeliveryThatHasEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	for _, status := range []delivery.Status{delivery.StatusSucceeded, delivery.StatusFailed} {
 		o.delivery(ended(status), due(ago(time.Hour)))
 	}
@@ -109,7 +109,7 @@ func TestADeliveryThatHasEndedIsNotForgotten(t *testing.T) {
 
 func TestAForgottenDeliveryToADisabledWebhookIsFoundToo(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	id := o.delivery(due(ago(time.Hour)))
 	require.NoError(t, o.store.Client().Webhook.UpdateOneID(o.webhook).SetEnabled(false).Exec(o.ctx))
 	require.Equal(t, []publicid.Delivery{id}, idsOf(o.overdue(10)), "its end has to be recorded")

@@ -23,7 +23,7 @@ func (o *outbox) putOff(all ...store.PutOff) {
 
 func TestADeliveryThatIsPutOffHasAMomentAndARun(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	first, third := o.delivery(), o.delivery(func(c *db.DeliveryCreate) { c.SetAttemptCount(2) })
 	o.putOff(store.PutOff{ID: first, Number: 1}, store.PutOff{ID: third, Number: 3})
 	for _, id := range []publicid.Delivery{first, third} {

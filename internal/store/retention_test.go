@@ -57,7 +57,7 @@ func (o *outbox) deliveries() (left []publicid.Delivery) {
 
 func TestDeliveriesThatEndedAreRemovedWhenTheyAreOldAndPendingOnesStay(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	attempted := o.delivery(aged(month + time.Hour))
 	o.claim(attempted, 1)
 	o.record(store.Result{ID: attempted, Number: 1, StartedAt: ago(month)})
@@ -77,7 +77,7 @@ func TestDeliveriesThatEndedAreRemovedWhenTheyAreOldAndPendingOnesStay(t *testin
 
 func TestAnEventIsRemovedWhenItIsOldAndNoDeliveryRefersToIt(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	o.happened(month + time.Hour)
 	referred := o.happened(month + 2*time.Hour)
 	young := o.happened(month - time.Hour)
@@ -92,7 +92,7 @@ func TestAnEventIsRemovedWhenItIsOldAndNoDeliveryRefersToIt(t *testing.T) {
 
 func TestRecoveriesThatEndedAreRemovedWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	recovered := func(d time.Duration, status recovery.Status) {
 		o.store.Client().Recovery.Create().SetID(publicid.RecoveryAt(ago(d))).SetWebhookID(o.webhook).
 			SetSince(ago(d)).SetUntil(ago(0)).SetStatus(status).SaveX(o.ctx)
@@ -130,7 +130,7 @@ func TestARowThatSomebodyHoldsIsLeftAndNothingWaitsForIt(t *testing.T) {
 
 func TestMoreThanOnePageIsRemovedPageByPage(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	rows := make([]*db.DeliveryCreate, 1001)
 	for i := range rows {
 		rows[i] = o.store.Client().Delivery.Create().SetWebhookID(o.webhook).SetEventID(o.event).SetEventType("post.created").

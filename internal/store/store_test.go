@@ -102,7 +102,7 @@ func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
 // The contract's timestamps are in UTC, wherever the service runs.
 func TestTimesAreReadInUTC(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	row := o.row(o.delivery())
 	require.Equal(t, time.UTC, row.CreatedAt.Location())
 	require.Equal(t, time.UTC, row.NextAttemptAt.Location())

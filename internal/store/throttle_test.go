@@ -90,7 +90,7 @@ func TestAClaimNeedsATokenWhereTheWebhookHasAThrottle(t *testing.T) {
 
 func TestAWebhookWithoutAThrottleHasNoBucket(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	require.True(t, o.claim(o.delivery(), 1).Granted)
 	for _, token := range o.ask(3, false) {
 		require.Equal(t, store.WebhookToken{Granted: true}, token)

@@ -195,7 +195,7 @@ func (o *outbox) deleted() {
 
 func TestADeletedWebhookIsRemovedPageByPageAndItsOwnRowLast(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	other := another(t, o.store, o.pool)
 	kept := other.delivery()
 	rows := make([]*db.DeliveryCreate, 501)
@@ -227,7 +227,7 @@ func TestADeletedWebhookIsRemovedPageByPageAndItsOwnRowLast(t *testing.T) {
 
 func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	held, free := o.delivery(), o.delivery()
 	o.deleted()
 	tx, err := o.pool.Begin(t.Context())
@@ -245,7 +245,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 // All that looks at deliveries for the service passes over those of a deleted webhook.
 func TestNobodyFindsTheDeliveriesOfADeletedWebhook(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := newOutboxAlone(t)
 	neighbour := another(t, o.store, o.pool)
 	due := func(c *db.DeliveryCreate) { c.SetNextAttemptAt(ago(time.Hour)) }
 	gone, kept := o.delivery(due), neighbour.delivery(due)

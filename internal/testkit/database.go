@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -25,20 +24,20 @@ import (
 const templateLock = 4280
 
 // Database makes a database with the current schema for one test and returns
-// its URL. It is dropped when the test ends.
+// its URL. It stays until the server is thrown away: file systems are slow to make files
+// where others were removed a moment ago.
 func Database(t testing.TB) string {
 	t.Helper()
-	url, drop, err := NewDatabase(t.Context())
+	url, err := NewDatabase(t.Context())
 	require.NoError(t, err)
-	t.Cleanup(drop)
 	return url
 }
 
-// NewDatabase is Database without a test; drop ends it.
-func NewDatabase(ctx context.Context) (url string, drop func(), err error) {
+// NewDatabase is Database without a test.
+func NewDatabase(ctx context.Context) (url string, err error) {
 	template, err := templateOnce()
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	return createDatabase(ctx, "TEMPLATE "+template)
 }
@@ -46,9 +45,8 @@ func NewDatabase(ctx context.Context) (url string, drop func(), err error) {
 // EmptyDatabase is a Database without a schema.
 func EmptyDatabase(t testing.TB) string {
 	t.Helper()
-	url, drop, err := createDatabase(t.Context(), "")
+	url, err := createDatabase(t.Context(), "")
 	require.NoError(t, err)
-	t.Cleanup(drop)
 	return url
 }
 
@@ -61,18 +59,13 @@ func Store(t testing.TB) *store.Store {
 	return s
 }
 
-func createDatabase(ctx context.Context, from string) (url string, drop func(), err error) {
+func createDatabase(ctx context.Context, from string) (url string, err error) {
 	id := uuid.New()
 	name := "test_" + hex.EncodeToString(id[:])
 	if err := administer(ctx, "CREATE DATABASE "+name+" "+from); err != nil {
-		return "", nil, err
+		return "", err
 	}
-	return databaseURL(name), func() {
-		// FORCE, because a test that failed may have left connections.
-		if err := administer(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			fmt.Fprintln(os.Stderr, "testkit: drop a test's database:", err)
-		}
-	}, nil
+	return databaseURL(name), nil
 }
 
 // templateOnce makes the database that others are copied from, once for all

@@ -35,6 +35,8 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/gofrs/flock"
+	psdisk "github.com/shirou/gopsutil/v4/disk"
+	"github.com/shirou/gopsutil/v4/mem"
 
 	"earshot/internal/devstack"
 	"earshot/internal/needs"
@@ -184,7 +186,7 @@ func (s *stack) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.dir, err = os.MkdirTemp("", "earshot-withstack-"); err != nil {
+	if s.dir, err = os.MkdirTemp(inMemory(ctx), "earshot-withstack-"); err != nil {
 		return errors.Wrap(err, "make a temporary directory")
 	}
 	if err := os.Chmod(s.dir, 0o711); err != nil { // lets the user postgres pass
@@ -206,6 +208,29 @@ func (s *stack) start(ctx context.Context) error {
 	s.report("Postgres on port %d and Temporal on %s are ready after %s",
 		s.postgres.Port(), s.temporal.Address(), time.Since(began).Round(100*time.Millisecond))
 	return nil
+}
+
+const (
+	// sharedMemory is a file system in memory on Linux.
+	sharedMemory = "/dev/shm"
+	// clusterRoom is many times what a run of all tests leaves: 300 databases of 10 MB and
+	// the log.
+	clusterRoom = 8 << 30
+)
+
+// inMemory is the directory for the servers' files: one in memory where that has room twice,
+// else "" for the usual one. Each test makes a database, and on a disk the 400 files of each
+// cost more than its tests.
+func inMemory(ctx context.Context) string {
+	disk, err := psdisk.UsageWithContext(ctx, sharedMemory)
+	if err != nil || disk.Free < clusterRoom {
+		return ""
+	}
+	memory, err := mem.VirtualMemoryWithContext(ctx)
+	if err != nil || memory.Available < 2*clusterRoom {
+		return ""
+	}
+	return sharedMemory
 }
 
 func (s *stack) postgresDir() string { return filepath.Join(s.dir, "postgres") }
@@ -230,6 +255,10 @@ func (s *stack) close() error {
 	}
 	if s.postgres != nil {
 		failed = append(failed, s.postgres.Stop(ctx))
+	}
+	if s.temporal != nil && s.postgres != nil {
+		s.report("processor time: %s in Postgres, %s in Temporal",
+			s.postgres.Used().Round(time.Second), s.temporal.Used().Round(time.Second))
 	}
 	if s.dir != "" {
 		failed = append(failed, devstack.Remove(s.postgresDir()), os.RemoveAll(s.dir))

@@ -195,7 +195,7 @@ func share(t testing.TB) *App {
 	t.Helper()
 	shared.once.Do(func() {
 		ctx := context.Background()
-		url, drop, err := testkit.NewDatabase(ctx)
+		url, err := testkit.NewDatabase(ctx)
 		if err != nil {
 			shared.err = err
 			return
@@ -220,7 +220,6 @@ func share(t testing.TB) *App {
 				_, _ = os.Stderr.WriteString("stop the shared service: " + err.Error() + "\n")
 			}
 			giveBack()
-			drop()
 		}
 	})
 	require.NoError(t, shared.err, "start the shared service")
