@@ -46,7 +46,7 @@ func requireUsedUp(t *testing.T, n *apptest.Tenant, why string, header ...string
 
 func TestWhoeverGuessesKeysIsRefusedAndKeepsNobodyElseOut(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	n := app.Tenant(t)
 	unused := n.NewKey(t, access.NewAPIKey{Name: "unused", Scope: "read"})
 	a, _ := guessOn(t, n)

@@ -29,7 +29,7 @@ func calling(tool string, arguments any) object {
 
 func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	n := app.Tenant(t)
 	for _, header := range []string{"", "Bearer esk_nonsense", "Basic abc"} {
 		a := post(t, n, listTools, "Authorization", header)

@@ -36,12 +36,9 @@ WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
 // rows are the organization's, as text, by table.
 func (n *Tenant) rows(t testing.TB) map[string][]string {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	var query string
-	require.NoError(t, c.QueryRow(t.Context(), readRows).Scan(&query))
-	found, err := c.Query(t.Context(), query, n.Organization.ID.UUID().String())
+	require.NoError(t, n.App.pool.QueryRow(t.Context(), readRows).Scan(&query))
+	found, err := n.App.pool.Query(t.Context(), query, n.Organization.ID.UUID().String())
 	require.NoError(t, err)
 	all := map[string][]string{}
 	var table, row string
@@ -68,11 +65,8 @@ func (n *Tenant) Contents(t testing.TB, table string) []string {
 	if table == "events" {
 		payload = "convert_from(payload, 'UTF8')"
 	}
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	// The workflow comes when it comes, and transactions are numbered across all databases.
-	rows, err := c.Query(t.Context(), fmt.Sprintf(
+	rows, err := n.App.pool.Query(t.Context(), fmt.Sprintf(
 		`SELECT (to_jsonb(x) - 'payload' - 'workflow_id' - 'workflow_run_id' - 'changed_in')::text || %s FROM %s x WHERE organization_id = $1`,
 		payload, table), n.Organization.ID.UUID())
 	require.NoError(t, err)

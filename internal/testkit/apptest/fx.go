@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflow/v1"
@@ -62,6 +63,8 @@ type App struct {
 	Connection *dispatch.Connection
 	Metrics    *telemetry.Metrics
 	Config     config.Config
+	// pool is for what the test itself asks of the database, beside the service's connections.
+	pool *pgxpool.Pool
 	// began is the start of the test's use: the namespace has closed runs of tests before.
 	began time.Time
 }
@@ -276,6 +279,9 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	if o.Into != nil {
 		parts = append(parts, fx.Populate(o.Into...))
 	}
+	if a.pool, err = pgxpool.New(ctx, c.DatabaseURL); err != nil {
+		return nil, nil, errors.Wrap(err, "reach the database")
+	}
 	service := fx.New(append(parts, dispatch.Drain, fx.Populate(&a.API))...)
 	if err := service.Start(ctx); err != nil {
 		return nil, nil, errors.Wrap(err, "start the service")
@@ -288,6 +294,7 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	return a, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), testkit.Wait)
 		defer cancel()
+		a.pool.Close()
 		return errors.Join(closeServer(ctx), service.Stop(ctx))
 	}, nil
 }
