@@ -74,14 +74,11 @@ test-all: withstack gotestsum ## run every test once, the slow ones too: kills, 
 upgrades: withstack ## run the programs of before the last two migrations beside today's, upgrade under load, and try the SDKs of the last release and of today; needs the history; BASE=commit names another release of the SDKs
 	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
 
-# What has goroutines of its own. The detector makes everything several times as slow, so
-# -short leaves out what takes most of the time of api and mcp and has little to show it:
-# tests that go through the contract one request at a time, and those that move many
-# megabytes.
-RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/send/... ./internal/store/... ./mcp/... ./webhook/... ./worker/...
+# The packages that have goroutines of their own or are called by several.
+RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... ./internal/keyring/... ./internal/send/... ./internal/store/... ./mcp/... ./web/pagecache/... ./webhook/... ./worker/...
 race: export CGO_ENABLED := 1
 race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
-	@$(BIN)/withstack -- go test -race -short $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
+	@$(BIN)/withstack -- go test -race -short -vet=off $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
 # go test fuzzes one target at a time. What breaks one is kept in testdata/fuzz
 # beside it, and is a test case from then on.

@@ -14,10 +14,14 @@ import (
 	"earshot/api/gen"
 	"earshot/internal/event"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
+	"earshot/mcp"
 	"earshot/worker"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module)) }
+func TestMain(m *testing.M) {
+	apptest.Main(m, apptest.WithParts(mcp.Module), apptest.WithWorker(worker.Module))
+}
 
 // together runs tests in parallel against one running service. Each makes an
 // organization of its own.
@@ -113,9 +117,10 @@ func (o operation) request(t *testing.T) any {
 }
 
 // everyOperation runs a test for each that is wanted, or for all. `make race` leaves
-// these out: they are thousands of requests that nothing runs beside.
+// these out.
 func everyOperation(t *testing.T, wanted func(operation) bool, test func(*testing.T, operation)) {
 	t.Helper()
+	tier.OneByOne(t)
 	n := 0
 	for where, o := range load(t).operations() {
 		if wanted == nil || wanted(o) {

@@ -39,7 +39,7 @@ type story struct {
 
 func newStory(t *testing.T) *story {
 	t.Helper()
-	s := &story{planted: canaries{}, database: testkit.Database(t), namespace: testkit.Namespace(t)}
+	s := &story{planted: canaries{}, database: testkit.Database(t), namespace: testkit.NewNamespace(t)}
 	c := s.planted
 	s.mails = newMailServer(t, c.plant("mail server's user"), c.plant("mail server's password"))
 	s.traces = newSpanCollector(t, c.plant("collector's key"))

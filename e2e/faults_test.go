@@ -115,7 +115,7 @@ func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
 	tier.Slow(t, "kills the process")
 	t.Parallel()
-	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
 	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
 	p.worker()
 	sweep := dial(t, namespace).ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)

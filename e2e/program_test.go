@@ -62,7 +62,7 @@ func configured(t *testing.T, database string, settings ...string) *program {
 // temporalSettings point a program at a namespace of its own.
 func temporalSettings(t *testing.T) []string {
 	t.Helper()
-	return settingsOf(testkit.Namespace(t))
+	return settingsOf(testkit.NewNamespace(t))
 }
 
 // settingsOf point a program at a namespace.

@@ -142,7 +142,7 @@ func once(posts []string) map[string]int {
 func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T) {
 	tier.Slow(t, "replaces workers under load")
 	t.Parallel()
-	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
 	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
 	p.serveAlone()
 	workers := []*process{p.worker(), p.worker()}
@@ -167,7 +167,7 @@ func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T)
 func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	tier.Slow(t, "replaces workers under load")
 	t.Parallel()
-	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
 	build := func(id string) []string {
 		return []string{"EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=" + id}
 	}

@@ -79,7 +79,7 @@ func (o *rollout) build(id string) string {
 func TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore(t *testing.T) {
 	tier.Slow(t, "runs two builds side by side")
 	t.Parallel()
-	r, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
 	o := &rollout{
 		program:   newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h")...),
 		namespace: namespace, c: dial(t, namespace),

@@ -288,7 +288,7 @@ func TestTheReleaseBeforeRunsOnTheNewSchemaBesideTheNewOne(t *testing.T) {
 }
 
 func upgrade(t *testing.T, old release) {
-	receiver, namespace := testkit.NewReceiver(t), testkit.Namespace(t)
+	receiver, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
 	failFirst(receiver)
 	f := &fleet{program: *configured(t, testkit.EmptyDatabase(t),
 		append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)}

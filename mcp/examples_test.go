@@ -9,6 +9,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 // belongings makes one of everything that an example names, and returns the ids by
@@ -68,6 +69,7 @@ func owned(example object, ids map[string]string, other string) object {
 }
 
 func TestTheExampleOfEveryActionWorks(t *testing.T) {
+	tier.OneByOne(t)
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	ran := 0

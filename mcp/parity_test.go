@@ -16,6 +16,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/mcp"
 )
 
@@ -262,6 +263,7 @@ func (s *sides) anonymous(side int, value any) string {
 }
 
 func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
+	tier.OneByOne(t)
 	t.Parallel()
 	s := newSides(t)
 	done := map[string]bool{}

@@ -36,6 +36,9 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	d := newDying(t)
 	require.NoError(t, d.app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
+	// A sweep that still runs would find a part of them first.
+	d.app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
+	d.app.Runs(t, "WorkflowType = '"+workflows.SweepOutboxName+"' AND ExecutionStatus = 'Running'", 0)
 	hook := "/v1/webhooks/" + d.row(t).WebhookID.String()
 	d.tenant.Make(t, http.MethodPatch, hook, map[string]any{"enabled": false})
 	c, err := pgx.Connect(t.Context(), d.database)

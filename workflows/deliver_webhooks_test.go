@@ -23,7 +23,9 @@ import (
 	"earshot/workflows"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m, apptest.WithParts(web.Module), apptest.WithWorker(worker.Module), apptest.Waiting(6)) }
+func TestMain(m *testing.M) {
+	apptest.Main(m, apptest.WithParts(web.Module), apptest.WithWorker(worker.Module), apptest.Waiting(6))
+}
 
 // bundle is a running service with one tenant, one board and one receiver.
 type bundle struct {

@@ -26,7 +26,7 @@ type ContactInput struct {
 func (in *ContactInput) check() error {
 	var bad problem.Fields
 	change.Given(in.ExternalUserID, func(v string) { bad.Text("externalUserId", v, 1, maxExternalUserID) })
-	in.Traits.Check(&bad)
+	in.Check(&bad)
 	return bad.Err()
 }
 

@@ -125,7 +125,33 @@ func (p program) built(ctx context.Context, root string, report Report) (string,
 	if err != nil {
 		return "", err
 	}
-	return p.builtIn(ctx, cache, root, report)
+	binary, err := p.builtIn(ctx, cache, root, report)
+	if err != nil {
+		return "", err
+	}
+	return binary, p.link(binary, root)
+}
+
+// link puts the program into .earshot/bin of the repository at root, under its own name: the
+// recipes of docs/operating.md find it there.
+func (p program) link(binary, root string) error {
+	path := filepath.Join(root, ".earshot", "bin", p.name)
+	if to, err := os.Readlink(path); err == nil && to == binary {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return errors.Wrapf(err, "link %s", p.title)
+	}
+	// A rename, because programs that start at the same time link it too.
+	fresh := fmt.Sprintf("%s.%d", path, os.Getpid())
+	_ = os.Remove(fresh) // of a program that was killed
+	if err := os.Symlink(binary, fresh); err != nil {
+		return errors.Wrapf(err, "link %s", p.title)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return errors.Wrapf(err, "link %s", p.title)
+	}
+	return nil
 }
 
 func (p program) builtIn(ctx context.Context, cache, root string, report Report) (string, error) {

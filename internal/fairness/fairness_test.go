@@ -6,12 +6,15 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+
+	"earshot/internal/testkit/tier"
 )
 
 // It takes minutes: go test ./internal/fairness -run Mechanism -v -mechanisms
@@ -35,12 +38,17 @@ func named(t *testing.T, name string) scenario {
 	return scenario{}
 }
 
+// inShort are the scenarios of `make test`: a receiver that hangs, large payloads, and one that
+// comes back. `make test-all` has all.
+var inShort = []string{"hangs", "drips, 768 KiB each", "refuses, comes back"}
+
 func TestNoReceiverMakesTheOthersTwiceAsSlowAndOneThatComesBackHasEverythingWithinTenMinutes(t *testing.T) {
+	tier.OneByOne(t)
 	t.Parallel()
 	alone := named(t, "alone").run(t, production(), omitted{})
 	t.Logf("%-24s %10s %10s %10s %10s %10s %9s %7s %10s", "neighbour", "own p50", "own p99", "others p50", "others p99", "retry late", "workflows", "timers", "back after")
 	for _, s := range scenarios() {
-		if s.optional {
+		if s.optional || testing.Short() && !slices.Contains(inShort, s.name) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {

@@ -54,6 +54,7 @@ func (c RGB) mixed(to RGB, part float64) RGB {
 var (
 	// White and Black are what there is most contrast with.
 	White = RGB{255, 255, 255}
+	// Black is the darkest.
 	Black = RGB{}
 	// LightGrounds and DarkGrounds are those of style.css that text in the accent's colour stands on:
 	// --ground and --raised.

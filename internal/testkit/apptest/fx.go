@@ -1,3 +1,9 @@
+// Package apptest gives tests the running service, wired by the same modules as the
+// program, and organizations that act on it over HTTP. Every answer of the API is held
+// against the contract.
+//
+// TestMain calls Main. A test calls Start, and makes an organization with App.Tenant.
+// Without options all tests of a package share one service.
 package apptest
 
 import (

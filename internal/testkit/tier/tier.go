@@ -42,6 +42,15 @@ func Slow(t testing.TB, reason string) {
 	})
 }
 
+// OneByOne leaves a test out of `make race`: it sends thousands of requests, one at a time,
+// and the detector makes each several times as slow.
+func OneByOne(t testing.TB) {
+	t.Helper()
+	if underRaceDetector {
+		t.Skip("nothing runs beside anything else here, so there is no race to find")
+	}
+}
+
 // Needs skips the test where one of the tools is missing. In CI, which installs all of
 // them, it fails the test.
 func Needs(t testing.TB, tools ...string) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -178,13 +179,22 @@ func TestAnInstructionThatOnlyAnEngineKnowsIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheDockerfileBuildsWithTheToolchainOfTheModule(t *testing.T) {
+// The module names the Go of CI. A release may have a later patch, which closes holes of
+// the standard library.
+func TestTheDockerfileBuildsWithTheToolchainOfTheModuleOrALaterPatch(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	require.NoError(t, err)
 	file, err := os.ReadFile(filepath.Join(repository, "deploy", "Dockerfile"))
 	require.NoError(t, err)
-	toolchain := regexp.MustCompile(`(?m)^toolchain go(\S+)$`).FindSubmatch(module)
+	toolchain := regexp.MustCompile(`(?m)^toolchain go(\d+\.\d+)\.(\d+)$`).FindSubmatch(module)
 	require.NotNil(t, toolchain)
-	require.Regexp(t, `(?m)^FROM golang:`+regexp.QuoteMeta(string(toolchain[1]))+`-\w+ AS build$`, string(file))
+	builds := regexp.MustCompile(`(?m)^FROM golang:(\d+\.\d+)\.(\d+)-\w+ AS build$`).FindSubmatch(file)
+	require.NotNil(t, builds)
+	require.Equal(t, string(toolchain[1]), string(builds[1]))
+	oldest, err := strconv.Atoi(string(toolchain[2]))
+	require.NoError(t, err)
+	patch, err := strconv.Atoi(string(builds[2]))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, patch, oldest)
 }
