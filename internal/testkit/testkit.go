@@ -74,7 +74,7 @@ func ensureStack() (stop func(), err error) {
 		return stop, errors.Wrap(err, "make a temporary directory")
 	}
 	stops = append(stops, func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the user postgres must pass
+	if err := os.Chmod(dir, 0o711); err != nil { // the user postgres must pass
 		return stop, errors.Wrap(err, "open the temporary directory")
 	}
 	report := devstack.Report(func(format string, args ...any) { fmt.Fprintf(os.Stderr, "testkit: "+format+"\n", args...) })

@@ -59,7 +59,8 @@ var (
 	// LightGrounds and DarkGrounds are those of style.css that text in the accent's colour stands on:
 	// --ground and --raised.
 	LightGrounds = []RGB{Parse("ffffff"), Parse("f4f5f7")}
-	DarkGrounds  = []RGB{Parse("14171d"), Parse("1f242d")}
+	// DarkGrounds are those of the dark style.
+	DarkGrounds = []RGB{Parse("14171d"), Parse("1f242d")}
 )
 
 // TextContrast is what WCAG 2.2 AA asks of text.
