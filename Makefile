@@ -58,9 +58,9 @@ GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 # the same sources isn't run again.
 define TESTS
 	@mkdir -p $(BIN) && go build -o $(BIN)/notrun ./internal/testkit/tier/notrun
-	@code=0; $(BIN)/withstack $(INSTALLED) -- $(GOTESTSUM)/gotestsum --jsonfile .earshot/test.json --hide-summary skipped \
+	@rm -f .earshot/test.json; code=0; $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile .earshot/test.json --hide-summary skipped \
 		--format pkgname --format-hide-empty-pkg -- $(1) $(GOTEST) || code=$$?; \
-	echo && echo "The slowest tests:" && $(GOTESTSUM)/gotestsum tool slowest --jsonfile .earshot/test.json --num 10 --threshold 100ms; \
+	test -f .earshot/test.json || exit $$code; echo && echo "The slowest tests:" && "$(GOTESTSUM)/gotestsum" tool slowest --jsonfile .earshot/test.json --num 10 --threshold 100ms; \
 	$(BIN)/notrun .earshot/test.json; exit $$code
 endef
 test: withstack gotestsum ## run the tests while you work, beside a Postgres and a Temporal of their own; PKG=./api/... RUN=TestHealth for some, INSTALL=1 installs the tools that they need
@@ -78,7 +78,7 @@ upgrades: withstack ## run the programs of before the last two migrations beside
 RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... ./internal/keyring/... ./internal/send/... ./internal/store/... ./mcp/... ./web/pagecache/... ./webhook/... ./worker/...
 race: export CGO_ENABLED := 1
 race: withstack ## look for data races in what has goroutines of its own; PKG=./workflows/... for others
-	@$(BIN)/withstack -- go test -race -short -vet=off $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
+	@$(BIN)/withstack $(INSTALLED) -- go test -race -short -vet=off $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(RACE),$(PKG))
 
 # go test fuzzes one target at a time. What breaks one is kept in testdata/fuzz
 # beside it, and is a test case from then on.
@@ -95,7 +95,7 @@ endef
 fuzz: export SHARE := $(SHARE)
 fuzz: export FUZZ := $(FUZZ)
 fuzz: withstack ## look for what breaks a decoder or a cursor, FUZZTIME=30000x tries for each target; SHARE=0/4 takes the first of each four targets
-	@$(BIN)/withstack -- sh -c "$$FUZZ"
+	@$(BIN)/withstack $(INSTALLED) -- sh -c "$$FUZZ"
 
 bench: ## measure the stack of `make up` under load, beside its floor; ARGS=-help lists the options
 	@set -a; . $${EARSHOT_DIR:-.earshot}/dev.env && go run ./bench $(ARGS)
@@ -120,13 +120,13 @@ needs: withstack ## install the tools that tests need: Postgres, Node, Chromium,
 	@$(BIN)/withstack -install
 
 browser: withstack ## play public boards, and the widget on another site, in Chromium; INSTALL=1 installs what that needs
-	@CI=true $(BIN)/withstack $(INSTALLED) -- go test -count=1 -run 'InABrowser' ./e2e
+	@$(BIN)/withstack $(INSTALLED) -- env CI=true go test -count=1 -run 'InABrowser' ./e2e
 
 lint: linters ## gofmt, go vet, golangci-lint, workflowcheck
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
 	@go vet ./... && go vet -C sdk/go ./...
-	@$(LINTERS)/golangci-lint run && cd sdk/go && $(LINTERS)/golangci-lint run
-	@$(LINTERS)/workflowcheck -test=false ./workflows
+	@"$(LINTERS)/golangci-lint" run && cd sdk/go && "$(LINTERS)/golangci-lint" run
+	@"$(LINTERS)/workflowcheck" -test=false ./workflows
 
 image: ## build the container image without an engine, with its SBOM, into .earshot/image; ARGS='--arch arm64'
 	@go run -C tools/deploy ./image $(ARGS)
@@ -137,8 +137,8 @@ deploy-check: build ## hold the image and deploy/ against the sources and the ta
 	@SETTINGS=$(CURDIR)/$(BIN)/settings.json go test -C tools/deploy ./...
 
 alerts: promtool ## try the alerts, and hold them, the dashboards and the runbook against each other
-	@$(PROMTOOL)/promtool check config deploy/prometheus/prometheus.yml
-	@$(PROMTOOL)/promtool test rules deploy/prometheus/alerts_test.yml
+	@"$(PROMTOOL)/promtool" check config deploy/prometheus/prometheus.yml
+	@"$(PROMTOOL)/promtool" test rules deploy/prometheus/alerts_test.yml
 	@go test -C tools/observe ./...
 
 # A copy of the database, or another place that has it: make vulncheck VULNDB=/srv/vulndb
@@ -147,7 +147,7 @@ vulncheck: linters ## look for known vulnerabilities in the code that the progra
 	@# The Go SDK is of this repository and not of the module cache, where go mod verify looks for it, too.
 	@wrong=$$(go mod verify 2>&1 | grep -v -e '^all modules verified$$' -e '^go: downloading' -e '^earshot/sdk/go '); \
 		test -z "$$wrong" || { echo "$$wrong" >&2; exit 1; }
-	@.ci/vulncheck $(LINTERS)/govulncheck '$(VULNDB)'
+	@.ci/vulncheck "$(LINTERS)/govulncheck" '$(VULNDB)'
 
 generate: ## write ent/db, api/gen and the SDKs anew, from ent/schema and api/openapi.yaml
 	@go generate ./ent
@@ -165,11 +165,11 @@ generate-check: ## fail if `make generate` changes anything
 
 contract-check: oasdiff ## fail if the contract breaks clients of the last release, but for what api/breaking-changes.txt names, or if api/CHANGELOG.md doesn't tell the differences; BASE=commit compares with another state
 	@go test -C tools/contract -count=1 ./...
-	@.ci/contract breaking $(OASDIFF)/oasdiff
-	@.ci/contract current $(OASDIFF)/oasdiff $(BIN)/changelog
+	@.ci/contract breaking "$(OASDIFF)/oasdiff"
+	@.ci/contract current "$(OASDIFF)/oasdiff" $(BIN)/changelog
 
 contract-changelog: oasdiff ## write what is different in the contract since the last release into api/CHANGELOG.md and the SDKs
-	@.ci/contract changelog $(OASDIFF)/oasdiff $(BIN)/changelog
+	@.ci/contract changelog "$(OASDIFF)/oasdiff" $(BIN)/changelog
 	@go run ./sdk/generate
 
 migration: withstack ## write the next migration from what changed in ent/schema: name=add_something; without a name, check those that are edited
@@ -180,11 +180,11 @@ CHART_VERSION = $(shell git describe --tags --always --dirty=-changed)
 CHART := deploy/helm/earshot
 # -count=1, because go test remembers no files outside of a module.
 chart: charttools ## lint, render and test the Helm chart, and package it into .earshot/chart
-	@$(CHARTTOOLS)/helm lint --strict --quiet $(CHART)
-	@$(CHARTTOOLS)/helm template feedback $(CHART) >/dev/null
-	@$(CHARTTOOLS)/helm-unittest --strict $(CHART)
+	@"$(CHARTTOOLS)/helm" lint --strict --quiet $(CHART)
+	@"$(CHARTTOOLS)/helm" template feedback $(CHART) >/dev/null
+	@"$(CHARTTOOLS)/helm-unittest" --strict $(CHART)
 	@go test -C tools/helm -count=1 ./...
-	@$(CHARTTOOLS)/helm package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
+	@"$(CHARTTOOLS)/helm" package $(CHART) --app-version $(CHART_VERSION) --destination .earshot/chart
 
 clean: ## remove what was built, but not the tools of the cache, nor any data
 	@rm -rf $(BIN)
@@ -194,8 +194,9 @@ withstack:
 
 # A directory with all tools of a go.mod below tools/, or none.
 define BUILT
-	@test -d $(2) || { echo "building the tools of tools/$(1) into $(2)" >&2; rm -rf $(2).new; mkdir -p $(2).new; \
-		go build -C tools/$(1) -o $(2).new/ tool && mv $(2).new $(2); }
+	@test -d "$(2)" || { echo "building the tools of tools/$(1) into $(2)" >&2; \
+		mkdir -p "$(CACHE)" && new=$$(mktemp -d "$(2).XXXXXX"); \
+		go build -C tools/$(1) -o "$$new/" tool && { test -d "$(2)" || mv "$$new" "$(2)"; }; }
 endef
 gotestsum:
 	$(call BUILT,test,$(GOTESTSUM))

@@ -114,11 +114,12 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 
 func newRecipes(t *testing.T) *recipes {
 	t.Helper()
-	binary, err := devstack.TemporalBinary(t.Context(), repository, t.Logf)
+	// It links the temporal of the recipes into .earshot/bin, as make up does.
+	_, err := devstack.TemporalBinary(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
 	// Failed attempts disable, because deliveries that wait an hour don't fail.
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
-		"PATH="+filepath.Dir(binary)+":"+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
+		"PATH="+filepath.Join(repository, ".earshot", "bin")+":"+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
 	s.mustRun(earshot, "up", "--detach")
 	r := &recipes{
 		program: &program{t: t, url: s.sourced("EARSHOT_BASE_URL"), key: s.sourced("EARSHOT_API_KEY"), client: http.DefaultClient},

@@ -84,6 +84,9 @@ func write(ctx context.Context, name string) error {
 // onScratch does something with an empty database.
 func onScratch(ctx context.Context, do func(url string) error) error {
 	server := os.Getenv("EARSHOT_TEST_POSTGRES_URL")
+	if server == "" { // pgx would take whatever PGHOST names, and drop a database there
+		return errors.New("EARSHOT_TEST_POSTGRES_URL is not set: run make migration")
+	}
 	admin, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return errors.Wrap(err, "connect to EARSHOT_TEST_POSTGRES_URL")

@@ -109,6 +109,9 @@ func (p *child) stop(ctx context.Context, grace time.Duration, first syscall.Sig
 
 // used is the processor time of a process that has ended, and of its own children.
 func (p *child) used() time.Duration {
+	if p.cmd.ProcessState == nil {
+		return 0 // it could not be ended
+	}
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -129,7 +130,10 @@ func (p program) built(ctx context.Context, root string, report Report) (string,
 	if err != nil {
 		return "", err
 	}
-	return binary, p.link(binary, root)
+	if err := p.link(binary, root); err != nil {
+		report.say("%v", err) // only a person at a terminal misses it
+	}
+	return binary, nil
 }
 
 // link puts the program into .earshot/bin of the repository at root, under its own name: the
@@ -142,9 +146,8 @@ func (p program) link(binary, root string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return errors.Wrapf(err, "link %s", p.title)
 	}
-	// A rename, because programs that start at the same time link it too.
-	fresh := fmt.Sprintf("%s.%d", path, os.Getpid())
-	_ = os.Remove(fresh) // of a program that was killed
+	// A rename, because others that start at the same time link it too.
+	fresh := path + "." + rand.Text()
 	if err := os.Symlink(binary, fresh); err != nil {
 		return errors.Wrapf(err, "link %s", p.title)
 	}

@@ -59,7 +59,7 @@ func Named(name string) Tool {
 }
 
 // Python returns the interpreter that the checks of the Python SDK use: the first one that
-// has every module of Tools, else the first one there is, else "".
+// has every module of Tools, else Debian's, for which the packages are, else any, else "".
 func Python(ctx context.Context) string {
 	var modules []string
 	for _, t := range Tools {
@@ -67,7 +67,7 @@ func Python(ctx context.Context) string {
 			modules = append(modules, module)
 		}
 	}
-	var first string
+	var other string
 	// Debian's packages belong to its own interpreter, which another one may hide.
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		path, err := exec.LookPath(name)
@@ -77,15 +77,15 @@ func Python(ctx context.Context) string {
 		if imports(ctx, path, modules...) {
 			return path
 		}
-		if first == "" || name != "python3" {
-			first = path
-		}
+		other = path
 	}
-	return first
+	return other
 }
 
 func imports(ctx context.Context, python string, modules ...string) bool {
-	return exec.CommandContext(ctx, python, "-c", "import "+strings.Join(modules, ", ")).Run() == nil
+	cmd := exec.CommandContext(ctx, python, "-c", "import "+strings.Join(modules, ", "))
+	cmd.Dir = os.TempDir() // a directory "build" where we are would count as the module
+	return cmd.Run() == nil
 }
 
 // Found says whether the machine has the tool.
@@ -99,6 +99,9 @@ func (t Tool) Found(ctx context.Context) bool {
 	}
 	if t.Name != "postgres" {
 		return false
+	}
+	if _, err := exec.LookPath("pg_config"); err == nil {
+		return true // devstack asks it for the server
 	}
 	for _, pattern := range PostgresDirs {
 		if found, _ := filepath.Glob(filepath.Join(pattern, t.Name)); len(found) > 0 { // the patterns are well formed
@@ -125,7 +128,11 @@ func Present(ctx context.Context) []string {
 	if names, set := os.LookupEnv(Variable); set {
 		return strings.Split(names, ",")
 	}
-	var names []string
+	return Look(ctx)
+}
+
+// Look looks for each tool and returns the names of those that the machine has.
+func Look(ctx context.Context) (names []string) {
 	for _, t := range Tools {
 		if t.Found(ctx) {
 			names = append(names, t.Name)

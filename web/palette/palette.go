@@ -52,7 +52,7 @@ func (c RGB) mixed(to RGB, part float64) RGB {
 }
 
 var (
-	// White and Black are what there is most contrast with.
+	// White is the lightest.
 	White = RGB{255, 255, 255}
 	// Black is the darkest.
 	Black = RGB{}

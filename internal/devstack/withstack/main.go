@@ -11,9 +11,9 @@
 // and exits as the command did. Nothing is kept.
 //
 // With -install it first installs the tools that tests need and the machine lacks
-// (earshot/internal/needs), with apt-get on Debian and Ubuntu. Without a Postgres the
-// command runs all the same, without these variables: the tests then say that they were
-// not run.
+// (earshot/internal/needs), with apt-get on Debian and Ubuntu. With -without, and where
+// there is no Postgres, the command runs without these variables: the tests then say that
+// they were not run. Else a missing Postgres is an error.
 package main
 
 import (
@@ -55,8 +55,9 @@ const (
 
 func main() {
 	install := flag.Bool("install", false, "first install the tools that tests need, with apt-get")
+	without := flag.Bool("without", false, "run the command without the servers where there is no Postgres, for tests that then say so")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: withstack [-install] [--] [command [argument …]]")
+		fmt.Fprintln(os.Stderr, "usage: withstack [-install] [-without] [--] [command [argument …]]")
 	}
 	flag.Parse()
 	if flag.NArg() == 0 && !*install {
@@ -74,7 +75,7 @@ func main() {
 			return
 		}
 	}
-	code, err := run(flag.Args(), signals, os.Stderr)
+	code, err := run(flag.Args(), *without, signals, os.Stderr)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "withstack: %v\n", err)
 	}
@@ -97,15 +98,18 @@ func installTools(ctx context.Context, progress io.Writer) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return devstack.Install(ctx, reportTo(progress), needs.Packages(missing))
+	if err := devstack.Install(ctx, reportTo(progress), needs.Packages(missing)); err != nil {
+		return errors.Wrapf(err, "install the tools that are missing (by hand: %s)", needs.Command(missing))
+	}
+	return nil
 }
 
 // run starts the servers, runs the command and stops the servers. It returns
 // the exit code, and an error if something else than the command went wrong.
-func run(args []string, signals <-chan os.Signal, progress io.Writer) (code int, err error) {
+func run(args []string, without bool, signals <-chan os.Signal, progress io.Writer) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := &stack{report: reportTo(progress), tools: needs.Present(ctx)}
+	s := &stack{report: reportTo(progress), without: without, tools: needs.Look(ctx)}
 	defer func() {
 		if closed := s.close(); closed != nil && err == nil {
 			code, err = exitBroken, closed
@@ -163,6 +167,7 @@ func signalCode(received os.Signal) int {
 // stack is the two servers and their directory.
 type stack struct {
 	report   devstack.Report
+	without  bool
 	tools    []string
 	dir      string
 	same     *sameEachRun
@@ -171,7 +176,7 @@ type stack struct {
 }
 
 func (s *stack) start(ctx context.Context) error {
-	if !slices.Contains(s.tools, "postgres") {
+	if s.without && !slices.Contains(s.tools, "postgres") {
 		s.report("there is no Postgres: tests that need one are not run")
 		return nil
 	}

@@ -18,7 +18,7 @@ func TestTheCommandFindsBothServersAndItsExitCodeIsKept(t *testing.T) {
 	t.Parallel()
 	seen := filepath.Join(t.TempDir(), "seen")
 	command := `echo "$EARSHOT_TEST_POSTGRES_URL $TEMPORAL_ADDRESS" > "$0"; exit 7`
-	code, err := run([]string{"sh", "-c", command, seen}, noSignals, io.Discard)
+	code, err := run([]string{"sh", "-c", command, seen}, false, noSignals, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 7, code)
 	text, err := os.ReadFile(seen)
@@ -37,7 +37,7 @@ func TestASignalReachesTheCommandAndNothingIsLeft(t *testing.T) {
 	}()
 	command := `trap 'kill $!; exit 9' TERM; sleep 60 & echo ready > "$0"; wait`
 	var progress strings.Builder
-	code, err := run([]string{"sh", "-c", command, fifo}, signals, &progress)
+	code, err := run([]string{"sh", "-c", command, fifo}, false, signals, &progress)
 	require.NoError(t, err)
 	require.Equal(t, 9, code)
 	_, dir, found := strings.Cut(progress.String(), "cluster in ")
@@ -50,21 +50,21 @@ func TestASignalDuringTheStartEndsIt(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
 	signals <- syscall.SIGINT
-	code, err := run([]string{"false"}, signals, io.Discard)
+	code, err := run([]string{"false"}, false, signals, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 128+int(syscall.SIGINT), code)
 }
 
 func TestACommandThatDoesNotExistIsOurFault(t *testing.T) {
 	t.Parallel()
-	code, err := run([]string{"/no/such/command"}, noSignals, io.Discard)
+	code, err := run([]string{"/no/such/command"}, false, noSignals, io.Discard)
 	require.ErrorContains(t, err, "start /no/such/command")
 	require.Equal(t, exitBroken, code)
 }
 
 func TestACommandKilledByASignalGivesTheShellsCode(t *testing.T) {
 	t.Parallel()
-	code, err := run([]string{"sh", "-c", "kill -KILL $$"}, noSignals, io.Discard)
+	code, err := run([]string{"sh", "-c", "kill -KILL $$"}, false, noSignals, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 128+int(syscall.SIGKILL), code)
 }
