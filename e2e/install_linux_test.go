@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"earshot/internal/testkit/tier"
 )
 
 // bare runs a command as on a Debian without Postgres, where apt-get only writes down
@@ -45,7 +43,6 @@ func bare(t *testing.T, stdin string, settings []string, command string) (said, 
 }
 
 func TestPostgresIsInstalledOnlyWithPermission(t *testing.T) {
-	tier.Slow(t, "installs a package in a file system of its own")
 	t.Parallel()
 	const update, install = "update -o DPkg::Lock::Timeout=120\n",
 		"install --yes --no-install-recommends postgresql -o DPkg::Lock::Timeout=120\n"
