@@ -12,11 +12,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/tier"
 )
 
 const noteDown = "CREATE TABLE notes (text text); INSERT INTO notes VALUES ('kept')"
 
 func TestAClusterKeepsItsDataWhenStoppedAndStartedAgain(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)
 	p := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})
@@ -30,6 +33,7 @@ func TestAClusterKeepsItsDataWhenStoppedAndStartedAgain(t *testing.T) {
 }
 
 func TestTwoClustersRunBesideEachOther(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	one := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
 	two := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
@@ -40,6 +44,7 @@ func TestTwoClustersRunBesideEachOther(t *testing.T) {
 }
 
 func TestAClusterWhosePostmasterWasKilledStartsAgain(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)
 	p := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})
@@ -52,6 +57,7 @@ func TestAClusterWhosePostmasterWasKilledStartsAgain(t *testing.T) {
 }
 
 func TestATakenPortMovesTheClusterToAnother(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	listener, err := net.Listen("tcp", hostPort(0))
 	require.NoError(t, err)
@@ -63,6 +69,7 @@ func TestATakenPortMovesTheClusterToAnother(t *testing.T) {
 }
 
 func TestARunningClustersDirectoryIsRefusedToOthers(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)
 	p := startPostgresIn(t, PostgresOptions{Dir: dir})
@@ -73,6 +80,7 @@ func TestARunningClustersDirectoryIsRefusedToOthers(t *testing.T) {
 }
 
 func TestAStrangerWithoutThePasswordIsRefused(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	p := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
 	stranger := &Postgres{port: p.port, password: "guessed"}
@@ -82,6 +90,7 @@ func TestAStrangerWithoutThePasswordIsRefused(t *testing.T) {
 }
 
 func TestADatabaseIsMadeOnceHoweverManyAskForIt(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	p := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
 	var callers sync.WaitGroup
@@ -98,6 +107,7 @@ func TestADatabaseIsMadeOnceHoweverManyAskForIt(t *testing.T) {
 }
 
 func TestLettersBeyondASCIIHaveACaseAndSortByCodePoint(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	p := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
 	var same, before bool
@@ -108,6 +118,7 @@ func TestLettersBeyondASCIIHaveACaseAndSortByCodePoint(t *testing.T) {
 }
 
 func TestAFailedStartQuotesTheLog(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)
 	p := startPostgresIn(t, PostgresOptions{Dir: dir})
@@ -120,6 +131,7 @@ func TestAFailedStartQuotesTheLog(t *testing.T) {
 }
 
 func TestAHalfMadeClusterIsMadeAnew(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "data.new"), 0o700))
@@ -129,6 +141,7 @@ func TestAHalfMadeClusterIsMadeAnew(t *testing.T) {
 }
 
 func TestACanceledStartLeavesNoServer(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	for _, when := range []string{"", "making a Postgres"} {
 		dir := reachableDir(t)
@@ -149,6 +162,7 @@ func TestACanceledStartLeavesNoServer(t *testing.T) {
 }
 
 func TestAServerHasAProcessGroupOfItsOwnSoThatCtrlCPassesIt(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	p := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
 	group, err := syscall.Getpgid(p.process.cmd.Process.Pid)
@@ -157,6 +171,7 @@ func TestAServerHasAProcessGroupOfItsOwnSoThatCtrlCPassesIt(t *testing.T) {
 }
 
 func TestAClusterMovesOutOfADirectoryThatPostgresCannotEnter(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs Postgres as somebody else")

@@ -7,9 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/tier"
 )
 
 func TestAStandbyHasWhatWasCommittedAndTakesOverWhenThePrimaryIsKilled(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)
 	primary := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})

@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/tier"
 )
 
 // noSignals is for commands that end by themselves.
 var noSignals = make(chan os.Signal)
 
 func TestTheCommandFindsBothServersAndItsExitCodeIsKept(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	seen := filepath.Join(t.TempDir(), "seen")
 	command := `echo "$EARSHOT_TEST_POSTGRES_URL $TEMPORAL_ADDRESS" > "$0"; exit 7`
@@ -27,6 +30,7 @@ func TestTheCommandFindsBothServersAndItsExitCodeIsKept(t *testing.T) {
 }
 
 func TestASignalReachesTheCommandAndNothingIsLeft(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
@@ -56,6 +60,7 @@ func TestASignalDuringTheStartEndsIt(t *testing.T) {
 }
 
 func TestACommandThatDoesNotExistIsOurFault(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	code, err := run([]string{"/no/such/command"}, false, noSignals, io.Discard)
 	require.ErrorContains(t, err, "start /no/such/command")
@@ -63,6 +68,7 @@ func TestACommandThatDoesNotExistIsOurFault(t *testing.T) {
 }
 
 func TestACommandKilledByASignalGivesTheShellsCode(t *testing.T) {
+	tier.Needs(t, "postgres")
 	t.Parallel()
 	code, err := run([]string{"sh", "-c", "kill -KILL $$"}, false, noSignals, io.Discard)
 	require.NoError(t, err)
