@@ -171,11 +171,11 @@ func setUp(ctx context.Context, o client.Options) error {
 	}
 }
 
-// lookAgain lies between two looks at what a server does by itself.
+// lookAgain is the pause between two questions to a server that is still busy.
 const lookAgain = 50 * time.Millisecond
 
 // empty deletes the schedules of a namespace and terminates its open runs, and returns when
-// none is listed any more. Runs and schedules that nobody ends go on and cost the server a third of a
+// none is listed any more. Runs and schedules that are left open go on and cost the server a third of a
 // processor after 200 tests.
 func empty(ctx context.Context, o client.Options) error {
 	ctx, cancel := context.WithTimeout(ctx, Wait)
