@@ -92,7 +92,8 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 // fairness, as internal/devstack starts it.
 func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{}) // without a worker: the runs wait in the queue
+	// Without a worker, the runs wait in the queue. Alone, it holds no runs of other tests.
+	app := apptest.Start(t, apptest.Options{Alone: true})
 	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
 	dispatcher.ThroughQueues()
 	dispatch := func(organization publicid.Organization, n int) (last publicid.Delivery) {
