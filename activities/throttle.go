@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"earshot/internal/send"
 	"earshot/internal/store"
 )
 
@@ -13,7 +12,7 @@ import (
 // there in a moment. Who gets none isn't granted the attempt: Delay says when its turn is.
 func (d *Deliveries) claim(ctx, waiting context.Context, r round, due Due) (store.Claimed, error) {
 	claim := store.Claim{
-		ID: due.ID, Number: due.Attempt, WorkflowID: r.run.ID, RunID: r.run.RunID, Lease: send.AttemptTimeout + leaseMargin,
+		ID: due.ID, Number: due.Attempt, WorkflowID: r.run.ID, RunID: r.run.RunID, Lease: d.sender.Timeout() + leaseMargin,
 	}
 	claimed, err := d.claims.Do(ctx, claim)
 	if err != nil || !claimed.Throttled {

@@ -23,11 +23,11 @@ import (
 	"earshot/internal/widget"
 )
 
-// Handler provides the API and, as an http.Handler, what serves it. It needs the
+// Handler provides the API, also as an http.Handler. It needs the program's Version and the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(a *access.Service, p *contacts.Service, f *feedback.Service, i *interactions.Service, w *webhooks.Service, d *subjects.Service, e *subscribers.Service, g *widget.Service, c config.Config, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
-		return New(UseCases{Access: a, Contacts: p, Feedback: f, Interactions: i, Webhooks: w, Subjects: d, Subscribers: e, Widget: g}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Meter: m.Meter(), Traces: traces, Log: log})
+	func(a *access.Service, p *contacts.Service, f *feedback.Service, i *interactions.Service, w *webhooks.Service, d *subjects.Service, e *subscribers.Service, g *widget.Service, c config.Config, v Version, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
+		return New(UseCases{Access: a, Contacts: p, Feedback: f, Interactions: i, Webhooks: w, Subjects: d, Subscribers: e, Widget: g}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Version: v, Meter: m.Meter(), Traces: traces, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )

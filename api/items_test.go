@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
-	"earshot/internal/testkit/tier"
 )
 
 // Whatever limit an item of a batch breaks, its result says what a request of its own would have
@@ -57,9 +57,8 @@ func TestABatchCostsOneRequestOfTheBudget(t *testing.T) {
 }
 
 func TestABatchWhoseContactsAreHeldForTooLongSaysSoOfEach(t *testing.T) {
-	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t)})
 	n := newFixture(t, app)
 	release := locked(t, app, "SELECT FROM contacts WHERE external_user_id = 'u-1' AND organization_id = $1 FOR UPDATE", n.Organization.ID)
 	held := object{"contacts": []object{{"externalUserId": "u-1"}}}

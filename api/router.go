@@ -41,6 +41,8 @@ type Options struct {
 	BounceSecret string
 	// Checks decide on /readyz.
 	Checks []Check
+	// Version is shown on the page at /.
+	Version Version
 	// Work is how long an operation may take once its request is there; 0 is a minute.
 	Work time.Duration
 	// Meter counts requests; the zero value counts nothing.
@@ -129,6 +131,9 @@ func New(u UseCases, o Options) (*API, error) {
 	routes.GET("/healthz", live)
 	routes.GET("/readyz", ready.ready)
 	if err := s.serveDocs(routes); err != nil {
+		return nil, err
+	}
+	if err := s.serveFront(routes, o.Version); err != nil {
 		return nil, err
 	}
 	if o.BounceSecret != "" {

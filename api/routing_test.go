@@ -32,7 +32,7 @@ func TestARequest(t *testing.T) {
 
 func unknownRoutes(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
-	for _, path := range []string{"/", "/v1", "/v1/", "/v2/boards", "/v1/boards/", "/v1//boards", "/V1/boards", "/v1/boards/x/y", "/v1/posts/"} {
+	for _, path := range []string{"/v1", "/v1/", "/v2/boards", "/v1/boards/", "/v1//boards", "/V1/boards", "/v1/boards/x/y", "/v1/posts/"} {
 		a := n.Do(t, http.MethodGet, path, nil)
 		require.Equal(t, http.StatusNotFound, a.Status, path)
 		require.Equal(t, "ERR_NOT_FOUND", a.Code(), path)
@@ -42,7 +42,7 @@ func unknownRoutes(t *testing.T, app *apptest.App) {
 
 func wrongMethods(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
-	paths := []string{"/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/search", "/v1/docs/reference"}
+	paths := []string{"/", "/healthz", "/readyz", "/v1/openapi.json", "/v1/docs", "/v1/docs/search", "/v1/docs/reference"}
 	for _, o := range load(t).operations() {
 		paths = append(paths, placeholder.ReplaceAllString(o.path, "x"))
 	}

@@ -25,6 +25,7 @@ func TestTheServiceItself(t *testing.T) {
 		"is not ready and names what is missing":              notReady,
 		"shows its contract":                                  showsContract,
 		"explains itself without anything from other servers": docs,
+		"says at / which version it is and where to go on":    frontPage,
 	})
 }
 
@@ -55,6 +56,23 @@ func showsContract(t *testing.T, app *apptest.App) {
 	a := app.Tenant(t).Do(t, http.MethodGet, "/v1/openapi.json", nil, "Authorization", "")
 	require.Equal(t, http.StatusOK, a.Status)
 	require.JSONEq(t, string(load(t).json), string(a.Raw))
+}
+
+func frontPage(t *testing.T, app *apptest.App) {
+	n := app.Tenant(t)
+	page := n.Do(t, http.MethodGet, "/", nil, "Authorization", "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	require.Equal(t, http.StatusOK, page.Status)
+	require.Contains(t, page.Header.Get("Content-Type"), "text/html")
+	require.Contains(t, string(page.Raw), "This is version v0.0.0-test")
+	for _, found := range loaded.FindAllSubmatch(page.Raw, -1) {
+		if address := string(found[1]); strings.HasPrefix(address, "/") && address != "/readyz" { // Temporal is away here
+			require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, address, nil, "Authorization", "").Status, address)
+		}
+	}
+	forPrograms := n.Do(t, http.MethodGet, "/", nil, "Authorization", "", "Accept", "application/json")
+	require.Equal(t, http.StatusOK, forPrograms.Status)
+	require.Equal(t, "v0.0.0-test", forPrograms.Body["version"])
+	require.Equal(t, "/v1/docs", forPrograms.Body["links"].(object)["guide"])
 }
 
 // What a page loads: addresses in its attributes and its scripts.

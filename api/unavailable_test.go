@@ -50,9 +50,9 @@ func requireUnavailable(t *testing.T, what string, a apptest.Answer) {
 
 // The service has 8 connections here.
 func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing.T) {
-	tier.Slow(t, "waits for the deadline of requests")
+	tier.Slow(t, "waits for the deadline of connections, 5 s")
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t)})
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := locked(t, app, "SELECT FROM contacts WHERE external_user_id = 'u-1' AND organization_id = $1 FOR UPDATE",
 		n.Organization.ID)
@@ -79,10 +79,9 @@ func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing
 }
 
 func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
-	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	// A connection for each operation, half of them for the organization's changes.
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t), Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})
 	n := newFixture(t, app)
 	operations := load(t).operations()
 	release := locked(t, app, "LOCK TABLE "+everyTable(t, app)+" IN ACCESS EXCLUSIVE MODE")
@@ -112,7 +111,6 @@ func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
 }
 
 func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T) {
-	tier.Slow(t, "waits for the deadline of requests")
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
@@ -120,8 +118,9 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 	require.NoError(t, err)
 	release := hold(t, app, n.ids["postId"])
 	unchanged := n.Watch(t)
-	r := httptest.NewRequest(http.MethodPost, "/v1/posts/"+n.ids["postId"]+"/votes", nil)
+	r := httptest.NewRequest(http.MethodPatch, "/v1/posts/"+n.ids["postId"], strings.NewReader(`{"title":"Late"}`))
 	r.Header.Set("Authorization", "Bearer "+n.Key)
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, w.Body)

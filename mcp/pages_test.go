@@ -121,7 +121,7 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 func TestThePagesOfABatchKeepTheirMemoryUntilItIsAnswered(t *testing.T) {
 	tier.Slow(t, "moves many megabytes")
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true}) // other tests take of the same room
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
 	n.ID(t, "/v1/boards/"+board+"/posts", object{

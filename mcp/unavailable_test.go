@@ -6,14 +6,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
-	"earshot/internal/testkit/tier"
 )
 
 func TestAToolThatWaitsForTooLongSaysSoAsTheAPIDoes(t *testing.T) {
-	tier.Slow(t, "waits for the deadline of tools")
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t)})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
 	require.NoError(t, err)

@@ -57,9 +57,12 @@ var Module = fx.Module("worker",
 	mail.Module,
 	fx.Provide(
 		func(m *telemetry.Metrics) *activities.Counts { return activities.NewCounts(m.Meter()) },
-		func(lc fx.Lifecycle, s *store.Store, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, counts *activities.Counts, log *slog.Logger) *activities.Deliveries {
+		func(lc fx.Lifecycle, c config.Config) *send.Sender {
 			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
+			return sender
+		},
+		func(s *store.Store, sender *send.Sender, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, counts *activities.Counts, log *slog.Logger) *activities.Deliveries {
 			d := activities.NewDeliveries(s, sender, box, dispatcher, activities.DeliveryOptions{
 				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Counts: counts, Log: log,
 			})

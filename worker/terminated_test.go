@@ -17,7 +17,9 @@ import (
 
 	"earshot/activities"
 	"earshot/ent/db"
+	"earshot/internal/config"
 	"earshot/internal/publicid"
+	"earshot/internal/send"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -197,10 +199,21 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	status := make(chan int)
-	r.Answer(func(int, testkit.Received) int { return <-status })
-	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
+	r.Answer(func(n int, _ testkit.Received) int {
+		if n == 1 {
+			return http.StatusInternalServerError
+		}
+		return <-status
+	})
+	// The second attempt must not time out while the run is terminated and swept.
+	patient := func(c config.Config) *send.Sender {
+		return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
+	}
+	app := apptest.Start(t, apptest.Options{
+		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{patient},
+	})
 	seed(t, app, r)
-	d := &dying{app: app, database: database, receiver: r, id: r.Await(t, 1)[0].DeliveryID()}
+	d := &dying{app: app, database: database, receiver: r, id: r.Await(t, 2)[0].DeliveryID()}
 	d.terminate(t)
 	sweep(t, app)
 	status <- http.StatusOK

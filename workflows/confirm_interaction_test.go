@@ -1,11 +1,11 @@
 package workflows_test
 
 import (
+	"context"
 	"io"
 	"mime/quotedprintable"
 	"net/http"
 	"net/mail"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,19 +22,24 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
+	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/interactions"
 	mailer "earshot/internal/mail"
+	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
-// ballot is a post on a public board that somebody votes for by e-mail.
+// ballot is a post on a public board, with a visitor who votes for it by e-mail.
 type ballot struct {
 	*apptest.Tenant
-	app                  *apptest.App
-	post, home, at, mail string
+	app  *apptest.App
+	post string
+	mail string // the directory of the e-mails
+	ctx  context.Context
 }
 
 func newBallot(t *testing.T, o apptest.Options) *ballot {
@@ -43,32 +48,19 @@ func newBallot(t *testing.T, o apptest.Options) *ballot {
 	o.Environ = append(o.Environ, "EARSHOT_MAIL_DIR="+dir)
 	app := apptest.Start(t, o)
 	b := &ballot{Tenant: app.Tenant(t), app: app, mail: dir}
+	b.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: b.Organization})
 	board := b.ID(t, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
 	b.post = b.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
-	b.home = "/b/" + b.Organization.ID.String()
-	b.at = b.home + "/ideas/dark-mode"
 	return b
 }
 
-// send posts a form, and returns the status of the answer.
-func (b *ballot) send(t *testing.T, path string, form url.Values) int {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.app.URL+path, strings.NewReader(form.Encode()))
-	require.NoError(t, err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	return answer.StatusCode
-}
-
-// vote fills the form, and returns the id of the interaction.
+// vote does what the form of the page does, and returns the id of the interaction.
 func (b *ballot) vote(t *testing.T) string {
 	t.Helper()
-	status := b.send(t, b.at+"/-/vote", url.Values{
-		"name": {"Quentin"}, "email": {"quentin@example.com"}, "stamp": {b.app.Interactions.Stamp(time.Now().Add(-time.Minute))},
-	})
-	require.Equal(t, http.StatusSeeOther, status)
+	err := b.app.Interactions.Ask(b.ctx, interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"},
+		interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](b.post)},
+		interactions.Mailing{Subject: "Confirm your vote", Text: "Open {link} to confirm.", Page: "https://feedback.example.com/confirm"})
+	require.NoError(t, err)
 	var id publicid.Interaction
 	b.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
 	return id.String()
@@ -116,9 +108,18 @@ func (b *ballot) waits(t *testing.T, c client.Client, id string) {
 	require.Eventually(t, func() bool { return strings.Contains(historyOf(t, c, id), "EVENT_TYPE_TIMER_STARTED") }, testkit.Wait, 20*time.Millisecond)
 }
 
-func (b *ballot) press(t *testing.T, token string) int {
+// confirm does what the button on the page of the link does.
+func (b *ballot) confirm(t *testing.T, token string) error {
 	t.Helper()
-	return b.send(t, b.home+"/-/confirm", url.Values{"token": {token}})
+	_, err := b.app.Interactions.Confirm(b.ctx, token, false, "en")
+	return err
+}
+
+// requireOver fails unless the link confirms nothing any more.
+func (b *ballot) requireOver(t *testing.T, token string) {
+	t.Helper()
+	err := b.confirm(t, token)
+	require.True(t, problem.Is(err, problem.NotFound), err)
 }
 
 // ends comes back when the run is over.
@@ -144,14 +145,14 @@ func TestARunWaitsForTheLinkToBeUsedAndKnowsNothingOfThePerson(t *testing.T) {
 	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	token := b.token(t, id)
-	require.Equal(t, http.StatusSeeOther, b.press(t, token))
+	require.NoError(t, b.confirm(t, token))
 	b.ends(t, id)
 	require.Equal(t, 1, b.votes(t))
 	kept := historyOf(t, b.app.Temporal, id)
 	for _, secret := range []string{"quentin", "Quentin", "example.com", token} {
 		require.NotContains(t, kept, secret)
 	}
-	require.Equal(t, http.StatusGone, b.press(t, token))
+	b.requireOver(t, token)
 	require.Equal(t, 1, b.votes(t))
 }
 
@@ -160,16 +161,16 @@ func TestButtonsThatArePressedAtOnceCountOnce(t *testing.T) {
 	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	token := b.token(t, id)
-	states := make(chan int, 8)
-	for range cap(states) {
-		go func() { states <- b.press(t, token) }()
+	answers := make(chan error, 8)
+	for range cap(answers) {
+		go func() { answers <- b.confirm(t, token) }()
 	}
 	counted := 0
-	for range cap(states) {
-		if state := <-states; state == http.StatusSeeOther {
+	for range cap(answers) {
+		if err := <-answers; err == nil {
 			counted++
 		} else {
-			require.Equal(t, http.StatusGone, state)
+			require.True(t, problem.Is(err, problem.NotFound), err)
 		}
 	}
 	require.Equal(t, 1, counted)
@@ -189,7 +190,7 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 	next := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dying.mail}})
 	token := dying.token(t, id)
 	dying.waits(t, next.Temporal, id)
-	require.Equal(t, http.StatusSeeOther, dying.press(t, token))
+	require.NoError(t, dying.confirm(t, token))
 	require.Equal(t, 1, dying.votes(t))
 	require.Zero(t, dying.left(t))
 	// Nobody told the run: it finds out when it looks.
@@ -206,7 +207,7 @@ func TestASignalWithoutAConfirmationEndsNothing(t *testing.T) {
 	for range 3 {
 		require.NoError(t, b.app.Temporal.SignalWorkflow(t.Context(), id, "", workflows.ConfirmedSignal, nil))
 	}
-	require.Equal(t, http.StatusSeeOther, b.press(t, token))
+	require.NoError(t, b.confirm(t, token))
 	b.ends(t, id)
 	require.Equal(t, 1, b.votes(t))
 }
@@ -260,7 +261,7 @@ func TestWhatNobodyConfirmsGoesWithoutATrace(t *testing.T) {
 	require.InDelta(t, 24, env.Now().Sub(began).Hours(), 0.1)
 	require.Zero(t, b.left(t))
 	require.Zero(t, b.votes(t))
-	require.Equal(t, http.StatusGone, b.press(t, b.token(t, id.String())))
+	b.requireOver(t, b.token(t, id.String()))
 }
 
 func TestWithoutAWayForMailsNothingIsKept(t *testing.T) {

@@ -18,13 +18,12 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
-	"earshot/web"
 	"earshot/worker"
 	"earshot/workflows"
 )
 
 func TestMain(m *testing.M) {
-	apptest.Main(m, apptest.WithParts(web.Module), apptest.WithWorker(worker.Module), apptest.Waiting(6))
+	apptest.Main(m, apptest.WithWorker(worker.Module), apptest.Waiting(6))
 }
 
 // bundle is a running service with one tenant, one board and one receiver.

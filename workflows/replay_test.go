@@ -267,7 +267,7 @@ func recordConfirmation(t *testing.T) {
 	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)
 	b.waits(t, b.app.Temporal, id)
-	require.Equal(t, http.StatusOK, b.press(t, b.token(t, id)))
+	require.NoError(t, b.confirm(t, b.token(t, id)))
 	b.ends(t, id)
 	writeHistory(t, b.app.Temporal, workflows.ConfirmInteractionName, "confirmed", id)
 

@@ -119,6 +119,9 @@ func New(o Options) *Sender {
 	return &Sender{Guard: d.guard, timeout: timeout, transport: newTransport(d)}
 }
 
+// Timeout is how long an attempt lasts at most.
+func (s *Sender) Timeout() time.Duration { return s.timeout }
+
 // newTransport builds the transport with every choice written out. Proxy stays
 // nil: the variables of the environment would put somebody else's machine
 // between us and the receiver, and the guard would judge the proxy's address.

@@ -42,6 +42,18 @@ func NewDatabase(ctx context.Context) (url string, err error) {
 	return createDatabase(ctx, "TEMPLATE "+template)
 }
 
+// ImpatientDatabase is a Database whose statements wait a second for a lock, and not the ten of
+// production, so that a test that holds the lock ends soon.
+func ImpatientDatabase(t testing.TB) string {
+	t.Helper()
+	u, err := url.Parse(Database(t))
+	require.NoError(t, err)
+	query := u.Query()
+	query.Set("lock_timeout", "1000") // milliseconds
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
 // EmptyDatabase is a Database without a schema.
 func EmptyDatabase(t testing.TB) string {
 	t.Helper()

@@ -263,7 +263,7 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	a = &App{Config: c, began: time.Now()}
 	parts := []fx.Option{
 		fx.NopLogger,
-		fx.Supply(c, *o.Temporal, o.Logs, o.Checks),
+		fx.Supply(c, *o.Temporal, o.Logs, o.Checks, api.Version("v0.0.0-test")),
 		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
 		interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module, api.Handler,
 		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Backfills,
