@@ -46,7 +46,7 @@ quickstart: ## play the first five minutes of a customer against `make up`
 	@examples/quickstart.sh
 
 build: ## build .earshot/bin/earshot
-	go build -o $(BIN)/earshot ./cmd/earshot
+	@.ci/build $(BIN)/earshot ./cmd/earshot
 
 # What was asked for is asked for once: withstack installs it, and the tests find it.
 INSTALLED = $(if $(filter 1,$(INSTALL)),-install)

@@ -49,7 +49,7 @@ const startTimeout = 15 * time.Second
 // application is the service as fx builds it.
 func application(c config.Config, temporal client.Options, l *slog.Logger, r role, fail api.Fail) fx.Option {
 	options := []fx.Option{
-		fx.Supply(c, temporal, l, fail),
+		fx.Supply(c, temporal, l, fail, api.Version(builtFrom().Version)),
 		fx.WithLogger(func() fxevent.Logger {
 			e := &fxevent.SlogLogger{Logger: l}
 			e.UseLogLevel(slog.LevelDebug)
