@@ -54,11 +54,15 @@ INSTALLED = $(if $(filter 1,$(INSTALL)),-install)
 # Alone, a package waits for its own timers; so more tests run at once than there are cores.
 GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
+# Go runs a package again when its imports change. Tests of built programs and of documents depend on
+# more: on all files, of which this is the sum (testkit.DependOnSources).
+SOURCES = { git ls-files -co --exclude-standard -z || find . -type f -not -path './.earshot/*' -print0; } 2>/dev/null | xargs -0 cksum 2>/dev/null | cksum
+
 # gotestsum says again at the end what failed, and why. What Go knows of an earlier run with
 # the same sources isn't run again.
 define TESTS
 	@mkdir -p $(BIN) && go build -o $(BIN)/notrun ./internal/testkit/tier/notrun
-	@rm -f .earshot/test.json; code=0; $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile .earshot/test.json --hide-summary skipped \
+	@rm -f .earshot/test.json; code=0; EARSHOT_TEST_SOURCES=$$($(SOURCES)) $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile .earshot/test.json --hide-summary skipped \
 		--format pkgname --format-hide-empty-pkg -- $(1) $(GOTEST) || code=$$?; \
 	test -f .earshot/test.json || exit $$code; echo && echo "The slowest tests:" && "$(GOTESTSUM)/gotestsum" tool slowest --jsonfile .earshot/test.json --num 10 --threshold 100ms; \
 	$(BIN)/notrun .earshot/test.json; exit $$code

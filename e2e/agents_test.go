@@ -26,7 +26,7 @@ func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
-	n := newNodeProject(t, "agents", "EARSHOT_BASE_URL="+p.url, "EARSHOT_API_KEY="+p.key, "EARSHOT_BIN="+earshot)
+	n := newNodeProject(t, "agents", "EARSHOT_BASE_URL="+p.url, "EARSHOT_API_KEY="+p.key, "EARSHOT_BIN="+earshot())
 
 	said := n.mustRun("npm", "run", "--silent", "tools")
 	require.Contains(t, said, "over HTTP: 18 tools")

@@ -32,7 +32,7 @@ func behindGateway(t *testing.T, messages http.HandlerFunc) (p *program, cmd *ex
 	gateway := httptest.NewServer(routes)
 	t.Cleanup(gateway.Close)
 	p = &program{t: t, env: append(cleanEnviron(), "EARSHOT_API_KEY="+app.Tenant(t).Key, "EARSHOT_BASE_URL="+gateway.URL)}
-	cmd = exec.Command(earshot, "mcp")
+	cmd = exec.Command(earshot(), "mcp")
 	stdin, err = cmd.StdinPipe()
 	require.NoError(t, err)
 	return p, cmd, stdin

@@ -88,7 +88,7 @@ func requireRuns(t *testing.T, s *process) {
 func TestAProgramThatMayOpenAThousandFilesLeavesItselfRoom(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
-	s := p.run(exec.Command("bash", "-c", `ulimit -n 1024 && exec "$0" serve`, earshot))
+	s := p.run(exec.Command("bash", "-c", `ulimit -n 1024 && exec "$0" serve`, earshot()))
 	p.awaitStatus("/readyz", http.StatusOK)
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	p.crowd(2000, p.requireAnswers)

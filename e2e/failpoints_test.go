@@ -12,7 +12,7 @@ import (
 // The harness in e2e/faults shows that a program with the tag has them.
 func TestAnOrdinaryBuildHasNothingOfTheFailpoints(t *testing.T) {
 	t.Parallel()
-	program, err := os.ReadFile(earshot)
+	program, err := os.ReadFile(earshot())
 	require.NoError(t, err)
 	require.NotContains(t, string(program), "internal/failpoint", "code of the package")
 	require.NotContains(t, string(program), failpoint.Variable)

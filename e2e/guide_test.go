@@ -98,7 +98,7 @@ func (s *script) run() {
 		strings.Join(s.blocks, "\nprintf '%s' '"+mark+"'\n"))
 	cmd.Dir = s.t.TempDir()
 	cmd.Env = append(cleanEnviron(), s.program.calls()...)
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(earshot())+":"+os.Getenv("PATH"))
 	var said, complained bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &complained
 	require.NoError(s.t, cmd.Run(), "%s\n%s", &said, &complained)

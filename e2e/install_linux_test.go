@@ -31,7 +31,7 @@ func bare(t *testing.T, stdin string, settings []string, command string) (said, 
 	cmd := exec.CommandContext(ctx, "unshare", append([]string{"--mount", "sh", "-c", hide, "sh"}, "sh", "-c", command)...)
 	cmd.Dir, cmd.Stdin = repository, strings.NewReader(stdin)
 	cmd.Env = append(cleanEnviron(), append([]string{
-		"CI=", "PATH=" + dir + ":/usr/sbin:/usr/bin:/sbin:/bin", "EARSHOT_DIR=" + filepath.Join(dir, "state"), "EARSHOT_BIN=" + earshot,
+		"CI=", "PATH=" + dir + ":/usr/sbin:/usr/bin:/sbin:/bin", "EARSHOT_DIR=" + filepath.Join(dir, "state"), "EARSHOT_BIN=" + earshot(),
 	}, settings...)...)
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "%s", out) // there is no Postgres afterwards either

@@ -32,8 +32,14 @@ const (
 // repository is the root, where tools/go.mod and temporal-dev.yaml lie.
 var repository, _ = filepath.Abs("..")
 
-// earshot is the built program.
-var earshot string
+// built is where TestMain builds the program.
+var built string
+
+// earshot is the path of the built program.
+func earshot() string {
+	testkit.DependOnSources()
+	return built
+}
 
 func TestMain(m *testing.M) {
 	code, err := buildAndRun(m)
@@ -50,8 +56,8 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	earshot = filepath.Join(dir, "earshot")
-	build := exec.Command("go", "build", "-o", earshot, "./cmd/earshot")
+	built = filepath.Join(dir, "earshot")
+	build := exec.Command("go", "build", "-o", built, "./cmd/earshot")
 	build.Dir, build.Stdout, build.Stderr = repository, os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("build the program: %w", err)
@@ -73,7 +79,7 @@ func newStack(t *testing.T, env ...string) *stack {
 	// The user postgres has to pass through, and the parent is closed to others.
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
 	s := &stack{t: t, dir: dir, env: append(cleanEnviron(),
-		"EARSHOT_DIR="+dir, "EARSHOT_BIN="+earshot,
+		"EARSHOT_DIR="+dir, "EARSHOT_BIN="+earshot(),
 		"EARSHOT_PORT=0", "EARSHOT_POSTGRES_PORT=0", "EARSHOT_METRICS_PORT=0",
 		"EARSHOT_TEMPORAL_PORT=0", "EARSHOT_TEMPORAL_UI_PORT=0",
 	)}
@@ -82,7 +88,7 @@ func newStack(t *testing.T, env ...string) *stack {
 		if t.Failed() {
 			t.Logf("the service's log, what isn't routine:\n%s", troubles(filepath.Join(dir, "earshot.log")))
 		}
-		out, err := s.command(context.Background(), earshot, "reset", "--yes").CombinedOutput()
+		out, err := s.command(context.Background(), earshot(), "reset", "--yes").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
 	return s

@@ -55,7 +55,7 @@ func (n *nodeProject) install() {
 	lock := n.read("package.json") + n.read("package-lock.json")
 	key := fmt.Sprintf("%x", sha256.Sum256([]byte(lock)))
 	once, _ := installations.LoadOrStore(key, sync.OnceValues(func() (string, error) {
-		return installPackages(filepath.Join(filepath.Dir(earshot), "packages", key), n.dir)
+		return installPackages(filepath.Join(filepath.Dir(earshot()), "packages", key), n.dir)
 	}))
 	folder, err := once.(func() (string, error))()
 	require.NoError(n.t, err)

@@ -119,8 +119,8 @@ func newRecipes(t *testing.T) *recipes {
 	require.NoError(t, err)
 	// Failed attempts disable, because deliveries that wait an hour don't fail.
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
-		"PATH="+filepath.Join(repository, ".earshot", "bin")+":"+filepath.Dir(earshot)+":"+os.Getenv("PATH"))
-	s.mustRun(earshot, "up", "--detach")
+		"PATH="+filepath.Join(repository, ".earshot", "bin")+":"+filepath.Dir(earshot())+":"+os.Getenv("PATH"))
+	s.mustRun(earshot(), "up", "--detach")
 	r := &recipes{
 		program: &program{t: t, url: s.sourced("EARSHOT_BASE_URL"), key: s.sourced("EARSHOT_API_KEY"), client: http.DefaultClient},
 		stack:   s, receiver: testkit.NewReceiver(t),

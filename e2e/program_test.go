@@ -74,7 +74,7 @@ func settingsOf(n client.Options) []string {
 func (p *program) command(args ...string) (output string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, earshot, args...)
+	cmd := exec.CommandContext(ctx, earshot(), args...)
 	cmd.Env = p.env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -85,7 +85,7 @@ func (p *program) json(into any, args ...string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, earshot, args...)
+	cmd := exec.CommandContext(ctx, earshot(), args...)
 	var progress bytes.Buffer
 	cmd.Env, cmd.Stderr = p.env, &progress
 	out, err := cmd.Output()
@@ -111,7 +111,7 @@ func (p *program) launch(settings ...string) *process {
 // start starts a process. Further settings win.
 func (p *program) start(args []string, settings ...string) *process {
 	p.t.Helper()
-	return p.run(exec.Command(earshot, args...), settings...)
+	return p.run(exec.Command(earshot(), args...), settings...)
 }
 
 // run is start for a command that becomes the program.

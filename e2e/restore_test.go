@@ -240,7 +240,7 @@ func (d *deployment) shell(dir, commands string, settings ...string) string {
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(d.env, settings, []string{
 		"PGHOST=" + u.Hostname(), "PGPORT=" + u.Port(), "PGUSER=" + u.User.Username(), "PGPASSWORD=" + password,
-		"PATH=" + strings.Join([]string{d.postgres.Programs(), filepath.Dir(earshot), os.Getenv("PATH")}, string(os.PathListSeparator)),
+		"PATH=" + strings.Join([]string{d.postgres.Programs(), filepath.Dir(earshot()), os.Getenv("PATH")}, string(os.PathListSeparator)),
 	})
 	out, err := cmd.CombinedOutput()
 	require.NoError(d.t, err, "%s", out)

@@ -30,7 +30,7 @@ func TestTheStackOfADeveloper(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "EARSHOT_PROFILES=true")
 
-	first := s.mustRun(earshot, "up", "--detach")
+	first := s.mustRun(earshot(), "up", "--detach")
 	key := s.sourced("EARSHOT_API_KEY")
 	t.Run("the first up tells the key and where everything is", func(t *testing.T) {
 		for _, part := range []string{"✓ Postgres", "✓ API and worker", s.sourced("EARSHOT_BASE_URL") + "/v1/docs", s.sourced("TEMPORAL_UI_URL"), key} {
@@ -62,14 +62,14 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		}
 	})
 	t.Run("a second up says that it runs already", func(t *testing.T) {
-		require.Contains(t, s.mustRun(earshot, "up", "--detach"), "runs already: "+s.sourced("EARSHOT_BASE_URL"))
-		out, code := s.run(earshot, "up")
+		require.Contains(t, s.mustRun(earshot(), "up", "--detach"), "runs already: "+s.sourced("EARSHOT_BASE_URL"))
+		out, code := s.run(earshot(), "up")
 		require.Equal(t, 1, code)
 		require.Contains(t, out, "this stack runs already (process ")
 	})
 	t.Run("down stops it, and again has nothing to stop", func(t *testing.T) {
-		require.Contains(t, s.mustRun(earshot, "down"), "Down after ")
-		require.Contains(t, s.mustRun(earshot, "down"), "Nothing is running")
+		require.Contains(t, s.mustRun(earshot(), "down"), "Down after ")
+		require.Contains(t, s.mustRun(earshot(), "down"), "Nothing is running")
 	})
 	t.Run("the next up has the same data and key, and lines that work, and Ctrl-C stops it in order", func(t *testing.T) {
 		next := s.upInForeground()
@@ -94,7 +94,7 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		require.Equal(t, "stopped", s.result("down", "--json").Status)
 		spoilt := strings.ReplaceAll(s.read("dev.env"), key, "esk_revoked")
 		require.NoError(t, os.WriteFile(s.file("dev.env"), []byte(spoilt), 0o600))
-		out := s.mustRun(earshot, "up", "--detach")
+		out := s.mustRun(earshot(), "up", "--detach")
 		require.Contains(t, out, "EARSHOT_API_KEY in dev.env is not valid; made a new read:write key")
 		require.Contains(t, out, s.sourced("EARSHOT_API_KEY"))
 		require.Len(t, s.boards(), 2)
@@ -103,10 +103,10 @@ func TestTheStackOfADeveloper(t *testing.T) {
 }
 
 func (s *stack) reset(t *testing.T) {
-	out, code := s.run(earshot, "reset")
+	out, code := s.run(earshot(), "reset")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "use --yes")
-	require.Contains(t, s.mustRun(earshot, "reset", "--yes"), "Removed the data")
+	require.Contains(t, s.mustRun(earshot(), "reset", "--yes"), "Removed the data")
 	for _, name := range []string{"dev.env", "secrets.env", "postgres", "temporal"} {
 		require.NoFileExists(t, s.file(name))
 		require.NoDirExists(t, s.file(name))
@@ -116,7 +116,7 @@ func (s *stack) reset(t *testing.T) {
 // result runs a command that prints JSON and decodes what it printed.
 func (s *stack) result(args ...string) (r result) {
 	s.t.Helper()
-	out, err := s.command(s.t.Context(), earshot, args...).Output()
+	out, err := s.command(s.t.Context(), earshot(), args...).Output()
 	require.NoError(s.t, err)
 	require.NoError(s.t, json.Unmarshal(out, &r))
 	return r
@@ -142,7 +142,7 @@ type foreground struct {
 func (s *stack) upInForeground() *foreground {
 	s.t.Helper()
 	f := &foreground{out: testkit.NewLogs()}
-	f.cmd = s.command(s.t.Context(), earshot, "up")
+	f.cmd = s.command(s.t.Context(), earshot(), "up")
 	f.cmd.Stdout, f.cmd.Stderr = f.out, f.out
 	require.NoError(s.t, f.cmd.Start())
 	require.Eventually(s.t, func() bool { return strings.Contains(f.out.String(), "Ctrl-C stops everything") }, commandTimeout, lookEvery,
@@ -180,7 +180,7 @@ func TestAPortThatWasChosenAndIsTakenIsNamed(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	s := newStack(t, fmt.Sprintf("EARSHOT_PORT=%d", port))
 	for _, args := range [][]string{{"up"}, {"up", "--detach"}} {
-		out, code := s.run(earshot, args...)
+		out, code := s.run(earshot(), args...)
 		require.Equal(t, 1, code)
 		require.Contains(t, out, fmt.Sprintf("port %d (EARSHOT_PORT) is taken", port))
 	}
@@ -189,7 +189,7 @@ func TestAPortThatWasChosenAndIsTakenIsNamed(t *testing.T) {
 func TestWrongSettingsAreToldBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "EARSHOT_LOG_FORMAT=xml", "EARSHOT_RATE_LIMIT=many")
-	out, code := s.run(earshot, "up")
+	out, code := s.run(earshot(), "up")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "EARSHOT_LOG_FORMAT: must be json or text")
 	require.Contains(t, out, "EARSHOT_RATE_LIMIT: ")

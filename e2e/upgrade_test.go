@@ -305,9 +305,9 @@ func upgrade(t *testing.T, old release) {
 	out, err := f.command("migrate", "up")
 	require.NoError(t, err, out)
 	load.await(20)
-	_, url = f.api(earshot)
+	_, url = f.api(earshot())
 	load.await(20)
-	newWorker := f.worker(earshot)
+	newWorker := f.worker(earshot())
 	load.await(20)
 	f.retire(oldAPI)
 	f.url = url
@@ -334,7 +334,7 @@ func upgrade(t *testing.T, old release) {
 	c := dial(t, namespace)
 	awaitDeliveryRuns(t, c) // so that nothing else arrives meanwhile
 	oldWorker = back(newWorker, old.binary)
-	back(oldWorker, earshot)
+	back(oldWorker, earshot())
 	requireNoFailedTask(t, c, awaitDeliveryRuns(t, c))
 	require.Equal(t, load.posts, arrived(t, receiver))
 }

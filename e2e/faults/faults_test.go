@@ -15,10 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/failpoint"
+	"earshot/internal/testkit"
 )
 
-// program is the built one, with failpoints.
-var program string
+// built is where TestMain builds the program with failpoints.
+var built string
+
+// program is the path of the built program.
+func program() string {
+	testkit.DependOnSources()
+	return built
+}
 
 // TestMain leaves the whole package to `make test-all`: it compiles the program with its
 // failpoints and runs it under load.
@@ -45,8 +52,8 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	program = filepath.Join(dir, "earshot")
-	if err := build(context.Background(), program); err != nil {
+	built = filepath.Join(dir, "earshot")
+	if err := build(context.Background(), built); err != nil {
 		return 0, err
 	}
 	return m.Run(), nil
@@ -60,7 +67,7 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f, err := play(t.Context(), options{
 		events: 500, killEvery: 2 * time.Second, connections: 8, short: true, only: "commit|attempt|points|random",
-	}, dir, program, t.Logf)
+	}, dir, program(), t.Logf)
 	require.NoError(t, err)
 	t.Log("\n" + f.text())
 	require.Empty(t, f.Violations)
@@ -88,7 +95,7 @@ func TestHostileReceiversAreSurvivedWithinTheBoundOfMemory(t *testing.T) {
 	dir, err := os.MkdirTemp("", "earshot-faults-") // as above
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	f, err := play(t.Context(), options{connections: 8, short: true, only: hostileReceivers}, dir, program, t.Logf)
+	f, err := play(t.Context(), options{connections: 8, short: true, only: hostileReceivers}, dir, program(), t.Logf)
 	require.NoError(t, err)
 	t.Log("\n" + f.text())
 	require.Empty(t, f.Violations)
@@ -102,7 +109,7 @@ func TestHostileReceiversAreSurvivedWithinTheBoundOfMemory(t *testing.T) {
 func TestAProgramWithFailpointsRefusesOneThatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []string{"befor-send=1", "before-send", "before-send=0"} {
-		cmd := exec.Command(program, "--help")
+		cmd := exec.Command(program(), "--help")
 		cmd.Env = append(cleanEnviron(), failpoint.Variable+"="+wrong)
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err, wrong)

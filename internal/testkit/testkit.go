@@ -30,6 +30,12 @@ const (
 	stopTime = 10 * time.Second
 )
 
+// DependOnSources has go test run a package again when any file of the repository changed, and not
+// only one that the package imports: its tests run programs that they build, or commands of documents.
+// The Makefile sets the variable to a sum of all files, and go test keeps no result when a variable
+// that a test read has another value. A call in TestMain is too early: go test sees what tests read.
+func DependOnSources() { _ = os.Getenv("EARSHOT_TEST_SOURCES") }
+
 // Wait is how long a test waits for something that must happen. It is far
 // longer than anything takes, because machines that run tests are busy: a Temporal
 // with a hundred namespaces beside it was seen to stand still for ten seconds.
