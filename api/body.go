@@ -13,7 +13,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// maxBody is the largest request body (docs/decisions.md, Errors).
+// maxBody is the largest request body.
 const maxBody = 1 << 20
 
 // readBody takes the whole body in. It is nil where the operation may come without one, and does:

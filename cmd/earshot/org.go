@@ -36,7 +36,7 @@ func newOrgCommand() *cobra.Command {
 		}),
 	}
 	f := create.Flags()
-	// A self-hoster meets no cap (docs/decisions.md, Access).
+	// A self-hoster meets no cap (docs/decisions/billing-and-plans.md).
 	f.StringVar(&in.Plan, "plan", "business", "free, pro or business")
 	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, the owner, whom API keys act as")
 	f.StringVar(&in.OwnerName, "owner-name", "Owner", "name of the first member")

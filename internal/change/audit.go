@@ -26,7 +26,7 @@ var resourceKinds = map[string]string{
 // knows that it changes something. Without a caller it is the operator who acts: the service itself
 // leaves no lines.
 //
-// What end-users do at thousands a second leaves none: docs/decisions.md says why.
+// What end-users do at thousands a second leaves none: docs/decisions/audit-trail.md says why.
 func (c *Change) Audit(action string, resource fmt.Stringer) {
 	c.audited = append(c.audited, audited{action, resource})
 }

@@ -7,7 +7,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// The limits of the specification and of docs/decisions.md that several nouns
+// The limits of the specification and of docs/decisions that several nouns
 // share. Lengths count characters, as JSON Schema does, not bytes.
 const (
 	maxTitle    = 200

@@ -59,7 +59,7 @@ func Parse(raw json.RawMessage) (Metadata, error) {
 
 // Filled is m with what other tells that m doesn't know: keys that m hasn't, behind
 // its own, and those that are null in m, in their place. It goes through other in its
-// order, and leaves out what doesn't fit (docs/decisions.md, Contacts). Changed says
+// order, and leaves out what doesn't fit. Changed says
 // whether it is another than m.
 func (m Metadata) Filled(other Metadata) (out Metadata, changed bool) {
 	out = append(Metadata{}, m...)

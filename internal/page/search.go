@@ -9,7 +9,7 @@ import (
 	"earshot/internal/store"
 )
 
-// MaxSearch is as long as a search may be (docs/decisions.md, Contacts).
+// MaxSearch is as long as a search may be (docs/decisions/lists-and-search.md).
 const MaxSearch = 200
 
 // Search is a list of which only the rows that match a search are wanted.

@@ -57,7 +57,7 @@ func kindOf[T anyID, P anyPointer[T]](prefix string, fresh func() T) kind {
 	}
 }
 
-// kinds are all of them, with the prefixes of docs/decisions.md.
+// kinds are all of them, with their prefixes.
 var kinds = []kind{
 	kindOf("org", publicid.NewOrganization),
 	kindOf("usr", publicid.NewUser),
