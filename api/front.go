@@ -25,7 +25,7 @@ var front = template.Must(template.New("front").Parse(`<!DOCTYPE html>
 <link rel="stylesheet" href="{{.Links.style}}">
 </head>
 <body>
-<div class="columns">
+<div class="front">
 <main>
 <h1>Earshot</h1>
 <p>A backend for product feedback. This is version {{.Version}}, and it is running.</p>
