@@ -334,7 +334,6 @@ func readable(t *testing.T, n fixture) {
 }
 
 func sizes(t *testing.T, app *apptest.App) {
-	tier.Slow(t, "documents of 256 KiB")
 	const high = 256 << 10
 	everyOperation(t, hasFreeForm, func(t *testing.T, o operation) {
 		n := newFixture(t, app)
