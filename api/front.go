@@ -22,7 +22,7 @@ var front = template.Must(template.New("front").Parse(`<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Earshot</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="{{.Links.style}}">
+<link rel="stylesheet" href="{{.Style}}">
 </head>
 <body>
 <div class="front">
@@ -47,12 +47,8 @@ func (s *server) serveFront(r gin.IRouter, version Version) error {
 		"guide": guide.Root, "reference": guide.Reference, "contract": "/v1/openapi.json", "status": "/readyz",
 	}
 	answer := gin.H{"name": "Earshot", "version": version, "links": links}
-	styled := map[string]string{"style": guide.Style}
-	for name, path := range links {
-		styled[name] = path
-	}
 	var page bytes.Buffer
-	if err := front.Execute(&page, map[string]any{"Version": version, "Links": styled}); err != nil {
+	if err := front.Execute(&page, map[string]any{"Version": version, "Links": links, "Style": guide.Style}); err != nil {
 		return errors.Wrap(err, "render the page at /")
 	}
 	r.GET("/", public, func(c *gin.Context) {

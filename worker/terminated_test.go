@@ -17,9 +17,7 @@ import (
 
 	"earshot/activities"
 	"earshot/ent/db"
-	"earshot/internal/config"
 	"earshot/internal/publicid"
-	"earshot/internal/send"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -206,11 +204,8 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 		return <-status
 	})
 	// The second attempt must not time out while the run is terminated and swept.
-	patient := func(c config.Config) *send.Sender {
-		return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
-	}
 	app := apptest.Start(t, apptest.Options{
-		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{patient},
+		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{apptest.PatientSender},
 	})
 	seed(t, app, r)
 	d := &dying{app: app, database: database, receiver: r, id: r.Await(t, 2)[0].DeliveryID()}

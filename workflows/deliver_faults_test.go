@@ -16,8 +16,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
-	"earshot/internal/config"
-	"earshot/internal/send"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
@@ -203,11 +201,8 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	t.Cleanup(direct.Close)
 	way := newLink(t, o.HostPort)
 	o.HostPort = way.address
-	patient := func(c config.Config) *send.Sender {
-		return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
-	}
 	b := setup(t, apptest.Options{
-		Worker: true, Temporal: &o, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{patient},
+		Worker: true, Temporal: &o, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{apptest.PatientSender},
 	})
 	answer := make(chan struct{})
 	release := sync.OnceFunc(func() { close(answer) })

@@ -38,6 +38,7 @@ import (
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
+	"earshot/internal/send"
 	"earshot/internal/store"
 	"earshot/internal/subjects"
 	"earshot/internal/subscribers"
@@ -101,6 +102,12 @@ type Options struct {
 	Into []any
 	// Decorate are functions that change a part of the service, which they take and return.
 	Decorate []any
+}
+
+// PatientSender replaces the sender of attempts by one that gives a receiver a minute, for tests in
+// which an attempt must not time out, however busy the machine is. It is for Options.Decorate.
+func PatientSender(c config.Config) *send.Sender {
+	return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
 }
 
 // shareable says whether the service that all tests of the package share will do.
