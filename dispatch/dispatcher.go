@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// How long a call tries to reach Temporal before it steps back behind the
-	// others, and the pause before the next try. What was handed over keeps waiting here
-	// for as long as this process lives, so that it is started as soon as Temporal
-	// is back; what a process that died had waiting is the sweep's.
+	// A call tries to reach Temporal for startTimeout, then goes to the end of the queue, and
+	// the next try comes after startPause. The queue lasts as long as the process, so its runs
+	// start as soon as Temporal is back. The sweep starts the runs of a process that died.
 	startTimeout = 10 * time.Second
 	startPause   = time.Second
 )

@@ -38,8 +38,8 @@ type Traits struct {
 	Metadata json.RawMessage
 }
 
-// traits is the table of them. What a contact is made of, what identify fills, what a
-// patch overwrites and what contact.updated tells all go through it.
+// traits is the table of all traits. Creation, identify, PATCH and the payload of
+// contact.updated use it.
 var traits = []trait{
 	scalar[string]{
 		"email", contact.FieldEmail, func(t *Traits) *nullable.Nullable[string] { return &t.Email },

@@ -8,9 +8,9 @@
 // it ends when the program is killed (at once on Linux, at the next start from
 // the same directory elsewhere).
 //
-// StartTemporalServer starts the program of production in place of the dev server, for
-// what has to be tried as it will run: temporal-server with its two databases in a
-// Postgres, on the same ports at each start in a directory.
+// StartTemporalServer starts the production program, temporal-server, in place of the dev
+// server. It keeps its two databases in a Postgres. Each start in a directory uses the same
+// ports.
 //
 //	programs, err := devstack.TemporalServerPrograms(ctx, root, report)
 //	postgres, err := devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: …, Durable: true})

@@ -1,8 +1,8 @@
-// Package migration knows what the files of ent/migrations do to a database that is in
-// use: which locks their statements take, what they read and write anew, and what a
-// program of the release before can't live with. It doesn't guess: it runs them on a real
-// Postgres and looks (Observe). What it saw stands in ent/migrations/effects.json, for
-// `earshot migrate plan`, and is what new migrations are judged by (Problems).
+// Package migration determines the effects of the files of ent/migrations on a database in
+// use: the locks that their statements take, the tables that they read or rewrite, and the
+// changes that break a program of the release before. Observe runs them on a real Postgres
+// and records the effects in ent/migrations/effects.json, which `earshot migrate plan` shows.
+// Problems judges new migrations by these records.
 //
 // It refuses to change a database in use: internal/store applies migrations.
 package migration

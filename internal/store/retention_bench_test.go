@@ -61,9 +61,9 @@ func fill(b *testing.B, pool *pgxpool.Pool, o *outbox, n int) {
 	require.NoError(b, err)
 }
 
-// BenchmarkRetention tells how many deliveries, with their attempts and events, the
-// retention removes a second without its rests, what share of a processor its connection
-// takes meanwhile, and what a load of claims and records beside it notices:
+// BenchmarkRetention measures three things: the deliveries that the retention removes in a
+// second without its rests, with their attempts and events; the share of a processor that its
+// connection takes; and the latency of claims and records beside it.
 //
 //	.earshot/bin/withstack -- go test ./internal/store -run '^$' -bench Retention -benchtime 3x -retained 1000000
 func BenchmarkRetention(b *testing.B) {

@@ -17,10 +17,14 @@ import (
 // holds for immutable, and walks through events. What isn't limited to the organization that it is
 // given is limited to the request that it is given, or is for the sweep.
 
-// ErasePerson takes a contact's address off what tells of it: the hashes of its votes and comments,
-// and those of who voted or wrote with the address and is no other contact and no member; and the
-// guest as whom it wrote; and what it chose to be e-mailed about, but for that it wants nothing. The
-// counts stay.
+// ErasePerson removes the address of a contact from the organization:
+//   - the address hash from the contact's votes and comments, and from those made with the same
+//     address, unless they belong to another contact or to a member
+//   - the guest user as which the contact wrote
+//   - if no other person of the organization has the address: e-mails that wait, spellings of the
+//     address, and the choices of e-mails, except an opt-out, so that the person is not e-mailed again
+//
+// Counts stay.
 func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {

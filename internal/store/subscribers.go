@@ -19,7 +19,8 @@ import (
 var endWindowSQL = []string{
 	// What is committed later is the next window's.
 	`UPDATE subscriber_updates SET digest_id = $2 WHERE organization_id = $1 AND digest_id IS NULL`,
-	// What happened twice is told of once: a post from what it was first to what it is, an entry as it is.
+	// An e-mail tells of each post and each entry once: of a post from its first status in the
+	// window to its present one, of an entry as it is now.
 	`DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id = $2 AND EXISTS (
   SELECT FROM subscriber_updates o WHERE o.digest_id = $2 AND (o.post_id = u.post_id OR o.entry_id = u.entry_id) AND (o.created_at, o.id) < (u.created_at, u.id))`,
 	`UPDATE subscriber_updates u SET status = p.status FROM posts p

@@ -27,8 +27,8 @@ type Choice struct {
 	Language string
 }
 
-// unchosen is what holds for who has chosen nothing: what they agreed to is to hear what becomes of
-// what they wanted, and that is no newsletter.
+// unchosen is the choice of a person who has made none. The opt-in of a form covers updates about the
+// person's own posts, and no newsletter, so Changelog is off.
 func unchosen() Choice { return Choice{StatusUpdates: true, Language: Languages[0]} }
 
 // chosenBy is what the person with the hash of an address has chosen.

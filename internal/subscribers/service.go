@@ -1,5 +1,6 @@
-// Package subscribers tells end-users by e-mail what became of what they wanted: who is told of what,
-// when, in which words, and what they chose. README.md states the rules.
+// Package subscribers e-mails end-users about the posts that they wrote, voted for or commented on. It
+// owns the recipients, the times and texts of the e-mails, and the recipients' choices. README.md
+// states the rules.
 package subscribers
 
 import (

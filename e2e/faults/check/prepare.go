@@ -52,14 +52,13 @@ CREATE TEMP VIEW webhooks AS SELECT * FROM public.webhooks WHERE deleted_at IS N
 // that something was away. Until settled it may show in a transaction.
 //
 // It may leave attempts without a record, those whose request arrived up to until:
-//   - Of a worker that died, or that lost its database: what was in flight then. Nothing
-//     is claimed without Postgres, so nothing else begins.
-//   - Without Temporal attempts go on and are recorded. But an activity whose heartbeats
-//     fail, or that Temporal gave up meanwhile, is cancelled, and its requests are cut off
-//     unanswered. What the receiver answered is recorded all the same.
-//   - Where Postgres takes no connection or has no disk, one statement works and the
-//     next one doesn't, as long as it lasts.
-//   - The API makes no attempts: of what it loses nothing is excused.
+//   - A worker that died, or lost its database, may leave the attempts that were in flight.
+//     No other attempt begins, because a claim needs Postgres.
+//   - Without Temporal, attempts go on and are recorded. But an activity is cancelled if its
+//     heartbeats fail or Temporal gave it up, and its unanswered requests are cut off. An
+//     answer that arrived is recorded.
+//   - If Postgres takes no connection or has no disk, any statement may fail during the outage.
+//   - The API makes no attempts, so an outage of the API excuses no missing record.
 const outagesSQL = `
 CREATE TEMP TABLE outages ON COMMIT DROP AS
 SELECT n, interrupts, at, CASE WHEN process THEN at ELSE back END AS over,

@@ -1,6 +1,8 @@
-// Package outside is who meets the service from outside while it is killed, and holds it to what it has
-// said: visitors of public boards, whose browsers have no scripts, somebody who wants a copy of
-// everything and to be forgotten, and who keeps a copy of a list in step.
+// Package outside plays the outside users of a service that is being killed, and checks that the
+// service keeps each acknowledged change:
+//   - visitors of public boards, with browsers without scripts
+//   - a person who asks for an export and an erasure
+//   - a client that keeps a copy of a list in step
 //
 // It takes no code from the service: it knows pages by their forms, e-mails by their links, and the
 // API by its paths.
