@@ -153,7 +153,7 @@ var allowed = map[string][]string{
 	// Nor an edit of the pages, of the tools or of the worker those that don't name it.
 	"internal/testkit/apptest": {
 		"api", "dispatch", "ent/db/...", "internal/access", "internal/backfill", "internal/change", "internal/config", "internal/contacts",
-		"internal/event", "internal/feedback", "internal/interactions", "internal/publicid", "internal/store", "internal/subjects",
+		"internal/event", "internal/feedback", "internal/interactions", "internal/publicid", "internal/send", "internal/store", "internal/subjects",
 		"internal/subscribers", "internal/telemetry", "internal/testkit", "internal/webhooks", "internal/widget",
 	},
 	"internal/testkit/tier/...": {"internal/needs", "internal/testkit/tier"},
